@@ -1,0 +1,378 @@
+/*
+ * zklock.h - distributed locks on ZooKeeper, for C programs.
+ *
+ * A lock is a queue of ephemeral sequential nodes under <root>/<name>. The lowest holds it, every
+ * other watches only the node just before its own, and the end of a session frees whatever it held.
+ *
+ *     zkl_session *s;
+ *     zkl_lock *l;
+ *     if (zkl_session_open(&s, "127.0.0.1:2181", NULL) != ZKL_OK) return 1;
+ *     if (zkl_lock_open(&l, s, "billing/close-month", NULL) == ZKL_OK) {
+ *         if (zkl_acquire(l, 5000) == ZKL_OK) {
+ *             while (zkl_held(l) && work_is_left()) do_a_little_work();
+ *             zkl_release(l);
+ *         }
+ *         zkl_lock_close(l);
+ *     }
+ *     zkl_session_close(s);
+ *
+ * Threads: every function may be called from any thread at any time, except that nothing may be
+ * called on an object once its close has begun. A hold belongs to the thread that acquired it.
+ * In a child of fork() every call on an inherited object returns ZKL_FORKED (booleans: false).
+ * The library installs no signal handler, raises no SIGPIPE, writes to no standard stream, and
+ * keeps no errno. Times are in milliseconds; a pause or a suspended machine counts as time passed.
+ */
+#ifndef ZKLOCK_H
+#define ZKLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define ZKL_API __attribute__((visibility("default")))
+#define ZKL_MUST_USE __attribute__((warn_unused_result))
+#else
+#define ZKL_API
+#define ZKL_MUST_USE
+#endif
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* What a caller can do about an error; made for a switch. */
+typedef enum zkl_class {
+    ZKL_CLASS_OK = 0,     /* nothing went wrong */
+    ZKL_CLASS_RETRY = 1,  /* nothing changed; the same call may succeed later */
+    ZKL_CLASS_LOST = 2,   /* the hold is gone, or was never there: stop the guarded work */
+    ZKL_CLASS_USAGE = 3,  /* the program asked for something it must not ask for */
+    ZKL_CLASS_DENIED = 4, /* the server refuses: credentials or permissions */
+    ZKL_CLASS_LOCAL = 5   /* this process or this session can do no more */
+} zkl_class;
+
+/* X(name, value, class, text); values are never reused. */
+#define ZKL_ERRORS(X)                                                                              \
+    X(OK, 0, OK, "success")                                                                        \
+    X(TIMEOUT, 1, RETRY, "the lock was not acquired in time")                                      \
+    X(BUSY, 2, RETRY, "somebody else holds the lock")                                              \
+    X(CANCELED, 3, RETRY, "the wait was canceled")                                                 \
+    X(LOST, 4, LOST, "the hold was lost")                                                          \
+    X(CLOSED, 5, LOCAL, "the lock or its session is closed")                                       \
+    X(UNREACHABLE, 6, RETRY, "no server answers")                                                  \
+    X(DENIED, 7, DENIED, "the server denies access to the lock's nodes")                           \
+    X(AUTH_FAILED, 8, DENIED, "the server rejects the credentials")                                \
+    X(INVALID, 9, USAGE, "invalid argument")                                                       \
+    X(NOT_HELD, 10, USAGE, "the lock is not held by the caller")                                   \
+    X(DEADLOCK, 11, USAGE, "the calling thread holds the lock already")                            \
+    X(MISMATCH, 12, USAGE, "the lock is in use with other parameters")                             \
+    X(LIMIT, 13, LOCAL, "a limit that protects the servers is reached")                            \
+    X(UNSUPPORTED, 14, USAGE, "not supported by this library, client library or server")           \
+    X(IN_CALLBACK, 15, USAGE, "a blocking call from a callback")                                   \
+    X(NOMEM, 16, LOCAL, "out of memory or threads")                                                \
+    X(FORKED, 17, USAGE, "the object was opened before fork()")                                    \
+    X(SERVER, 18, RETRY, "the server answered with an error that has no meaning here")
+
+typedef enum zkl_err {
+#define ZKL_ERROR_ENUM(name, value, class_, text) ZKL_##name = (value),
+    ZKL_ERRORS(ZKL_ERROR_ENUM)
+#undef ZKL_ERROR_ENUM
+        ZKL_ERR_MAX_ = 0x7fffffff /* fixes the enum's size; never returned */
+} zkl_err;
+
+/* One English sentence without a full stop; static, never NULL, also for unknown values. */
+ZKL_API const char *zkl_strerror(zkl_err err);
+/* The constant's name without ZKL_, such as "TIMEOUT"; static, never NULL. */
+ZKL_API const char *zkl_errname(zkl_err err);
+/* The class of an error; ZKL_CLASS_LOCAL for unknown values. */
+ZKL_API zkl_class zkl_errclass(zkl_err err);
+
+#define ZKL_VERSION_MAJOR 0
+#define ZKL_VERSION_MINOR 1
+#define ZKL_VERSION_PATCH 0
+/* The version of the library that is running, "MAJOR.MINOR.PATCH"; static. */
+ZKL_API const char *zkl_version(void);
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+typedef struct zkl_session zkl_session;
+typedef struct zkl_lock zkl_lock;
+
+/* A grant's number: never 0, never used twice by a process. 0 stands for "no hold". */
+typedef uint64_t zkl_hold;
+
+typedef enum zkl_event_type {
+    ZKL_EVENT_QUEUED = 1,    /* lock: waiting; position says how many contenders are before us */
+    ZKL_EVENT_HELD = 2,      /* lock: granted; hold and token say which grant */
+    ZKL_EVENT_LOST = 3,      /* lock: the hold is not certain any more and will never be again */
+    ZKL_EVENT_SUSPENDED = 4, /* session: the connection broke; holds last until they are LOST */
+    ZKL_EVENT_RESUMED = 5,   /* session: connected again */
+    ZKL_EVENT_WANTED = 6,    /* lock: somebody queued behind us or asked (reserved, not sent yet) */
+    ZKL_EVENT_REQUEUED = 7   /* lock: the place in the queue was lost, a new one is being taken */
+} zkl_event_type;
+
+typedef struct zkl_event {
+    size_t size;          /* of this struct, in the library that is running */
+    zkl_event_type type;
+    zkl_session *session;
+    zkl_lock *lock;       /* NULL for an event of the session */
+    zkl_hold hold;        /* HELD and LOST: which hold; else 0 */
+    int64_t token;        /* HELD and LOST: its fencing token; else 0 */
+    size_t position;      /* QUEUED: contenders before ours; else 0 */
+} zkl_event;
+
+/*
+ * Called for each event, in order, one at a time for a session, on a thread of the library's own.
+ * The event is borrowed for the call. A callback that takes long delays later callbacks of the
+ * session and nothing else: no heartbeat, no other lock. It may call zkl_release, zkl_cancel,
+ * zkl_lock_close and whatever does not block; a call that blocks returns ZKL_IN_CALLBACK.
+ */
+typedef void (*zkl_event_fn)(const zkl_event *event, void *arg);
+
+typedef enum zkl_log_level {
+    ZKL_LOG_ERROR = 1,
+    ZKL_LOG_WARN = 2,
+    ZKL_LOG_INFO = 3,
+    ZKL_LOG_DEBUG = 4
+} zkl_log_level;
+
+/*
+ * Called with each line that the library or its ZooKeeper client has to say. The text has no
+ * newline and is borrowed for the call. **Threads:** any, also inside a call of the library and
+ * with its locks held: it must not block and must not call the library.
+ */
+typedef void (*zkl_log_fn)(zkl_log_level level, const char *text, void *arg);
+
+/* ---- Session --------------------------------------------------------------------------------- */
+
+typedef enum zkl_state {
+    ZKL_STATE_CONNECTING = 1,  /* no session yet, or a new one is being opened after an expiry */
+    ZKL_STATE_CONNECTED = 2,
+    ZKL_STATE_SUSPENDED = 3,   /* the connection broke, the session may still live */
+    ZKL_STATE_AUTH_FAILED = 4, /* final: the server rejected the credentials */
+    ZKL_STATE_CLOSED = 5       /* final */
+} zkl_state;
+
+typedef enum zkl_acl {
+    ZKL_ACL_OPEN = 0,   /* anybody may read and change the nodes */
+    ZKL_ACL_CREATOR = 1 /* only who authenticates as we did; needs auth_scheme and auth */
+} zkl_acl;
+
+/* All-zero means the defaults in brackets. Strings are copied. */
+typedef struct zkl_session_options {
+    size_t size;             /* sizeof(zkl_session_options); ZKL_SESSION_OPTIONS sets it */
+    int session_timeout_ms;  /* asked of the server, 100 to 3600000 [10000]; the server may change it */
+    int connect_timeout_ms;  /* how long zkl_session_open waits, 1 to 3600000 [10000] */
+    bool lazy_heartbeat;     /* no heartbeat while nothing is held or waited for; then a first
+                                acquire may take T/3 longer */
+    const char *root;        /* where the locks live, an absolute path ["/locks"] */
+    const char *label;       /* shown to whoever lists the queue [none] */
+    const char *auth_scheme; /* such as "digest" [none] */
+    const char *auth;        /* such as "user:password" [none] */
+    zkl_acl acl;             /* of the nodes we create [ZKL_ACL_OPEN] */
+    const char *tls;         /* must be NULL: ZKL_UNSUPPORTED otherwise */
+    zkl_event_fn on_event;   /* events of the session [none] */
+    zkl_log_fn log;          /* [none: nothing is logged] */
+    void *arg;               /* handed to on_event and log */
+    bool manual_dispatch;    /* must be false: ZKL_UNSUPPORTED otherwise */
+} zkl_session_options;
+
+/* A compound literal: zkl_session_open(&s, hosts, &ZKL_SESSION_OPTIONS(.session_timeout_ms = 4000)). */
+#define ZKL_SESSION_OPTIONS(...)                                                                   \
+    ((zkl_session_options){.size = sizeof(zkl_session_options), __VA_ARGS__})
+
+/*
+ * Opens a session and waits until a server has granted it, at most connect_timeout_ms.
+ * hosts: "host:port[,host:port...][/chroot]", copied. opts may be NULL. The session is the
+ * caller's: close it with zkl_session_close, after its locks. *ret_session is written on success.
+ * **Returns:**
+ * ZKL_OK
+ * ZKL_INVALID: a NULL, an empty or malformed hosts, an option out of range or of unknown size.
+ * ZKL_UNSUPPORTED: tls or manual_dispatch is set.
+ * ZKL_UNREACHABLE: no server granted a session within connect_timeout_ms.
+ * ZKL_AUTH_FAILED: the server rejected the credentials.
+ * ZKL_NOMEM: out of memory, threads or descriptors.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_session_open(zkl_session **ret_session, const char *hosts,
+                                              const zkl_session_options *opts);
+
+/*
+ * Ends the session and frees it. All it held is free at once if a server can be reached, else when
+ * the session times out there. Waiting acquires return ZKL_CLOSED. Locks still open on it stay
+ * valid objects whose calls return ZKL_CLOSED; they must still be closed. NULL is accepted.
+ * Returns within 2 s, whatever the network does; it waits for a callback that is running.
+ * **Returns:** ZKL_OK; ZKL_IN_CALLBACK; ZKL_FORKED.
+ */
+ZKL_API zkl_err zkl_session_close(zkl_session *s);
+
+ZKL_API zkl_state zkl_session_state(zkl_session *s);
+/* ZooKeeper's session id; 0 before the first connection. It changes when the session is reopened. */
+ZKL_API int64_t zkl_session_id(zkl_session *s);
+/* T: the timeout the server granted. A holder's crash frees its locks after about T. */
+ZKL_API int zkl_session_timeout_ms(zkl_session *s);
+
+/*
+ * Replaces the list of servers, for an ensemble that moved. hosts is copied; its chroot, if any,
+ * is ignored: the first one stays. Names are looked up in the background.
+ * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_CLOSED; ZKL_FORKED; ZKL_NOMEM.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_session_set_hosts(zkl_session *s, const char *hosts);
+
+/* ---- Locks ----------------------------------------------------------------------------------- */
+
+typedef enum zkl_kind {
+    ZKL_MUTEX = 0,
+    ZKL_READ = 1,     /* reserved: ZKL_UNSUPPORTED */
+    ZKL_WRITE = 2,    /* reserved: ZKL_UNSUPPORTED */
+    ZKL_SEMAPHORE = 3 /* reserved: ZKL_UNSUPPORTED */
+} zkl_kind;
+
+typedef struct zkl_lock_options {
+    size_t size;           /* sizeof(zkl_lock_options); ZKL_LOCK_OPTIONS sets it */
+    zkl_kind kind;         /* [ZKL_MUTEX] */
+    int permits;           /* reserved: 0 */
+    bool recursive;        /* the holding thread may acquire again; counted, at most 2^31-1 deep */
+    int linger_ms;         /* reserved: 0 */
+    int local_handoffs;    /* reserved: 0 */
+    bool want_wanted;      /* reserved: false */
+    zkl_event_fn on_event; /* events of this lock [none] */
+    void *arg;             /* handed to on_event */
+} zkl_lock_options;
+
+#define ZKL_LOCK_OPTIONS(...)                                                                      \
+    ((zkl_lock_options){.size = sizeof(zkl_lock_options), __VA_ARGS__})
+
+/*
+ * Makes a handle for the lock <name>; talks to nobody. name: components joined by '/', none empty,
+ * "." or "..", none that looks like a contender's node ("..lock-0000000001"), no control
+ * characters, at most 255 bytes; copied. opts may be NULL. Threads may share the handle: they queue
+ * in this process, first come first served, and one at a time stands in the queue on the server.
+ * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_UNSUPPORTED: a reserved kind or option; ZKL_CLOSED: the
+ * session is closing; ZKL_NOMEM; ZKL_FORKED.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
+                                           const zkl_lock_options *opts);
+
+/*
+ * Releases what is held through the handle, ends every wait on it with ZKL_CLOSED, and frees it.
+ * Returns at once; the node is deleted in the background. It waits for a callback of this lock
+ * that is running, unless called from one. NULL is accepted.
+ * **Returns:** ZKL_OK; ZKL_FORKED.
+ */
+ZKL_API zkl_err zkl_lock_close(zkl_lock *l);
+
+#define ZKL_FOREVER INT64_C(-1)
+
+/*
+ * Acquires the lock for the calling thread. timeout_ms: ZKL_FOREVER; 0, a try, which reads once
+ * and writes nothing when the lock is taken; or the time after which to give up. The deadline is
+ * the caller's: reconnects, new sessions and new places in the queue do not extend it. A try that
+ * gets no answer gives up after T/3 (at once when not connected).
+ * **Returns:**
+ * ZKL_OK: held, and certainly so at the moment of return.
+ * ZKL_TIMEOUT; ZKL_BUSY (try); ZKL_UNREACHABLE (try, no answer).
+ * ZKL_CANCELED: zkl_cancel was called. ZKL_CLOSED: the lock or the session was closed.
+ * ZKL_DEADLOCK: the calling thread holds it and the lock is not recursive.
+ * ZKL_LIMIT: the session's budget of nodes is spent; open another session.
+ * ZKL_DENIED, ZKL_AUTH_FAILED, ZKL_SERVER: the log has the path and the server's code.
+ * ZKL_INVALID: a NULL, or a negative timeout that is not ZKL_FOREVER.
+ * ZKL_IN_CALLBACK; ZKL_NOMEM; ZKL_FORKED.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms);
+
+/*
+ * Gives up the calling thread's hold (one level of it, if recursive) and returns; the node is
+ * deleted in the background, again and again until the server has confirmed it.
+ * **Returns:** ZKL_OK; ZKL_NOT_HELD; ZKL_LOST: it had been lost before; it is given up now.
+ * ZKL_CLOSED; ZKL_INVALID; ZKL_FORKED.
+ */
+ZKL_API zkl_err zkl_release(zkl_lock *l);
+
+/*
+ * The same, and waits until the server has confirmed that the node is gone. timeout_ms as for
+ * zkl_acquire; the hold is given up in any case.
+ * **Returns:** as zkl_release, and ZKL_TIMEOUT: not confirmed yet, goes on in the background;
+ * ZKL_IN_CALLBACK: nothing done.
+ */
+ZKL_API zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms);
+
+/*
+ * Every acquire that waits on this handle now returns ZKL_CANCELED, unless it was granted already.
+ * Later acquires are not affected. **Returns:** ZKL_OK; ZKL_CLOSED; ZKL_INVALID; ZKL_FORKED.
+ */
+ZKL_API zkl_err zkl_cancel(zkl_lock *l);
+
+/* ---- The hold -------------------------------------------------------------------------------- */
+
+/*
+ * Whether the calling thread holds the lock, certainly, at this moment. Once false for a hold, it
+ * stays false. Costs no round trip. Certain means: no other client can have been granted the lock,
+ * because the server cannot have ended our session yet.
+ */
+ZKL_API bool zkl_held(zkl_lock *l);
+/* How long the calling thread's hold stays certain if no heartbeat comes through; 0 when not held. */
+ZKL_API int64_t zkl_remaining_ms(zkl_lock *l);
+/*
+ * The fencing token of the calling thread's hold, 0 when it has none: the creation zxid of the
+ * lock's node. It grows from each holder's node to the next, also when the directory was deleted
+ * in between. (It starts anew only with the ensemble's data.)
+ */
+ZKL_API int64_t zkl_token(zkl_lock *l);
+/* The calling thread's hold, or 0. It stays known after a loss, until released or acquired anew. */
+ZKL_API zkl_hold zkl_hold_of(zkl_lock *l);
+/* Gives up a hold from any thread. **Returns:** as zkl_release. */
+ZKL_API zkl_err zkl_release_hold(zkl_lock *l, zkl_hold hold);
+/* zkl_held for a given hold, from any thread. */
+ZKL_API bool zkl_hold_valid(zkl_lock *l, zkl_hold hold);
+/*
+ * Copies the path of the calling thread's node, NUL-terminated, into buf of size bytes (1024 is
+ * always enough). **Returns:** ZKL_OK; ZKL_NOT_HELD; ZKL_INVALID: a NULL or too small a buffer;
+ * ZKL_CLOSED; ZKL_FORKED.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
+
+/* ---- Looking at queues ----------------------------------------------------------------------- */
+
+/* Text below comes from other programs through the server: escape it before a terminal sees it. */
+typedef struct zkl_contender {
+    const char *node;       /* the child's name */
+    const char *host;       /* "" where the contender does not say, as other libraries do not */
+    const char *program;
+    const char *label;
+    int64_t pid;            /* 0: unknown */
+    int64_t thread;         /* the contender's thread id; 0: unknown */
+    int64_t session_id;     /* of the session that ends when the contender dies; 0: not ephemeral */
+    int64_t token;          /* czxid */
+    int64_t since_ms;       /* when it queued, milliseconds since 1970 by the server's clock */
+    bool is_holder;         /* granted; the others wait, each for the one before it */
+} zkl_contender;
+
+typedef struct zkl_queue {
+    size_t count;
+    const zkl_contender *contenders; /* in the queue's order */
+} zkl_queue;
+
+/*
+ * Reads the queue of a lock: one list and one read a contender, no write. The queue is the
+ * caller's: zkl_queue_free. A lock that nobody uses has an empty queue.
+ * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_UNREACHABLE: no answer within connect_timeout_ms;
+ * ZKL_DENIED; ZKL_SERVER; ZKL_CLOSED; ZKL_IN_CALLBACK; ZKL_NOMEM; ZKL_FORKED.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue);
+ZKL_API void zkl_queue_free(zkl_queue *queue);
+
+/* Called for each lock: its name, and how many contenders stand in its queue. */
+typedef void (*zkl_list_fn)(const char *name, size_t contenders, void *arg);
+/*
+ * Calls fn, on the calling thread, for every lock at or below prefix (NULL or "": all), sorted by
+ * name, that has contenders. One list a directory. **Returns:** as zkl_inspect.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_list_fn fn, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ZKLOCK_H */

@@ -1,0 +1,355 @@
+#!/usr/bin/env bash
+# Builds everything and runs the tests, tier by tier. Installs what a bare Debian lacks, and leaves
+# nothing running. The tests' servers are throw-away ones, unless ZKLOCK_HOSTS names another.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/lib.sh
+
+# In this order: what fails early says most.
+readonly TIERS=(unit server cli package)
+readonly CORE_BRANCHES_MIN=95
+# Server tests spend their time waiting, and each has a server of its own.
+readonly TESTS_AT_ONCE=2
+
+usage() {
+    cat <<END
+usage: scripts/test.sh [OPTION]... [TIER]...
+
+Tiers: ${TIERS[*]} (default: all; package only in an ordinary build)
+
+  --build-dir DIR   build there (default: build, or a directory below it for the options that follow)
+  --sanitize LIST   build with sanitizers: address,undefined or thread
+  --coverage        print line and branch coverage of each directory of src/ after the tests
+  --cc COMPILER     build with this compiler
+  -h, --help        print this
+
+ZKLOCK_HOSTS=host:port[,...] makes the tests use those servers instead of starting some.
+
+With the tier unit in an ordinary build, src/core's coverage by the unit tests is measured too, and
+less than $CORE_BRANCHES_MIN % of its branches is a failure.
+
+exit status: 0 passed; 1 a test failed, a server test was skipped, core is covered too little, or
+something was left running; 64 wrong call; 69 a package is missing; 70 the build failed.
+END
+}
+
+wrong_call() {
+    note "$@"
+    usage >&2
+    exit "$EX_USAGE"
+}
+
+# ---- running things so that a signal ends them at once ----
+
+# In a process group of its own: bash would otherwise leave SIGINT ignored in it, and hold back our
+# traps until it ends.
+Job=
+in_group() {
+    local status=0
+    set -m
+    "$@" </dev/null &
+    Job=$!
+    set +m
+    wait "$Job" || status=$?
+    Job=
+    return "$status"
+}
+
+# Every process the tests started has this run's TMPDIR in its environment.
+left_running() {
+    local environment pid
+    for environment in /proc/[0-9]*/environ; do
+        pid=${environment#/proc/}
+        pid=${pid%/environ}
+        if [[ $pid != "$$" ]] && grep -qzxF "TMPDIR=$TMPDIR" "$environment" 2>/dev/null; then
+            printf '%s\n' "$pid"
+        fi
+    done
+}
+
+stop_servers() {
+    local marker
+    while IFS= read -r marker; do
+        scripts/zk.sh stop --dir "${marker%/*}" || :
+    done < <(find "$TMPDIR" -name .zklock-zk 2>/dev/null)
+}
+
+# Ends what is left; says so and fails if that was anything, because tests clean up themselves.
+clean_up() {
+    local pid leftovers
+    local -a pids
+    [[ -z $Job ]] || kill -TERM -- "-$Job" 2>/dev/null || :
+    mapfile -t pids < <(left_running)
+    leftovers=
+    for pid in "${pids[@]}"; do
+        [[ ! -r /proc/$pid/cmdline ]] ||
+            leftovers+=$(printf '    %s %s' "$pid" "$(tr '\0' ' ' <"/proc/$pid/cmdline" | cut -c 1-150)")$'\n'
+    done
+    stop_servers
+    mapfile -t pids < <(left_running)
+    for pid in "${pids[@]}"; do
+        kill -KILL "$pid" 2>/dev/null || :
+    done
+    rm -rf "$TMPDIR"
+    if [[ $leftovers && ! $Interrupted ]]; then
+        note "the tests left these running (ended now):"
+        printf '%s' "$leftovers" >&2
+        return 1
+    fi
+}
+
+Interrupted=
+on_exit() {
+    local status=$?
+    trap - EXIT
+    trap '' INT TERM HUP
+    clean_up || { ((status != 0)) || status=1; }
+    exit "$status"
+}
+
+# ---- building ----
+
+configure_and_build() { # DIR TARGET CMAKE_OPTION...
+    local dir=$1 target=$2 log=$TMPDIR/configure.log
+    shift 2
+    in_group cmake -S . -B "$dir" -DZKLOCK_BUILD_TESTS=ON "$@" >"$log" 2>&1 || {
+        cat "$log" >&2
+        fail "$EX_SOFTWARE" "cmake could not configure $dir"
+    }
+    in_group cmake --build "$dir" --target "$target" --parallel "$(nproc)" ||
+        fail "$EX_SOFTWARE" "the build in $dir failed"
+}
+
+# ---- one tier ----
+
+# Copies CUnit's own summary of each program out of CTest's log of everything they printed.
+show_cunit_summaries() { # LOG
+    awk '
+        /^[0-9]+\/[0-9]+ Test: / { name = $NF }
+        /^Run Summary:/ { print "---- " name; left = 4 }
+        left > 0 { print; left-- }
+    ' "$1"
+}
+
+# Prints "TESTS FAILED SKIPPED": CUnit's counts summed, a script counting as one test, and a
+# program that did not get as far as its summary as one that failed.
+count_tests() { # LOG
+    awk '
+        function finish() {
+            if (name == "") return
+            if (has_summary) { tests += t; failed += f; skipped += k }
+            if (result == "Skipped") { skipped += !has_summary; tests += !has_summary }
+            else if (!has_summary || (result != "Passed" && f == 0)) {
+                tests += !has_summary
+                failed += result != "Passed"
+            }
+        }
+        /^[0-9]+\/[0-9]+ Test: / { finish(); name = $NF; has_summary = t = f = k = 0; result = "" }
+        /^ +tests +[0-9]+ +[0-9]+/ { has_summary = 1; t += $3; f += $5; k += $6 }
+        /^[a-z0-9_]+: [0-9]+ tests, [0-9]+ failed, [0-9]+ skipped$/ { k += $6 }
+        /^Test (Passed|Failed|Skipped)\.$/ { result = substr($2, 1, length($2) - 1) }
+        END { finish(); print tests + 0, failed + 0, skipped + 0 }
+    ' "$1"
+}
+
+Report=()
+Failures=()
+run_tier() { # TIER
+    local tier=$1 log=$TMPDIR/$1.log status=0 begun=$EPOCHREALTIME
+    local programs tests failed skipped
+    printf '\n==== %s ====\n' "$tier"
+    in_group env -C "$BuildDir" ctest -L "^$tier\$" --no-tests=error --output-on-failure \
+        -j "$TESTS_AT_ONCE" --output-log "$log" || status=$?
+    local seconds
+    seconds=$(awk -v a="$begun" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
+    programs=$(sed -n 's/^.* tests failed out of //p' "$log")
+    local all=$BuildDir/Testing/Temporary/LastTest.log
+    show_cunit_summaries "$all"
+    read -r tests failed skipped < <(count_tests "$all")
+    Report+=("$(printf '%-8s %8s %6s %6s %7s %8s s' \
+        "$tier" "${programs:-0}" "$tests" "$failed" "$skipped" "$seconds")")
+    Totals=$((Totals + tests)) TotalFailed=$((TotalFailed + failed))
+    TotalSkipped=$((TotalSkipped + skipped)) TotalPrograms=$((TotalPrograms + ${programs:-0}))
+    ((status == 0)) || Failures+=("tier $tier")
+    if [[ $tier == server ]] && ((skipped > 0)); then
+        Failures+=("$skipped server tests were skipped")
+    fi
+}
+
+# ---- coverage ----
+
+# Reads gcov's annotated sources and prints lines and branches per file of src/DIRECTORY, in all,
+# and where a branch was never taken. The exit status says whether the minimum is reached.
+summarize_coverage() { # DIRECTORY MINIMUM FILE.gcov...
+    local directory=$1 minimum=$2
+    shift 2
+    awk -F: -v below="$PWD/src/$directory/" -v root="$PWD/" -v minimum="$minimum" '
+        function percent(part, whole) { return whole ? 100 * part / whole : 100 }
+        function row(name, l, lt, b, bt) {
+            printf "%-28s lines %6.2f %% of %4d   branches %6.2f %% of %4d\n",
+                name, percent(l, lt), lt, percent(b, bt), bt
+        }
+        function finish() {
+            if (file == "") return
+            row(file, lines, all_lines, branches, all_branches)
+            sum_l += lines; sum_lt += all_lines; sum_b += branches; sum_bt += all_branches
+        }
+        FNR == 1 { finish(); file = ""; lines = all_lines = branches = all_branches = 0 }
+        FNR == 1 && index($4, below) == 1 { file = substr($4, length(root) + 1) }
+        file == "" { next }
+        /^branch / {
+            all_branches++
+            if ($0 ~ / taken [1-9]/) branches++
+            else if (missed[file] !~ (" " line "$")) missed[file] = missed[file] " " line
+            next
+        }
+        NF >= 3 && $2 + 0 > 0 {
+            line = $2 + 0
+            if ($1 ~ /[0-9#=]/) { all_lines++; if ($1 ~ /[1-9]/) lines++ }
+        }
+        END {
+            finish()
+            row("src/" substr(below, length(root "src/") + 1) " in all", sum_l, sum_lt, sum_b, sum_bt)
+            for (file in missed)
+                if (minimum > 0) print "branches never taken in " file ", lines" missed[file]
+            exit sum_lt == 0 || percent(sum_b, sum_bt) < minimum
+        }
+    ' "$@"
+}
+
+collect_coverage() { # BUILD_DIR; leaves *.gcov in $TMPDIR/gcov
+    local build
+    build=$(realpath "$1")
+    local -a notes
+    mapfile -t notes < <(find "$build/CMakeFiles" -name '*.gcno')
+    rm -rf "$TMPDIR/gcov"
+    mkdir "$TMPDIR/gcov"
+    # Starting from the .gcno files, so that a file no test entered counts as well.
+    (cd "$TMPDIR/gcov" && gcov -b -c "${notes[@]}" >/dev/null 2>"$TMPDIR/gcov.log") || {
+        cat "$TMPDIR/gcov.log" >&2
+        fail "$EX_SOFTWARE" "gcov failed"
+    }
+}
+
+forget_earlier_runs() { # BUILD_DIR
+    find "$1" -name '*.gcda' -delete
+}
+
+core_coverage() {
+    local dir=$BuildDir/coverage log=$TMPDIR/coverage.log
+    printf '\n==== coverage of src/core by the unit tests ====\n'
+    configure_and_build "$dir" tests_unit -DZKLOCK_COVERAGE=ON -DZKLOCK_BUILD_CLI=OFF \
+        -DCMAKE_C_COMPILER=gcc >"$log" 2>&1 || {
+        cat "$log" >&2
+        exit "$EX_SOFTWARE"
+    }
+    forget_earlier_runs "$dir"
+    if ! in_group env -C "$dir" ctest -L '^unit$' --no-tests=error --output-on-failure \
+        -j "$TESTS_AT_ONCE" >"$log" 2>&1; then
+        cat "$log"
+        Failures+=("the unit tests in the coverage build")
+    fi
+    collect_coverage "$dir"
+    summarize_coverage core "$CORE_BRANCHES_MIN" "$TMPDIR"/gcov/*.gcov ||
+        Failures+=("branch coverage of src/core is below $CORE_BRANCHES_MIN %")
+}
+
+full_coverage() {
+    local directory
+    printf '\n==== coverage by the tiers %s ====\n' "${Chosen[*]}"
+    collect_coverage "$BuildDir"
+    for directory in core session lock cli; do
+        summarize_coverage "$directory" 0 "$TMPDIR"/gcov/*.gcov || :
+    done
+}
+
+# ---- the command line ----
+
+parse_arguments() {
+    BuildDir='' Sanitize='' Coverage=OFF Compiler='' Chosen=()
+    while (($#)); do
+        case $1 in
+        -h | --help)
+            usage
+            exit 0
+            ;;
+        --coverage) Coverage=ON ;;
+        --build-dir | --sanitize | --cc)
+            [[ ${2-} ]] || wrong_call "$1 takes a value"
+            case $1 in
+            --build-dir) BuildDir=$2 ;;
+            --sanitize) Sanitize=${2//;/,} ;;
+            --cc) Compiler=$2 ;;
+            esac
+            shift
+            ;;
+        -*) wrong_call "no such option: $1" ;;
+        *)
+            [[ " ${TIERS[*]} " == *" $1 "* ]] || wrong_call "no such tier: $1"
+            [[ " ${Chosen[*]-} " == *" $1 "* ]] || Chosen+=("$1")
+            ;;
+        esac
+        shift
+    done
+}
+
+choose_build() {
+    local variant=${Sanitize:+-$Sanitize}
+    [[ $Coverage == OFF ]] || variant+=-coverage
+    variant+=${Compiler:+-${Compiler##*/}}
+    IsOrdinary=no
+    [[ $variant ]] || IsOrdinary=yes
+    : "${BuildDir:=build${variant:+/${variant#-}}}"
+    CMakeOptions=(
+        "-DZKLOCK_SANITIZE=${Sanitize//,/;}"
+        "-DZKLOCK_COVERAGE=$Coverage"
+        ${Compiler:+"-DCMAKE_C_COMPILER=$Compiler"}
+    )
+    if ((${#Chosen[@]} == 0)); then
+        Chosen=("${TIERS[@]}")
+        [[ -z $Sanitize && $Coverage == OFF ]] || Chosen=(unit server cli)
+    fi
+}
+
+report() {
+    printf '\n%-8s %8s %6s %6s %7s %10s\n' tier programs tests failed skipped time
+    printf '%s\n' "${Report[@]}"
+    printf '%-8s %8d %6d %6d %7d %8d s\n' total \
+        "$TotalPrograms" "$Totals" "$TotalFailed" "$TotalSkipped" "$SECONDS"
+    if ((${#Failures[@]})); then
+        printf 'FAILED: %s\n' "${Failures[@]}"
+        return 1
+    fi
+    printf 'all passed\n'
+}
+
+main() {
+    parse_arguments "$@"
+    choose_build
+    local -a packages=("${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${SERVER_PACKAGES[@]}")
+    # The header is compiled as C++ too.
+    command_exists g++ || packages+=(g++)
+    need_packages "${packages[@]}"
+
+    TMPDIR=$(mktemp -d /tmp/zklock-test.XXXXXX)
+    export TMPDIR
+    trap on_exit EXIT
+    trap 'Interrupted=yes; exit 129' HUP
+    trap 'Interrupted=yes; exit 130' INT
+    trap 'Interrupted=yes; exit 143' TERM
+
+    configure_and_build "$BuildDir" all "${CMakeOptions[@]}"
+    [[ $Coverage == OFF ]] || forget_earlier_runs "$BuildDir"
+    Totals=0 TotalFailed=0 TotalSkipped=0 TotalPrograms=0
+    local tier
+    for tier in "${TIERS[@]}"; do
+        [[ " ${Chosen[*]} " != *" $tier "* ]] || run_tier "$tier"
+    done
+    if [[ $IsOrdinary == yes && " ${Chosen[*]} " == *" unit "* ]]; then
+        core_coverage
+    fi
+    [[ $Coverage == OFF ]] || full_coverage
+    report
+}
+
+main "$@"

@@ -1,0 +1,146 @@
+/*
+ * contender - one acquisition: the state machine that takes a place in a lock's queue, waits for
+ * it to become the first, holds, and leaves without a trace. Pure: events in, actions out; time,
+ * randomness and every reply arrive in the event, and memory is the caller's.
+ *
+ *   idle -> probing -> enqueuing -> listing -> arming -> waiting -> admitted -> held -> leaving
+ *                      |  ^    \-> unsure -> searching -> adopting
+ *                      parenting                                                     -> gone
+ *
+ * Not here: requests in flight, retries' timing, watches shared by path (session/).
+ */
+#ifndef ZKLI_CORE_CONTENDER_H
+#define ZKLI_CORE_CONTENDER_H
+
+#include "core/queue.h"
+#include "core/result.h"
+
+enum zkli_contender_state {
+    ZKLI_IDLE,      /* no node; begins when the session is connected */
+    ZKLI_PROBING,   /* a try: list before anything is written */
+    ZKLI_PARENTING, /* create directories, from the lowest missing one */
+    ZKLI_ENQUEUING, /* create and list in one flight */
+    ZKLI_UNSURE,    /* the create's reply was lost; search when connected */
+    ZKLI_SEARCHING, /* barrier and list in one flight: is there a node with our uuid? */
+    ZKLI_ADOPTING,  /* read the node found, whose is it, and list */
+    ZKLI_LISTING,   /* our node is known, its place is not */
+    ZKLI_ORDERING,  /* as listing, by czxid, near the counter's end */
+    ZKLI_ARMING,    /* set the watches: own node, then predecessor */
+    ZKLI_WAITING,   /* both watches are set */
+    ZKLI_ADMITTED,  /* first in the queue; the lease is not certain now */
+    ZKLI_HELD,
+    ZKLI_LEAVING,   /* delete our node, if there is one, until the server has confirmed */
+    ZKLI_GONE,
+    ZKLI_CONTENDER_STATES
+};
+
+/* The requests a contender can have in flight, as bits. */
+enum {
+    ZKLI_OP_PARENT = 1u << 0,
+    ZKLI_OP_CREATE = 1u << 1,
+    ZKLI_OP_BARRIER = 1u << 2,
+    ZKLI_OP_LIST = 1u << 3,  /* answered by LISTED with a listing by sequence */
+    ZKLI_OP_ORDER = 1u << 4, /* read every sibling's czxid; answered by LISTED, by czxid */
+    ZKLI_OP_OWN = 1u << 5,   /* read our node and watch it */
+    ZKLI_OP_PREDECESSOR = 1u << 6,
+    ZKLI_OP_DELETE = 1u << 7
+};
+#define ZKLI_OP_COUNT 8
+#define ZKLI_OPS ((1u << ZKLI_OP_COUNT) - 1)
+
+/*
+ * Actions: the requests above, to be sent in the order of their bits (the server keeps that order
+ * on one connection: a list sees the create before it; our node's watch is set before the
+ * predecessor's), and what follows. They are carried out after the step, before the next event.
+ */
+enum {
+    ZKLI_DO_GRANT = 1u << 8,       /* the acquisition succeeded */
+    ZKLI_DO_FAIL = 1u << 9,        /* the acquisition failed: .error; the node may still be leaving */
+    ZKLI_DO_LOSE = 1u << 10,       /* the hold is over without a release */
+    ZKLI_DO_RETRY = 1u << 11,      /* send RETRY after a while */
+    ZKLI_DO_FORGET = 1u << 12,     /* gone: nothing on the server, free it; late replies are void */
+    ZKLI_TELL_QUEUED = 1u << 13,   /* .position has changed */
+    ZKLI_TELL_REQUEUED = 1u << 14, /* the place in the queue was lost */
+};
+
+enum zkli_contender_event_type {
+    ZKLI_EV_CONNECTED, /* a new connection, also of a new session; once at the start if connected */
+    ZKLI_EV_EXPIRED,   /* the session is over, all requests with it */
+    ZKLI_EV_RETRY,
+    ZKLI_EV_PARENT,    /* replies: .result */
+    ZKLI_EV_CREATED,   /* .node, .czxid */
+    ZKLI_EV_BARRIER,
+    ZKLI_EV_LISTED,    /* .listing */
+    ZKLI_EV_OWN_READ,  /* .czxid, .owner */
+    ZKLI_EV_PREDECESSOR_READ,
+    ZKLI_EV_DELETED,
+    ZKLI_EV_OWN_EVENT, /* a watch fired: .is_deleted, or else changed */
+    ZKLI_EV_PREDECESSOR_EVENT,
+    ZKLI_EV_LEASE,     /* .is_certain may have changed */
+    ZKLI_EV_HEARTBEAT, /* the time for what need not be done at once */
+    ZKLI_EV_RELEASE,   /* the holder is done */
+    ZKLI_EV_ABANDON    /* the waiter is done: .error says why */
+};
+
+struct zkli_contender_event {
+    enum zkli_contender_event_type type;
+    /* Always: */
+    bool is_connected;
+    bool is_certain;      /* the lease, at this moment */
+    uint64_t connection;  /* number of the present connection, also across sessions */
+    int64_t session_id;
+    const char *fresh_uuid; /* used for a new place: then .uuid of the contender equals it */
+    /* By type: */
+    enum zkli_result result;
+    const char *node; /* the child's name, without its directory */
+    int64_t czxid;
+    int64_t owner; /* ephemeralOwner */
+    const struct zkli_listing *listing;
+    bool is_deleted;
+    int error;            /* a zkl_err */
+    unsigned unsent;      /* RELEASE, ABANDON: requests taken back before they were sent */
+};
+
+struct zkli_contender {
+    enum zkli_contender_state state;
+    bool is_try;
+    unsigned depth;           /* components of the directory's path */
+    unsigned parent_level;    /* PARENTING: which one is created; 1 the directory, 2 its parent */
+    bool is_parked;           /* nothing is in flight; goes on at CONNECTED or RETRY */
+    unsigned in_flight;       /* ZKLI_OP_ bits */
+    enum zkli_result results[ZKLI_OP_COUNT]; /* of the flight, by bit number */
+    char uuid[ZKLI_UUID_LENGTH + 1];
+    char node[ZKLI_CHILD_MAX + 1]; /* our node, "" while there is none that we know */
+    int64_t czxid;                 /* its token */
+    int64_t owner;
+    bool own_is_watched;
+    /* What the last listing said: */
+    enum zkli_verdict verdict;
+    size_t position;
+    bool is_by_sequence;
+    uint64_t listed_on;            /* the connection it came over; 0: not listed yet */
+    char predecessor[ZKLI_CHILD_MAX + 1];
+    enum zkli_kind predecessor_kind;
+    char found[ZKLI_CHILD_MAX + 1]; /* a node with our uuid, "" if none */
+    /* Watches that fired while being set: */
+    bool own_went;
+    bool predecessor_changed;
+    size_t told_position; /* + 1; 0: not told */
+    int error;
+};
+
+/* depth: components of the lock directory's path below the client's root, at least 1. */
+void zkli_contender_init(struct zkli_contender *c, const char *uuid, bool is_try, unsigned depth);
+/* A node of ours that no contender knows, to be deleted: starts in LEAVING; send CONNECTED. */
+void zkli_contender_init_orphan(struct zkli_contender *c, const char *node, unsigned depth);
+
+/* The one door. Returns the actions. */
+unsigned zkli_contender_step(struct zkli_contender *c, const struct zkli_contender_event *event);
+
+const char *zkli_contender_state_name(enum zkli_contender_state state);
+
+/* Whether a node with this name may be this contender's: known as such, or created by an attempt
+ * whose reply it does not have. */
+bool zkli_contender_may_own(const struct zkli_contender *c, const char *child);
+
+#endif

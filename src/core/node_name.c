@@ -1,0 +1,183 @@
+/* node_name - see node_name.h. */
+#include "core/node_name.h"
+
+#include <string.h>
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_hex(char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/*
+ * Cuts the sequence off the end of the name: the server prints it with "%010d", so ten digits, or
+ * a '-' and nine or ten. A '-' is a sign only where another separator stands before it, else it is
+ * the separator. Returns the length of what is left, or 0 if there is no sequence.
+ */
+static size_t cut_sequence(const char *name, size_t length, int64_t *ret_sequence) {
+    size_t digits = 0;
+    while (digits < 10 && digits < length && is_digit(name[length - 1 - digits]))
+        digits++;
+    if (digits < 9)
+        return 0;
+    size_t left = length - digits;
+    bool is_negative = left >= 2 && name[left - 1] == '-' &&
+                       (name[left - 2] == '-' || name[left - 2] == '_');
+    if (digits == 9 && !is_negative)
+        return 0;
+    int64_t value = 0;
+    for (size_t i = left; i < length; i++)
+        value = value * 10 + (name[i] - '0');
+    *ret_sequence = is_negative ? -value : value;
+    return is_negative ? left - 1 : left;
+}
+
+static bool ends_with(const char *text, size_t length, const char *end) {
+    size_t end_length = strlen(end);
+    return length >= end_length && memcmp(text + length - end_length, end, end_length) == 0;
+}
+
+/* "x-<session id in decimal or hex>-", the names of ZooKeeper's own lock recipes. */
+static bool is_recipe_prefix(const char *name, size_t length) {
+    if (length < 4 || name[0] != 'x' || name[1] != '-' || name[length - 1] != '-')
+        return false;
+    for (size_t i = 2; i < length - 1; i++)
+        if (!is_hex(name[i]) && name[i] != '-') /* a decimal id may be negative */
+            return false;
+    return true;
+}
+
+static enum zkli_kind kind_of_prefix(const char *name, size_t length) {
+    static const struct {
+        const char *end;
+        enum zkli_kind kind;
+    } ends[] = {
+        {"-__WRIT__", ZKLI_KIND_WRITE}, {"-__READ__", ZKLI_KIND_READ},
+        {"-lease-", ZKLI_KIND_LEASE},   {"__lock__", ZKLI_KIND_FOREIGN},
+        {"__rlock__", ZKLI_KIND_FOREIGN},
+    };
+    /* Curator and go-zookeeper take every name with "lock-" before the digits for a contender. */
+    if (ends_with(name, length, "lock-"))
+        return strncmp(name, "_c_", 3) == 0 ? ZKLI_KIND_MUTEX : ZKLI_KIND_FOREIGN;
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        if (ends_with(name, length, ends[i].end))
+            return ends[i].kind;
+    return is_recipe_prefix(name, length) ? ZKLI_KIND_FOREIGN : ZKLI_KIND_NONE;
+}
+
+struct zkli_node_name zkli_node_name_parse(const char *child) {
+    struct zkli_node_name parsed = {ZKLI_KIND_NONE, 0};
+    size_t length = strlen(child);
+    if (length > ZKLI_CHILD_MAX)
+        return parsed;
+    int64_t sequence = 0;
+    size_t left = cut_sequence(child, length, &sequence);
+    if (left == 0)
+        return parsed;
+    parsed.kind = kind_of_prefix(child, left);
+    if (parsed.kind != ZKLI_KIND_NONE)
+        parsed.sequence = sequence;
+    return parsed;
+}
+
+bool zkli_node_name_has_uuid(const char *child, const char *uuid) {
+    return strncmp(child, "_c_", 3) == 0 && strncmp(child + 3, uuid, ZKLI_UUID_LENGTH) == 0 &&
+           child[3 + ZKLI_UUID_LENGTH] == '-';
+}
+
+bool zkli_node_name_has_tag(const char *child, const char *tag) {
+    return strncmp(child, "_c_", 3) == 0 && strncmp(child + 3, tag, ZKLI_TAG_LENGTH) == 0;
+}
+
+static char *put_hex(char *out, uint8_t byte) {
+    static const char digits[] = "0123456789abcdef";
+    *out++ = digits[byte >> 4];
+    *out++ = digits[byte & 15];
+    return out;
+}
+
+void zkli_tag_format(char ret_tag[ZKLI_TAG_LENGTH + 1], const uint8_t random[6]) {
+    char *out = ret_tag;
+    for (int i = 0; i < 6; i++) {
+        if (i == 4)
+            *out++ = '-';
+        out = put_hex(out, random[i]);
+    }
+    *out = '\0';
+}
+
+void zkli_uuid_format(char ret_uuid[ZKLI_UUID_LENGTH + 1], const char *tag,
+                      const uint8_t random[10]) {
+    memcpy(ret_uuid, tag, ZKLI_TAG_LENGTH);
+    char *out = ret_uuid + ZKLI_TAG_LENGTH;
+    for (int i = 0; i < 10; i++) {
+        if (i == 0 || i == 2 || i == 4)
+            *out++ = '-';
+        out = put_hex(out, random[i]);
+    }
+    *out = '\0';
+}
+
+void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_LENGTH + 1], const char *uuid) {
+    memcpy(ret_prefix, "_c_", 3);
+    memcpy(ret_prefix + 3, uuid, ZKLI_UUID_LENGTH);
+    memcpy(ret_prefix + 3 + ZKLI_UUID_LENGTH, "-lock-", 7);
+}
+
+static bool component_is_valid(const char *start, size_t length) {
+    if (length == 0 || (length == 1 && start[0] == '.') ||
+        (length == 2 && start[0] == '.' && start[1] == '.'))
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)start[i] < 0x20 || start[i] == 0x7f)
+            return false;
+    char child[ZKLI_LOCK_NAME_MAX + 1];
+    memcpy(child, start, length);
+    child[length] = '\0';
+    return zkli_node_name_parse(child).kind == ZKLI_KIND_NONE;
+}
+
+/*
+ * The server takes UTF-8 and refuses C1 control characters, surrogates and what is above the basic
+ * plane (its path validation works on Java's 16-bit characters), so those are refused here, where
+ * the caller can be told why.
+ */
+static bool text_is_acceptable(const char *text) {
+    const unsigned char *p = (const unsigned char *)text;
+    while (*p != '\0') {
+        if (*p < 0x80) {
+            p++;
+        } else if (*p >= 0xc2 && *p <= 0xdf && (p[1] & 0xc0) == 0x80) {
+            if (*p == 0xc2 && p[1] < 0xa0)
+                return false;
+            p += 2;
+        } else if ((*p & 0xf0) == 0xe0 && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80) {
+            unsigned code = ((*p & 15u) << 12) | ((p[1] & 63u) << 6) | (p[2] & 63u);
+            if (code < 0x800 || (code >= 0xd800 && code <= 0xf8ff) || code >= 0xfff0)
+                return false;
+            p += 3;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool zkli_lock_name_is_valid(const char *name) {
+    size_t length = strlen(name);
+    if (length == 0 || length > ZKLI_LOCK_NAME_MAX || !text_is_acceptable(name))
+        return false;
+    const char *start = name;
+    for (const char *slash; (slash = strchr(start, '/')) != NULL; start = slash + 1)
+        if (!component_is_valid(start, (size_t)(slash - start)))
+            return false;
+    return component_is_valid(start, strlen(start));
+}
+
+bool zkli_root_is_valid(const char *root) {
+    if (root[0] != '/')
+        return false;
+    return root[1] == '\0' || zkli_lock_name_is_valid(root + 1);
+}

@@ -1,0 +1,61 @@
+/*
+ * node_name - the names under a lock's directory: what they mean, and how ours are made.
+ *
+ * Not here: who is before whom (queue.h), what a node's data says (node_data.h).
+ */
+#ifndef ZKLI_CORE_NODE_NAME_H
+#define ZKLI_CORE_NODE_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A uuid in text: five groups of hex digits with dashes, as Curator's GUIDs. */
+#define ZKLI_UUID_LENGTH 36
+/* Leading characters of a uuid that are the same for all nodes of one session object: 48 bits, so
+ * that two sessions among a million share a tag with a chance of 1 in 500. */
+#define ZKLI_TAG_LENGTH 13
+/* Longest child name that is looked at as a contender. Every library's names have at most 70
+ * characters; a longer one is somebody else's node and stays out of the queue. */
+#define ZKLI_CHILD_MAX 128
+/* Longest lock name, so that root (255) + name + node fit any path buffer of 1 KiB. */
+#define ZKLI_LOCK_NAME_MAX 255
+
+enum zkli_kind {
+    ZKLI_KIND_NONE,   /* not a contender: ignored */
+    ZKLI_KIND_MUTEX,  /* ours, Curator's InterProcessMutex, go-zookeeper's Lock */
+    ZKLI_KIND_WRITE,  /* Curator's -__WRIT__ */
+    ZKLI_KIND_READ,   /* Curator's -__READ__ */
+    ZKLI_KIND_LEASE,  /* a semaphore's */
+    ZKLI_KIND_FOREIGN /* another library's contender: exclusive */
+};
+
+struct zkli_node_name {
+    enum zkli_kind kind;
+    int64_t sequence; /* as printed; wider than the server's 32 bits because anybody can make names */
+};
+
+/* What the child name says. kind NONE (and sequence 0) when it is no contender's. */
+struct zkli_node_name zkli_node_name_parse(const char *child);
+
+/* Whether the child carries this uuid, "_c_<uuid>-...". */
+bool zkli_node_name_has_uuid(const char *child, const char *uuid);
+/* Whether the child carries a uuid that begins with this tag of ZKLI_TAG_LENGTH characters. */
+bool zkli_node_name_has_tag(const char *child, const char *tag);
+
+/* Writes a uuid of the given tag and 10 random bytes. */
+void zkli_uuid_format(char ret_uuid[ZKLI_UUID_LENGTH + 1], const char *tag,
+                      const uint8_t random[10]);
+/* Writes a tag of 6 random bytes. */
+void zkli_tag_format(char ret_tag[ZKLI_TAG_LENGTH + 1], const uint8_t random[6]);
+
+/* Writes "_c_<uuid>-lock-", to which the server appends the sequence. */
+#define ZKLI_PREFIX_LENGTH (3 + ZKLI_UUID_LENGTH + 6)
+void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_LENGTH + 1], const char *uuid);
+
+/* Whether <name> may be a lock's name; see zkl_lock_open. */
+bool zkli_lock_name_is_valid(const char *name);
+/* Whether an absolute path may be the root of locks: as a lock name after its '/', or "/" itself. */
+bool zkli_root_is_valid(const char *root);
+
+#endif

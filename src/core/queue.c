@@ -1,0 +1,58 @@
+/* queue - see queue.h. */
+#include "core/queue.h"
+
+#include <string.h>
+
+bool zkli_sibling_parse(struct zkli_sibling *ret_sibling, const char *child) {
+    struct zkli_node_name parsed = zkli_node_name_parse(child);
+    if (parsed.kind == ZKLI_KIND_NONE)
+        return false;
+    *ret_sibling = (struct zkli_sibling){child, parsed.kind, parsed.sequence};
+    return true;
+}
+
+bool zkli_listing_needs_czxid(const struct zkli_listing *listing) {
+    if (listing->is_by_czxid)
+        return false;
+    for (size_t i = 0; i < listing->count; i++) {
+        int64_t sequence = listing->siblings[i].order;
+        if (sequence < 0 || sequence > ZKLI_COUNTER_END - ZKLI_COUNTER_MARGIN)
+            return true;
+    }
+    return false;
+}
+
+bool zkli_sibling_is_before(const struct zkli_sibling *a, const struct zkli_sibling *b) {
+    if (a->order != b->order)
+        return a->order < b->order;
+    return strcmp(a->name, b->name) < 0;
+}
+
+static const struct zkli_sibling *find(const struct zkli_listing *listing, const char *name) {
+    for (size_t i = 0; i < listing->count; i++)
+        if (strcmp(listing->siblings[i].name, name) == 0)
+            return &listing->siblings[i];
+    return NULL;
+}
+
+/* One pass instead of a sort: the place needs only the count before us and the nearest of them. */
+struct zkli_place zkli_queue_place(const struct zkli_listing *listing, const char *own_name) {
+    struct zkli_place place = {ZKLI_ABSENT, 0, NULL, !listing->is_by_czxid};
+    const struct zkli_sibling *own = find(listing, own_name);
+    if (own == NULL)
+        return place;
+    if (zkli_listing_needs_czxid(listing)) {
+        place.verdict = ZKLI_NEEDS_CZXID;
+        return place;
+    }
+    for (size_t i = 0; i < listing->count; i++) {
+        const struct zkli_sibling *other = &listing->siblings[i];
+        if (other == own || !zkli_sibling_is_before(other, own))
+            continue;
+        place.position++;
+        if (place.predecessor == NULL || zkli_sibling_is_before(place.predecessor, other))
+            place.predecessor = other;
+    }
+    place.verdict = place.predecessor == NULL ? ZKLI_FIRST : ZKLI_BEHIND;
+    return place;
+}
