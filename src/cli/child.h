@@ -1,0 +1,39 @@
+/*
+ * Starts CMD: in a process group of its own, with the signals, descriptors and environment that
+ * our caller gave us, and bound to die when this process dies.
+ */
+#ifndef CLI_CHILD_H
+#define CLI_CHILD_H
+
+#include "cli/descriptors.h"
+#include "cli/signals.h"
+#include "cli/terminal.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+typedef struct cli_child_request {
+    char *const *command; /* CMD and its arguments, ends with NULL */
+    const char *lock_name;
+    const char *node_path;
+    int64_t token;
+    const cli_descriptors *inherited;
+    const cli_signals *signals;
+    const cli_terminal *terminal; /* lent to CMD if lend_terminal and if it is ours */
+    bool lend_terminal;
+} cli_child_request;
+
+/*
+ * Forks. On success *ret_pid, which is also the id of the process group, and *ret_status_fd, the
+ * caller's to read with cli_child_exec_error and to close. To be called on the main thread: the
+ * kernel kills CMD when the thread that forked it ends. False with errno.
+ */
+bool cli_child_start(const cli_child_request *request, pid_t *ret_pid, int *ret_status_fd);
+
+/*
+ * Reads the status descriptor, which becomes readable once CMD runs or cannot be run: 0, or the
+ * errno of the exec that failed.
+ */
+int cli_child_exec_error(int status_fd);
+
+#endif

@@ -1,0 +1,13 @@
+/* The subcommands. Each returns the exit status. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "cli/descriptors.h"
+#include "cli/options.h"
+
+/* inherited: the descriptors that were open before any of ours; borrowed. */
+int cli_run(const cli_options *options, const cli_descriptors *inherited);
+int cli_ls(const cli_options *options);
+int cli_show(const cli_options *options);
+
+#endif

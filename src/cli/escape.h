@@ -1,0 +1,32 @@
+/*
+ * Text that others wrote, made safe to show. Node data and node names come from whoever can reach
+ * the servers, and a terminal acts on what it is sent.
+ */
+#ifndef CLI_ESCAPE_H
+#define CLI_ESCAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/*
+ * Decodes one character of UTF-8 from the n > 0 bytes at s: its length, and the code point in
+ * *ret_point; 0 when the bytes begin no valid character (overlong forms and surrogates are not).
+ */
+size_t cli_utf8_decode(const char *s, size_t n, uint32_t *ret_point);
+
+/* Whether the locale's terminal takes UTF-8. Needs setlocale(LC_CTYPE, "") before. */
+bool cli_locale_is_utf8(void);
+
+/*
+ * Writes n bytes with every byte that a terminal could act on as \xHH, and a backslash as \\, so
+ * that the form is unambiguous. Characters beyond ASCII pass if utf8 is set and they occupy
+ * columns: no C1 controls, no invisible or direction-changing ones. Returns the columns written.
+ */
+size_t cli_escape(FILE *out, const char *s, size_t n, bool utf8);
+
+/* The same into new memory, the caller's to free; NULL when out of memory. */
+char *cli_escaped(const char *s, bool utf8, size_t *ret_columns);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * The exit statuses of the command, and which of them an error of the library becomes. The numbers
+ * are part of the interface, see zklock(1). From 64 on they are those of sysexits.h, from 126 on
+ * those of a shell.
+ */
+#ifndef CLI_EXIT_STATUS_H
+#define CLI_EXIT_STATUS_H
+
+#include <zklock.h>
+
+enum {
+    CLI_EXIT_OK = 0,
+    CLI_EXIT_NOT_ACQUIRED = 1, /* run: unless -E says otherwise */
+    CLI_EXIT_USAGE = 64,
+    CLI_EXIT_NO_SERVER = 69,
+    CLI_EXIT_INTERNAL = 70,
+    CLI_EXIT_LOST = 75,
+    CLI_EXIT_DENIED = 77,
+    CLI_EXIT_NOT_EXECUTABLE = 126,
+    CLI_EXIT_NOT_FOUND = 127,
+    CLI_EXIT_SIGNAL_BASE = 128
+};
+
+/* Never CLI_EXIT_OK for an error; TIMEOUT and BUSY become CLI_EXIT_NOT_ACQUIRED. */
+int cli_exit_status_of(zkl_err err);
+
+#endif

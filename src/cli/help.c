@@ -1,0 +1,88 @@
+/* The texts of --help; zklock(1) is the long form. */
+#include "cli/help.h"
+
+#include <stdio.h>
+#include <zklock.h>
+
+static const char Overview[] =
+    "usage: zklock [OPTION]... SUBCOMMAND [ARGUMENT]...\n"
+    "\n"
+    "Distributed locks on ZooKeeper.\n"
+    "\n"
+    "  run NAME -- CMD [ARG]...  hold the lock NAME while CMD runs\n"
+    "  ls [PREFIX]               list the locks that are held or waited for\n"
+    "  show NAME                 list who holds NAME and who waits, in order\n"
+    "\n"
+    "'zklock SUBCOMMAND --help' says more; zklock(1) says all.\n";
+
+static const char Run[] =
+    "usage: zklock run [OPTION]... NAME -- CMD [ARG]...\n"
+    "\n"
+    "Waits for the lock NAME, runs CMD and releases the lock when CMD ends. If the hold cannot\n"
+    "be kept, CMD and its process group are stopped before another can be given the lock.\n"
+    "CMD finds ZKLOCK_NAME, ZKLOCK_TOKEN (the fencing token) and ZKLOCK_NODE in its environment.\n"
+    "\n"
+    "  -n, --nonblock            do not wait: fail if somebody else holds the lock\n"
+    "  -w, --wait SECS           wait no longer than this; 0 is -n\n"
+    "  -E, --conflict-exit-code N\n"
+    "                            exit status when the lock was not acquired [1]\n"
+    "      --grace SECS          from SIGTERM to SIGKILL when the hold runs out\n"
+    "                            [a quarter of the session timeout]\n";
+
+static const char Ls[] =
+    "usage: zklock ls [OPTION]... [PREFIX]\n"
+    "\n"
+    "Lists the locks at or below PREFIX that are held or waited for, with the number of\n"
+    "contenders (the holder and those who wait).\n"
+    "\n"
+    "      --json                print JSON\n";
+
+static const char Show[] =
+    "usage: zklock show [OPTION]... NAME\n"
+    "\n"
+    "Lists who holds the lock NAME and who waits for whom, in the order of the queue.\n"
+    "\n"
+    "      --json                print JSON\n";
+
+static const char Common[] =
+    "\n"
+    "options of every subcommand, before or after its name:\n"
+    "      --hosts HOST:PORT,... the servers, with /CHROOT at the end if any [ZKLOCK_HOSTS]\n"
+    "      --root PATH           where the locks live [/locks]\n"
+    "      --timeout SECS        session timeout to ask for [10]\n"
+    "      --auth-file FILE      a line SCHEME:CREDENTIALS, such as digest:user:password\n"
+    "      --label TEXT          shown to whoever lists the queue\n"
+    "  -v, --verbose             say on standard error what happens\n"
+    "  -h, --help                print this\n"
+    "  -V, --version             print the version\n";
+
+static const char Statuses[] =
+    "\n"
+    "exit status: that of CMD, or 128+N if signal N ended it; 1 not acquired (see -E);\n"
+    "64 wrong usage; 69 no server answers; 70 internal error; 75 the hold was lost while CMD ran;\n"
+    "77 access denied; 126 CMD cannot be executed; 127 CMD not found.\n";
+
+void cli_help_print(cli_subcommand subcommand) {
+    switch (subcommand) {
+    case CLI_RUN:
+        fputs(Run, stdout);
+        break;
+    case CLI_LS:
+        fputs(Ls, stdout);
+        break;
+    case CLI_SHOW:
+        fputs(Show, stdout);
+        break;
+    case CLI_NONE:
+        fputs(Overview, stdout);
+        break;
+    }
+    fputs(Common, stdout);
+    if (subcommand == CLI_RUN) {
+        fputs(Statuses, stdout);
+    }
+}
+
+void cli_version_print(void) {
+    printf("zklock %s\n", zkl_version());
+}

@@ -1,0 +1,89 @@
+/* zklock ls: the locks that somebody holds or waits for. */
+#include "cli/commands.h"
+#include "cli/exit_status.h"
+#include "cli/json.h"
+#include "cli/message.h"
+#include "cli/session.h"
+#include "cli/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const Titles[] = {"NAME", "CONTENDERS"};
+
+/* Exactly one of the two is written; a failure half way must not leave half a document. */
+typedef struct listing {
+    cli_table *table;
+    FILE *json;
+    size_t count;
+} listing;
+
+static void add_lock(const char *name, size_t contenders, void *arg) {
+    listing *l = (listing *)arg;
+    if (l->table != NULL) {
+        cli_table_add(l->table, name);
+        cli_table_addf(l->table, "%zu", contenders);
+    } else {
+        fputs(l->count == 0 ? "" : ",", l->json);
+        fputs("{\"name\":", l->json);
+        cli_json_string(l->json, name);
+        fprintf(l->json, ",\"contenders\":%zu}", contenders);
+    }
+    l->count++;
+}
+
+static int list(const cli_options *options, listing *l) {
+    zkl_session *session;
+    const cli_session_request request = {.connect_timeout_ms = CLI_CONNECT_TIMEOUT_MS,
+                                         .is_lazy = true};
+    int status = cli_session_open(&session, options, &request);
+    if (status != CLI_EXIT_OK) {
+        return status;
+    }
+    zkl_err err = zkl_list(session, options->name, add_lock, l);
+    (void)zkl_session_close(session); /* nothing was held */
+    if (err != ZKL_OK) {
+        cli_message_error(options->name == NULL ? "ls" : options->name, err);
+    }
+    return cli_exit_status_of(err);
+}
+
+static int list_table(const cli_options *options) {
+    listing l = {.table = cli_table_new(Titles, sizeof(Titles) / sizeof(Titles[0]))};
+    if (l.table == NULL) {
+        cli_message_error("ls", ZKL_NOMEM);
+        return CLI_EXIT_INTERNAL;
+    }
+    int status = list(options, &l);
+    if (status == CLI_EXIT_OK && !cli_table_print(l.table, stdout)) {
+        cli_message_error("ls", ZKL_NOMEM);
+        status = CLI_EXIT_INTERNAL;
+    }
+    cli_table_free(l.table);
+    return status;
+}
+
+static int list_json(const cli_options *options) {
+    char *text = NULL;
+    size_t size = 0;
+    listing l = {.json = open_memstream(&text, &size)};
+    if (l.json == NULL) {
+        cli_message_error("ls", ZKL_NOMEM);
+        return CLI_EXIT_INTERNAL;
+    }
+    int status = list(options, &l);
+    bool failed = ferror(l.json) != 0;
+    failed = fclose(l.json) != 0 || failed;
+    if (status == CLI_EXIT_OK && failed) {
+        cli_message_error("ls", ZKL_NOMEM);
+        status = CLI_EXIT_INTERNAL;
+    } else if (status == CLI_EXIT_OK) {
+        printf("{\"locks\":[%s]}\n", text);
+    }
+    free(text);
+    return status;
+}
+
+int cli_ls(const cli_options *options) {
+    return options->is_json ? list_json(options) : list_table(options);
+}

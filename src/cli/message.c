@@ -1,0 +1,198 @@
+/* Lines for standard error, written by a thread of their own once there is something to guard. */
+#include "cli/message.h"
+
+#include "cli/escape.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A path of a lock, its node and an explanation fit; what is longer is cut. */
+#define LINE_MAX_BYTES 1536
+/* The client library logs a dozen lines a connection; hundreds unread mean nobody reads. */
+#define LINES_MAX 128
+#define FINISH_LIMIT_S 1
+
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool is_verbose;
+    bool has_writer;
+    bool is_writing;
+    size_t first;
+    size_t count;
+    size_t dropped;
+    char lines[LINES_MAX][LINE_MAX_BYTES];
+    char last_error[LINE_MAX_BYTES];
+} Log = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+/* One write a line, so that lines of several processes do not mix. Failures have no other place. */
+static void write_line(const char *line) {
+    size_t length = strlen(line);
+    while (length > 0) {
+        ssize_t n = write(STDERR_FILENO, line, length);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return;
+        }
+        line += n;
+        length -= (size_t)n;
+    }
+}
+
+/* The line as it will be written, escaped: names, paths and log lines hold what others wrote. */
+static void format_line(char *line, const char *format, va_list args) {
+    char text[LINE_MAX_BYTES];
+    (void)vsnprintf(text, sizeof(text), format, args); /* what does not fit is cut */
+    FILE *out = fmemopen(line, LINE_MAX_BYTES - 1, "w");
+    if (out == NULL) {
+        line[0] = '\0';
+        return;
+    }
+    fputs("zklock: ", out);
+    (void)cli_escape(out, text, strlen(text), cli_locale_is_utf8());
+    (void)fclose(out); /* a full buffer is a cut line */
+    line[LINE_MAX_BYTES - 2] = '\0';
+    size_t length = strlen(line);
+    line[length] = '\n';
+    line[length + 1] = '\0';
+}
+
+static void say(const char *format, va_list args) {
+    char line[LINE_MAX_BYTES];
+    format_line(line, format, args);
+    pthread_mutex_lock(&Log.mutex);
+    bool queued = Log.has_writer;
+    if (queued && Log.count == LINES_MAX) {
+        Log.dropped++;
+    } else if (queued) {
+        memcpy(Log.lines[(Log.first + Log.count) % LINES_MAX], line, sizeof(line));
+        Log.count++;
+        pthread_cond_broadcast(&Log.changed);
+    }
+    pthread_mutex_unlock(&Log.mutex);
+    if (!queued) {
+        write_line(line);
+    }
+}
+
+void cli_message(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+}
+
+void cli_message_detail(const char *format, ...) {
+    va_list args;
+    if (!Log.is_verbose) {
+        return;
+    }
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+}
+
+void cli_message_verbose(bool verbose) {
+    Log.is_verbose = verbose;
+}
+
+/* Takes the next line out of the queue; the mutex is held on entry and on return. */
+static void write_next(void) {
+    char line[LINE_MAX_BYTES];
+    size_t dropped = Log.dropped;
+    memcpy(line, Log.lines[Log.first], sizeof(line));
+    Log.first = (Log.first + 1) % LINES_MAX;
+    Log.count--;
+    Log.dropped = 0;
+    Log.is_writing = true;
+    pthread_mutex_unlock(&Log.mutex);
+    write_line(line);
+    if (dropped > 0) {
+        (void)snprintf(line, sizeof(line), "zklock: (%zu lines were dropped here)\n", dropped);
+        write_line(line);
+    }
+    pthread_mutex_lock(&Log.mutex);
+    Log.is_writing = false;
+    pthread_cond_broadcast(&Log.changed);
+}
+
+static void *writer_main(void *arg) {
+    (void)arg;
+    pthread_mutex_lock(&Log.mutex);
+    for (;;) {
+        while (Log.count == 0) {
+            pthread_cond_wait(&Log.changed, &Log.mutex);
+        }
+        write_next();
+    }
+    return NULL;
+}
+
+bool cli_message_start(void) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, writer_main, NULL) != 0) {
+        return false;
+    }
+    (void)pthread_detach(thread); /* it may be stuck in a write when the process ends */
+    pthread_mutex_lock(&Log.mutex);
+    Log.has_writer = true;
+    pthread_mutex_unlock(&Log.mutex);
+    return true;
+}
+
+void cli_message_finish(void) {
+    struct timespec deadline;
+    (void)clock_gettime(CLOCK_REALTIME, &deadline); /* the condition's clock; cannot fail */
+    deadline.tv_sec += FINISH_LIMIT_S;
+    int rc = 0;
+    pthread_mutex_lock(&Log.mutex);
+    while (rc == 0 && (Log.count > 0 || Log.is_writing)) {
+        rc = pthread_cond_timedwait(&Log.changed, &Log.mutex, &deadline);
+    }
+    pthread_mutex_unlock(&Log.mutex);
+}
+
+static const char *level_name(zkl_log_level level) {
+    switch (level) {
+    case ZKL_LOG_ERROR:
+        return "error";
+    case ZKL_LOG_WARN:
+        return "warning";
+    case ZKL_LOG_INFO:
+        return "info";
+    case ZKL_LOG_DEBUG:
+        return "debug";
+    }
+    return "log";
+}
+
+void cli_message_log(zkl_log_level level, const char *text, void *arg) {
+    (void)arg;
+    if (level == ZKL_LOG_ERROR) {
+        pthread_mutex_lock(&Log.mutex);
+        (void)snprintf(Log.last_error, sizeof(Log.last_error), "%s", text);
+        pthread_mutex_unlock(&Log.mutex);
+    }
+    cli_message_detail("%s: %s", level_name(level), text);
+}
+
+void cli_message_error(const char *what, zkl_err err) {
+    char last[LINE_MAX_BYTES] = "";
+    pthread_mutex_lock(&Log.mutex);
+    if (!Log.is_verbose) {
+        memcpy(last, Log.last_error, sizeof(last));
+    }
+    pthread_mutex_unlock(&Log.mutex);
+    if (last[0] == '\0') {
+        cli_message("%s: %s", what, zkl_strerror(err));
+    } else {
+        cli_message("%s: %s (%s)", what, zkl_strerror(err), last);
+    }
+}

@@ -1,0 +1,290 @@
+/*
+ * Parses the command line: common options before the subcommand, all options after it, and for
+ * run everything after the first "--" is CMD, untouched.
+ */
+#include "cli/options.h"
+
+#include "cli/exit_status.h"
+#include "cli/message.h"
+#include "cli/number.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The library's own limits on a session timeout. */
+#define SESSION_TIMEOUT_MIN_MS 100
+#define SESSION_TIMEOUT_MAX_MS 3600000
+#define STATUS_MAX 255
+
+enum {
+    OPT_HOSTS = 256,
+    OPT_ROOT,
+    OPT_TIMEOUT,
+    OPT_AUTH_FILE,
+    OPT_LABEL,
+    OPT_JSON,
+    OPT_GRACE
+};
+
+static const struct option Long[] = {
+    {"hosts", required_argument, NULL, OPT_HOSTS},
+    {"root", required_argument, NULL, OPT_ROOT},
+    {"timeout", required_argument, NULL, OPT_TIMEOUT},
+    {"auth-file", required_argument, NULL, OPT_AUTH_FILE},
+    {"label", required_argument, NULL, OPT_LABEL},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"verbose", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {"nonblock", no_argument, NULL, 'n'},
+    {"wait", required_argument, NULL, 'w'},
+    {"conflict-exit-code", required_argument, NULL, 'E'},
+    {"grace", required_argument, NULL, OPT_GRACE},
+    {NULL, 0, NULL, 0},
+};
+
+const char *cli_subcommand_name(cli_subcommand subcommand) {
+    switch (subcommand) {
+    case CLI_RUN:
+        return "run";
+    case CLI_LS:
+        return "ls";
+    case CLI_SHOW:
+        return "show";
+    case CLI_NONE:
+        break;
+    }
+    return "";
+}
+
+static cli_subcommand subcommand_of(const char *word) {
+    static const cli_subcommand all[] = {CLI_RUN, CLI_LS, CLI_SHOW};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (strcmp(word, cli_subcommand_name(all[i])) == 0) {
+            return all[i];
+        }
+    }
+    return CLI_NONE;
+}
+
+/* Says what is wrong with which argument; always false, for the caller to return. */
+static bool refuse(const cli_options *o, const char *what, const char *argument) {
+    const char *space = o->subcommand == CLI_NONE ? "" : " ";
+    cli_message("%s%s%s%s (see 'zklock%s%s --help')", what, *argument == '\0' ? "" : " '", argument,
+                *argument == '\0' ? "" : "'", space, cli_subcommand_name(o->subcommand));
+    return false;
+}
+
+/* Common options are known everywhere; --json before the subcommand is looked at again after it. */
+static bool is_known_here(cli_subcommand subcommand, int code) {
+    switch (code) {
+    case 'n':
+    case 'w':
+    case 'E':
+    case OPT_GRACE:
+        return subcommand == CLI_RUN;
+    case OPT_JSON:
+        return subcommand != CLI_RUN;
+    default:
+        return true;
+    }
+}
+
+static bool refuse_place(const cli_options *o, int code) {
+    const char *name = "";
+    for (const struct option *l = Long; l->name != NULL; l++) {
+        name = l->val == code ? l->name : name;
+    }
+    if (o->subcommand == CLI_NONE) {
+        cli_message("--%s belongs after 'run' (see 'zklock run --help')", name);
+    } else {
+        const char *subcommand = cli_subcommand_name(o->subcommand);
+        cli_message("%s has no option --%s (see 'zklock %s --help')", subcommand, name, subcommand);
+    }
+    return false;
+}
+
+static bool take_seconds(const cli_options *o, const char *option, int64_t *ret_ms) {
+    if (!cli_number_seconds(optarg, ret_ms)) {
+        cli_message("%s takes a number of seconds, not '%s' (see 'zklock %s --help')", option,
+                    optarg, cli_subcommand_name(o->subcommand));
+        return false;
+    }
+    return true;
+}
+
+static bool take_session_timeout(cli_options *o) {
+    int64_t ms;
+    if (!take_seconds(o, "--timeout", &ms)) {
+        return false;
+    }
+    if (ms < SESSION_TIMEOUT_MIN_MS || ms > SESSION_TIMEOUT_MAX_MS) {
+        return refuse(o, "--timeout must be from 0.1 to 3600 seconds, not", optarg);
+    }
+    o->session_timeout_ms = (int)ms;
+    return true;
+}
+
+/* -n and -w say the same thing; of several the last one counts, as with flock(1). */
+static bool take_run_option(cli_options *o, int code) {
+    switch (code) {
+    case 'n':
+        o->wait_ms = 0;
+        return true;
+    case 'w':
+        return take_seconds(o, "-w", &o->wait_ms);
+    case OPT_GRACE:
+        return take_seconds(o, "--grace", &o->grace_ms);
+    default:
+        return cli_number_whole(optarg, STATUS_MAX, &o->conflict_status) ||
+               refuse(o, "-E takes an exit status from 0 to 255, not", optarg);
+    }
+}
+
+static bool take_option(cli_options *o, int code) {
+    switch (code) {
+    case OPT_HOSTS:
+        o->hosts = optarg;
+        return true;
+    case OPT_ROOT:
+        o->root = optarg;
+        return true;
+    case OPT_TIMEOUT:
+        return take_session_timeout(o);
+    case OPT_AUTH_FILE:
+        o->auth_file = optarg;
+        return true;
+    case OPT_LABEL:
+        o->label = optarg;
+        return true;
+    case OPT_JSON:
+        o->is_json = true;
+        return true;
+    case 'v':
+        o->is_verbose = true;
+        return true;
+    case 'h':
+        o->is_help = true;
+        return true;
+    case 'V':
+        o->is_version = true;
+        return true;
+    default:
+        return take_run_option(o, code);
+    }
+}
+
+/* getopt says '?' for an unknown option and for one with a value too many, ':' for one too few. */
+static bool refuse_option(const cli_options *o, int code, char **argv) {
+    const char *typed = argv[optind - 1];
+    if (code == ':') {
+        return refuse(o, "a value is missing after", typed);
+    }
+    if (optopt >= 256) {
+        return refuse(o, "an option that takes no value:", typed);
+    }
+    char letter[] = {'-', (char)optopt, '\0'};
+    return refuse(o, "unknown option", optopt == 0 ? typed : letter);
+}
+
+/* Takes the options of argv[1..argc), leaves optind at the first operand. */
+static bool parse_part(cli_options *o, int argc, char **argv, const char *letters) {
+    int code;
+    optind = 0; /* glibc's way to begin anew with another argv */
+    opterr = 0;
+    while ((code = getopt_long(argc, argv, letters, Long, NULL)) != -1) {
+        if (code == '?' || code == ':') {
+            return refuse_option(o, code, argv);
+        }
+        if (!is_known_here(o->subcommand, code)) {
+            return refuse_place(o, code);
+        }
+        if (!take_option(o, code)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Operands of the subcommand, argv[0..count). */
+static bool take_operands(cli_options *o, int count, char **argv) {
+    if (count > 1) {
+        return refuse(o, "unexpected argument", argv[1]);
+    }
+    if (count == 0 && o->subcommand != CLI_LS) {
+        return refuse(o, "the lock's NAME is missing", "");
+    }
+    o->name = count == 0 ? NULL : argv[0];
+    return true;
+}
+
+/* Index of the first "--" from argv[1] on, or argc. */
+static int find_separator(int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--") == 0) {
+            return i;
+        }
+    }
+    return argc;
+}
+
+/* argv[0] is the subcommand's name. */
+static bool parse_subcommand(cli_options *o, int argc, char **argv) {
+    int end = o->subcommand == CLI_RUN ? find_separator(argc, argv) : argc;
+    if (!parse_part(o, end, argv, ":hVvnw:E:")) {
+        return false;
+    }
+    if (o->is_help || o->is_version) {
+        return true;
+    }
+    if (o->is_json && !is_known_here(o->subcommand, OPT_JSON)) {
+        return refuse_place(o, OPT_JSON);
+    }
+    if (o->subcommand == CLI_RUN) {
+        if (end == argc) {
+            return refuse(o, "'--' and the command to run are missing", "");
+        }
+        o->command = argv + end + 1;
+        if (o->command[0] == NULL) {
+            return refuse(o, "the command to run is missing after", "--");
+        }
+    }
+    return take_operands(o, end - optind, argv + optind);
+}
+
+static bool find_hosts(cli_options *o) {
+    if (o->hosts == NULL) {
+        o->hosts = getenv("ZKLOCK_HOSTS");
+    }
+    if (o->hosts == NULL || *o->hosts == '\0') {
+        return refuse(o, "no servers: give --hosts HOST:PORT,... or set ZKLOCK_HOSTS", "");
+    }
+    return true;
+}
+
+bool cli_options_parse(cli_options *ret_options, int argc, char **argv) {
+    cli_options o = {
+        .wait_ms = ZKL_FOREVER, .grace_ms = -1, .conflict_status = CLI_EXIT_NOT_ACQUIRED};
+    if (!parse_part(&o, argc, argv, "+:hVvnw:E:")) {
+        return false;
+    }
+    if (!o.is_help && !o.is_version) {
+        if (optind >= argc) {
+            return refuse(&o, "a subcommand is missing: run, ls or show", "");
+        }
+        int first = optind;
+        o.subcommand = subcommand_of(argv[first]);
+        if (o.subcommand == CLI_NONE) {
+            return refuse(&o, "unknown subcommand", argv[first]);
+        }
+        if (!parse_subcommand(&o, argc - first, argv + first)) {
+            return false;
+        }
+    }
+    if (!o.is_help && !o.is_version && !find_hosts(&o)) {
+        return false;
+    }
+    *ret_options = o;
+    return true;
+}

@@ -1,0 +1,43 @@
+/* The command line, taken apart and checked; knows nothing of what the subcommands do. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum cli_subcommand {
+    CLI_NONE = 0, /* only with is_help or is_version */
+    CLI_RUN,
+    CLI_LS,
+    CLI_SHOW
+} cli_subcommand;
+
+/* Strings are borrowed from argv and the environment. */
+typedef struct cli_options {
+    cli_subcommand subcommand;
+    bool is_help;
+    bool is_version;
+    bool is_verbose;
+    bool is_json;
+    const char *hosts;      /* --hosts or ZKLOCK_HOSTS; never empty or NULL for a subcommand */
+    const char *root;       /* NULL: the library's */
+    const char *label;      /* NULL: none */
+    const char *auth_file;  /* NULL: none */
+    int session_timeout_ms; /* 0: the library's */
+    int64_t wait_ms;        /* run: ZKL_FOREVER, 0 (a try), or a limit */
+    int64_t grace_ms;       /* run: -1: a part of the session timeout */
+    int conflict_status;    /* run: exit status when the lock was not acquired */
+    const char *name;       /* run, show: the lock; ls: the prefix or NULL */
+    char **command;         /* run: CMD and its arguments, ends with NULL */
+} cli_options;
+
+/*
+ * Fills *ret_options from the command line and the environment. Moves options before operands in
+ * argv, up to "--". False: something is wrong and one line on standard error says what.
+ */
+bool cli_options_parse(cli_options *ret_options, int argc, char **argv);
+
+/* "run", "ls", "show"; "" for CLI_NONE. */
+const char *cli_subcommand_name(cli_subcommand subcommand);
+
+#endif

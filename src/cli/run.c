@@ -1,0 +1,293 @@
+/*
+ * zklock run: connect, wait for the lock, run CMD under it, release. Everything but the wait for
+ * signals happens on the main thread, to which the hold belongs.
+ */
+#include "cli/clock.h"
+#include "cli/commands.h"
+#include "cli/exit_status.h"
+#include "cli/interrupt.h"
+#include "cli/message.h"
+#include "cli/session.h"
+#include "cli/supervise.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* Below a second no wait is long enough to find out that nobody answers. */
+#define CONNECT_TIMEOUT_MIN_MS 1000
+/* For the server's word that the lock is free; the session's end frees it all the same. */
+#define RELEASE_TIMEOUT_MS 1000
+/* zkl_node_path's promise. */
+#define NODE_PATH_BYTES 1024
+
+typedef struct run {
+    const cli_options *options;
+    int64_t deadline_ms; /* of the wait; without meaning when it is for ever */
+    cli_signals signals;
+    cli_terminal terminal;
+    cli_interrupt *interrupt;
+    zkl_session *session;
+    zkl_lock *lock;
+    int lost_fd;
+    cli_grace grace;
+    int timeout_ms; /* the session's */
+} run;
+
+/* ---- What the library tells ---- */
+
+static void on_session_event(const zkl_event *event, void *arg) {
+    (void)arg;
+    switch (event->type) {
+    case ZKL_EVENT_SUSPENDED:
+        cli_message_detail("the connection broke");
+        break;
+    case ZKL_EVENT_RESUMED:
+        cli_message_detail("connected again");
+        break;
+    case ZKL_EVENT_QUEUED:
+    case ZKL_EVENT_HELD:
+    case ZKL_EVENT_LOST:
+    case ZKL_EVENT_WANTED:
+    case ZKL_EVENT_REQUEUED:
+        break;
+    }
+}
+
+static void on_lock_event(const zkl_event *event, void *arg) {
+    const run *r = (const run *)arg;
+    const eventfd_t one = 1;
+    switch (event->type) {
+    case ZKL_EVENT_QUEUED:
+        cli_message_detail("waiting, %zu before us", event->position);
+        break;
+    case ZKL_EVENT_REQUEUED:
+        cli_message_detail("the place in the queue was lost, taking another");
+        break;
+    case ZKL_EVENT_LOST:
+        (void)eventfd_write(r->lost_fd, one); /* a counter that never comes near its limit */
+        break;
+    case ZKL_EVENT_HELD:
+    case ZKL_EVENT_SUSPENDED:
+    case ZKL_EVENT_RESUMED:
+    case ZKL_EVENT_WANTED:
+        break;
+    }
+}
+
+/* ---- Connecting ---- */
+
+static int connect_timeout_ms(const cli_options *o) {
+    if (o->wait_ms <= 0 || o->wait_ms > CLI_CONNECT_TIMEOUT_MS) {
+        return CLI_CONNECT_TIMEOUT_MS;
+    }
+    return o->wait_ms < CONNECT_TIMEOUT_MIN_MS ? CONNECT_TIMEOUT_MIN_MS : (int)o->wait_ms;
+}
+
+static int plan_grace(run *r) {
+    int64_t most_ms = 0;
+    r->timeout_ms = zkl_session_timeout_ms(r->session);
+    if (cli_grace_plan(&r->grace, r->timeout_ms, r->options->grace_ms, &most_ms)) {
+        return CLI_EXIT_OK;
+    }
+    cli_message("--grace %g does not fit into the session timeout of %g s: at most %g "
+                "(see 'zklock run --help')",
+                (double)r->options->grace_ms / 1000, (double)r->timeout_ms / 1000,
+                (double)most_ms / 1000);
+    return CLI_EXIT_USAGE;
+}
+
+static int open_lock(run *r) {
+    const zkl_lock_options options = ZKL_LOCK_OPTIONS(.on_event = on_lock_event, .arg = r);
+    zkl_err err = zkl_lock_open(&r->lock, r->session, r->options->name, &options);
+    if (err == ZKL_INVALID) {
+        cli_message("'%s' cannot be a lock's name (see 'zklock run --help')", r->options->name);
+    } else if (err != ZKL_OK) {
+        cli_message_error(r->options->name, err);
+    }
+    return cli_exit_status_of(err);
+}
+
+static int connect_session(run *r) {
+    const cli_session_request request = {.connect_timeout_ms = connect_timeout_ms(r->options),
+                                         .on_event = on_session_event};
+    int status = cli_session_open(&r->session, r->options, &request);
+    status = status == CLI_EXIT_OK ? plan_grace(r) : status;
+    return status == CLI_EXIT_OK ? open_lock(r) : status;
+}
+
+/* ---- Waiting ---- */
+
+/* The library's timeout for the time that is left; when none is left, one try. */
+static int64_t time_left(const run *r) {
+    if (r->options->wait_ms <= 0) {
+        return r->options->wait_ms;
+    }
+    int64_t left = r->deadline_ms - cli_clock_ms();
+    return left > 0 ? left : 0;
+}
+
+static int explain_failure(const run *r, zkl_err err) {
+    const cli_options *o = r->options;
+    if (err == ZKL_BUSY || err == ZKL_TIMEOUT) {
+        if (o->wait_ms == 0) {
+            cli_message("%s: somebody else holds the lock", o->name);
+        } else {
+            cli_message("%s: the lock was not acquired within %g s", o->name,
+                        (double)o->wait_ms / 1000);
+        }
+        return o->conflict_status;
+    }
+    cli_message_error(o->name, err);
+    return cli_exit_status_of(err);
+}
+
+/*
+ * A hold granted in the middle of a reconnect may be certain for so short a time that CMD would be
+ * stopped at once. The next heartbeats make it longer, or it is lost. Returns whether it is held.
+ */
+static bool wait_for_certainty(run *r) {
+    while (zkl_remaining_ms(r->lock) <= r->grace.term_ms && zkl_held(r->lock)) {
+        struct pollfd lost = {.fd = r->lost_fd, .events = POLLIN};
+        if (cli_interrupt_came(r->interrupt)) {
+            break;
+        }
+        (void)poll(&lost, 1, r->timeout_ms / 20); /* half a heartbeat; the loop looks again */
+    }
+    return zkl_held(r->lock);
+}
+
+static zkl_err acquire_once(run *r) {
+    zkl_err err = zkl_acquire(r->lock, time_left(r));
+    if (err == ZKL_OK && !wait_for_certainty(r)) {
+        (void)zkl_release(r->lock); /* says LOST, which we know */
+        err = ZKL_LOST;
+    }
+    return err;
+}
+
+static int acquire(run *r) {
+    zkl_err err;
+    cli_interrupt_watch(r->interrupt, r->lock);
+    cli_signals_allow_stop(&r->signals, true);
+    do {
+        err = acquire_once(r);
+    } while (err == ZKL_LOST && !cli_interrupt_came(r->interrupt));
+    cli_signals_allow_stop(&r->signals, false);
+    int came = cli_interrupt_stop(r->interrupt);
+    r->interrupt = NULL;
+    if (came != 0) {
+        return CLI_EXIT_SIGNAL_BASE + came;
+    }
+    return err == ZKL_OK ? CLI_EXIT_OK : explain_failure(r, err);
+}
+
+/* ---- Running ---- */
+
+static int hold_and_run(run *r, const cli_descriptors *inherited, cli_ending *ret_ending) {
+    char path[NODE_PATH_BYTES];
+    zkl_err err = zkl_node_path(r->lock, path, sizeof(path));
+    if (err != ZKL_OK) { /* lost since the last look */
+        cli_message_error(r->options->name, err);
+        return CLI_EXIT_LOST;
+    }
+    const cli_supervision supervision = {.lock = r->lock,
+                                         .grace = r->grace,
+                                         .lost_fd = r->lost_fd,
+                                         .child = {.command = r->options->command,
+                                                   .lock_name = r->options->name,
+                                                   .node_path = path,
+                                                   .token = zkl_token(r->lock),
+                                                   .inherited = inherited,
+                                                   .signals = &r->signals,
+                                                   .terminal = &r->terminal,
+                                                   .lend_terminal = !cli_terminal_in_pipeline()}};
+    cli_message_detail("acquired %s, token %" PRId64 ", node %s", r->options->name,
+                       supervision.child.token, path);
+    cli_supervise(&supervision, ret_ending);
+    if (ret_ending->is_lost) {
+        cli_message("%s: the lock was lost while %s ran", r->options->name, r->options->command[0]);
+    }
+    return ret_ending->exit_status;
+}
+
+static void release(run *r) {
+    zkl_err err = zkl_release_wait(r->lock, RELEASE_TIMEOUT_MS);
+    if (err != ZKL_OK && err != ZKL_LOST && err != ZKL_NOT_HELD) {
+        cli_message_detail("release: %s", zkl_strerror(err));
+    }
+}
+
+static int run_steps(run *r, const cli_descriptors *inherited, cli_ending *ret_ending) {
+    int status = connect_session(r);
+    if (status != CLI_EXIT_OK) {
+        return status;
+    }
+    status = acquire(r);
+    if (status == CLI_EXIT_OK) {
+        status = hold_and_run(r, inherited, ret_ending);
+    }
+    release(r);
+    return status;
+}
+
+/* ---- Beginning and end ---- */
+
+static bool begin(run *r) {
+    r->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    cli_signals_take(&r->signals);
+    cli_terminal_open(&r->terminal);
+    if (r->lost_fd >= 0 && cli_message_start()) {
+        r->interrupt = cli_interrupt_start(&r->signals);
+    }
+    return r->interrupt != NULL;
+}
+
+static void end(run *r) {
+    (void)cli_interrupt_stop(r->interrupt); /* before its lock goes away */
+    (void)zkl_lock_close(r->lock);          /* NULL when it did not come to that */
+    (void)zkl_session_close(r->session);    /* frees whatever is still held */
+    cli_terminal_close(&r->terminal);
+    if (r->lost_fd >= 0) {
+        close(r->lost_fd);
+    }
+}
+
+/*
+ * A script that runs us is in our process group, not in CMD's, and did not hear the Ctrl-C that
+ * ended CMD. Without us in between it would have, and a shell ends a script when its command died
+ * of SIGINT. $? is 130 either way.
+ */
+static void pass_interrupt_on(const run *r) {
+    const struct sigaction action = {.sa_handler = SIG_DFL};
+    sigset_t interrupt;
+    if (!sigismember(&r->signals.ending, SIGINT)) {
+        return;
+    }
+    cli_message_finish();
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigaction(SIGINT, &action, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &interrupt, NULL);
+    (void)kill(0, SIGINT);
+}
+
+int cli_run(const cli_options *options, const cli_descriptors *inherited) {
+    run r = {.options = options, .deadline_ms = cli_clock_ms() + options->wait_ms};
+    cli_ending ending = {0};
+    int status = CLI_EXIT_INTERNAL;
+    if (begin(&r)) {
+        status = run_steps(&r, inherited, &ending);
+    } else {
+        cli_message("cannot start: %s", strerror(errno));
+    }
+    end(&r);
+    if (ending.is_interrupted && !ending.is_lost) {
+        pass_interrupt_on(&r);
+    }
+    return status;
+}

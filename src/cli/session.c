@@ -1,0 +1,92 @@
+/* The session of a command: credentials, options, and what to say when no server will have us. */
+#include "cli/session.h"
+
+#include "cli/exit_status.h"
+#include "cli/message.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A digest's user and password, or a token of some other scheme. */
+#define AUTH_MAX_BYTES 4096
+
+/* The first line of the file, without its newline; false when it cannot be had. */
+static bool read_first_line(FILE *file, char *line, int size) {
+    if (fgets(line, size, file) == NULL) {
+        return false;
+    }
+    size_t length = strcspn(line, "\n");
+    if (line[length] != '\n' && !feof(file)) {
+        return false;
+    }
+    line[length] = '\0';
+    return true;
+}
+
+static void warn_if_others_can_read(FILE *file, const char *path) {
+    struct stat status;
+    if (fstat(fileno(file), &status) == 0 && (status.st_mode & S_IROTH) != 0) {
+        cli_message("warning: everybody can read the credentials in '%s'", path);
+    }
+}
+
+/* Splits "scheme:credentials" in line; false, with a message, when the file is of no use. */
+static bool read_auth_file(const char *path, char *line, int size, const char **ret_scheme,
+                           const char **ret_auth) {
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        cli_message("--auth-file '%s': %s", path, strerror(errno));
+        return false;
+    }
+    bool read = read_first_line(file, line, size);
+    warn_if_others_can_read(file, path);
+    (void)fclose(file); /* nothing was written */
+    char *colon = read ? strchr(line, ':') : NULL;
+    if (colon == NULL || colon == line || colon[1] == '\0') {
+        cli_message("--auth-file '%s': its first line must be SCHEME:CREDENTIALS", path);
+        return false;
+    }
+    *colon = '\0';
+    *ret_scheme = line;
+    *ret_auth = colon + 1;
+    return true;
+}
+
+static int explain(zkl_err err, const cli_options *o, int connect_timeout_ms) {
+    bool has_others = o->root != NULL || o->label != NULL || o->auth_file != NULL;
+    if (err == ZKL_UNREACHABLE) {
+        cli_message("no server answers at %s within %g s", o->hosts,
+                    (double)connect_timeout_ms / 1000);
+    } else if (err == ZKL_INVALID && has_others) {
+        cli_message("--hosts '%s' or another option of the session is not valid (see 'zklock "
+                    "--help')",
+                    o->hosts);
+    } else if (err == ZKL_INVALID) {
+        cli_message("--hosts '%s' is not a list of servers (see 'zklock --help')", o->hosts);
+    } else {
+        cli_message_error("cannot open a session", err);
+    }
+    return cli_exit_status_of(err);
+}
+
+int cli_session_open(zkl_session **ret_session, const cli_options *options,
+                     const cli_session_request *request) {
+    char line[AUTH_MAX_BYTES];
+    zkl_session_options session =
+        ZKL_SESSION_OPTIONS(.session_timeout_ms = options->session_timeout_ms,
+                            .connect_timeout_ms = request->connect_timeout_ms,
+                            .lazy_heartbeat = request->is_lazy, .root = options->root,
+                            .label = options->label, .on_event = request->on_event,
+                            .log = cli_message_log);
+    if (options->auth_file != NULL && !read_auth_file(options->auth_file, line, sizeof(line),
+                                                      &session.auth_scheme, &session.auth)) {
+        return CLI_EXIT_USAGE;
+    }
+    zkl_err err = zkl_session_open(ret_session, options->hosts, &session);
+    explicit_bzero(line, sizeof(line));
+    return err == ZKL_OK ? CLI_EXIT_OK : explain(err, options, request->connect_timeout_ms);
+}

@@ -1,0 +1,25 @@
+/* Opens the session that the options ask for, and says in one line why it could not. */
+#ifndef CLI_SESSION_H
+#define CLI_SESSION_H
+
+#include "cli/options.h"
+
+#include <zklock.h>
+
+#define CLI_CONNECT_TIMEOUT_MS 10000
+
+/*
+ * Options beyond the command line's: how long to wait for a server, whether to send no heartbeats
+ * while nothing is held, and who hears of events. Returns an exit status; CLI_EXIT_OK: *ret_session
+ * is the caller's to close.
+ */
+typedef struct cli_session_request {
+    int connect_timeout_ms;
+    bool is_lazy;
+    zkl_event_fn on_event;
+} cli_session_request;
+
+int cli_session_open(zkl_session **ret_session, const cli_options *options,
+                     const cli_session_request *request);
+
+#endif

@@ -1,0 +1,331 @@
+/*
+ * One loop on the main thread over signals, a timer, the LOST event and the exec's status. The
+ * rule it serves: no process of CMD's group runs once zkl_remaining_ms has come down to zero.
+ */
+#include "cli/supervise.h"
+
+#include "cli/clock.h"
+#include "cli/exit_status.h"
+#include "cli/message.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* How often a group without its leader is looked at, and for how long after SIGKILL. */
+#define GROUP_POLL_MS 10
+#define GROUP_LIMIT_MS 1000
+
+enum {
+    FD_SIGNAL,
+    FD_TIMER,
+    FD_LOST,
+    FD_EXEC,
+    FD_COUNT
+};
+
+typedef struct watch {
+    const cli_supervision *s;
+    struct pollfd fds[FD_COUNT];
+    pid_t group; /* CMD's pid too */
+    bool lends_terminal;
+    cli_stage stage;
+    int exec_error;
+    bool is_ended; /* CMD was reaped; the rest is known then */
+    bool was_held;
+    bool had_terminal;
+    int end_code;
+    int end_status;
+    int64_t ended_ms;
+    int64_t killed_ms;
+} watch;
+
+static void signal_group(const watch *w, int signal_number) {
+    (void)kill(-w->group, signal_number); /* fails when nobody is left in it */
+}
+
+static bool group_is_empty(const watch *w) {
+    return kill(-w->group, 0) != 0 && errno == ESRCH;
+}
+
+/* ---- The hold ---- */
+
+static void enter(watch *w, cli_stage stage, int64_t remaining_ms) {
+    const cli_grace *grace = &w->s->grace;
+    w->stage = stage;
+    if (stage == CLI_STAGE_TERMINATED) {
+        signal_group(w, SIGTERM);
+        signal_group(w, SIGCONT); /* a stopped process does not see SIGTERM */
+        cli_message("%s: the hold is certain for another %" PRId64
+                    " ms only: SIGTERM sent, SIGKILL follows in %" PRId64 " ms",
+                    w->s->child.lock_name, remaining_ms, remaining_ms - grace->kill_ms);
+    } else if (stage == CLI_STAGE_KILLED) {
+        signal_group(w, SIGKILL);
+        w->killed_ms = cli_clock_ms();
+        cli_message("%s: the hold %s: SIGKILL sent", w->s->child.lock_name,
+                    remaining_ms == 0 ? "is lost" : "ends");
+    }
+}
+
+/* Takes the step that the hold's state asks for, if any; returns the remaining certainty. */
+static int64_t look_at_hold(watch *w) {
+    int64_t remaining_ms = zkl_remaining_ms(w->s->lock);
+    cli_stage stage = cli_grace_stage(&w->s->grace, w->stage, remaining_ms);
+    if (stage != w->stage) {
+        enter(w, stage, remaining_ms);
+    }
+    return remaining_ms;
+}
+
+/* What is left of a group whose leader obeyed SIGTERM has the rest of the grace, not more. */
+static void look_at_group(watch *w) {
+    int64_t grace_ms = w->s->grace.term_ms - w->s->grace.kill_ms;
+    if (w->stage == CLI_STAGE_TERMINATED && cli_clock_ms() - w->ended_ms >= grace_ms) {
+        enter(w, CLI_STAGE_KILLED, zkl_remaining_ms(w->s->lock));
+    }
+}
+
+static bool is_finished(const watch *w) {
+    if (!w->is_ended) {
+        return false;
+    }
+    if (w->stage == CLI_STAGE_RUNNING || group_is_empty(w)) {
+        return true;
+    }
+    /* Zombies that nobody reaps stay in the group; those in a broken disk's sleep do as well. */
+    return w->stage == CLI_STAGE_KILLED && cli_clock_ms() - w->killed_ms >= GROUP_LIMIT_MS;
+}
+
+static void set_timer(const watch *w, int64_t remaining_ms) {
+    int64_t ms = cli_grace_wait_ms(&w->s->grace, w->stage, remaining_ms);
+    if (w->is_ended && (ms < 0 || ms > GROUP_POLL_MS)) {
+        ms = GROUP_POLL_MS;
+    }
+    struct itimerspec timer = {0};
+    if (ms > 0) {
+        timer.it_value.tv_sec = ms / 1000;
+        timer.it_value.tv_nsec = ms % 1000 * 1000000;
+    }
+    (void)timerfd_settime(w->fds[FD_TIMER].fd, 0, &timer, NULL); /* the arguments are right */
+}
+
+/* ---- CMD stops and goes on ---- */
+
+static void lend_terminal(const watch *w) {
+    cli_terminal_give(w->s->child.terminal, w->group);
+}
+
+/* Stops our own process group as the terminal would have done. False: the system refused. */
+static bool stop_with(int signal_number) {
+    const struct timespec now = {0};
+    sigset_t stop;
+    sigset_t cont;
+    sigset_t pending;
+    sigemptyset(&cont);
+    sigaddset(&cont, SIGCONT);
+    (void)sigtimedwait(&cont, NULL, &now); /* an old one must not be taken for a new one */
+    sigemptyset(&stop);
+    sigaddset(&stop, signal_number);
+    pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
+    (void)kill(0, signal_number);
+    /* Here we stop, and go on after a SIGCONT, which stays pending: it is blocked. */
+    pthread_sigmask(SIG_BLOCK, &stop, NULL);
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT);
+}
+
+/*
+ * CMD was stopped. Without a terminal, or by SIGSTOP, somebody stopped CMD and not the job: the
+ * lock is held on. Else the whole job stops, for the shell to see. No heartbeat leaves a stopped
+ * process, so nothing of the group may run on: those who ignored the signal are stopped too.
+ */
+static void follow_stop(watch *w, int signal_number) {
+    const cli_terminal *terminal = w->s->child.terminal;
+    if (signal_number == SIGSTOP || !cli_terminal_exists(terminal) ||
+        w->stage != CLI_STAGE_RUNNING) {
+        return;
+    }
+    if (signal_number != SIGTSTP && cli_terminal_is_ours(terminal)) {
+        lend_terminal(w); /* it wanted the terminal, and we can give it */
+        signal_group(w, SIGCONT);
+        return;
+    }
+    signal_group(w, SIGSTOP);
+    bool had_terminal = cli_terminal_take(terminal, w->group);
+    if (stop_with(signal_number)) {
+        return; /* the SIGCONT is read next */
+    }
+    /* Our group is orphaned: nobody could continue it. In it, CMD would not have stopped either,
+       but would have had an error for its read; left running it would ask again without end. */
+    if (signal_number != SIGTSTP) {
+        cli_message("%s: stopped in want of the terminal, and no shell can give it one",
+                    w->s->child.command[0]);
+        return;
+    }
+    if (had_terminal) {
+        lend_terminal(w);
+    }
+    signal_group(w, SIGCONT);
+}
+
+/* Somebody continued us. If that took too long, the hold is lost and nothing is continued. */
+static void follow_continue(watch *w) {
+    (void)look_at_hold(w);
+    if (w->stage == CLI_STAGE_KILLED || w->is_ended) {
+        return;
+    }
+    if (w->lends_terminal) {
+        lend_terminal(w);
+    }
+    signal_group(w, SIGCONT);
+}
+
+/* ---- CMD ends ---- */
+
+/* CMD is a zombie: until it is reaped its number cannot become somebody else's group. */
+static void follow_end(watch *w, const siginfo_t *info) {
+    siginfo_t reaped;
+    (void)look_at_hold(w);
+    w->was_held = zkl_held(w->s->lock);
+    w->end_code = info->si_code;
+    w->end_status = info->si_status;
+    w->had_terminal = cli_terminal_take(w->s->child.terminal, w->group);
+    w->ended_ms = cli_clock_ms();
+    w->is_ended = true;
+    (void)waitid(P_PID, (id_t)w->group, &reaped, WEXITED); /* it is there */
+}
+
+/* What became of CMD since the last look: several things may have happened for one SIGCHLD. */
+static void look_at_child(watch *w) {
+    while (!w->is_ended) {
+        siginfo_t info = {0};
+        siginfo_t taken = {0};
+        const id_t id = (id_t)w->group;
+        if (waitid(P_PID, id, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0 ||
+            info.si_pid == 0) {
+            return;
+        }
+        if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED) {
+            follow_end(w, &info);
+        } else if (waitid(P_PID, id, &taken, WSTOPPED | WNOHANG) == 0 && taken.si_pid != 0) {
+            follow_stop(w, taken.si_status);
+        }
+    }
+}
+
+/* ---- The loop ---- */
+
+static void read_signals(watch *w) {
+    struct signalfd_siginfo info;
+    while (read(w->fds[FD_SIGNAL].fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        int signal_number = (int)info.ssi_signo;
+        if (signal_number == SIGCHLD) {
+            look_at_child(w);
+        } else if (signal_number == SIGCONT) {
+            follow_continue(w);
+        } else if (!w->is_ended) {
+            cli_message_detail("forwarding signal %d (%s)", signal_number,
+                               strsignal(signal_number));
+            signal_group(w, signal_number);
+        }
+    }
+}
+
+static void read_exec_status(watch *w) {
+    const char *command = w->s->child.command[0];
+    struct pollfd *fd = &w->fds[FD_EXEC];
+    if (fd->fd < 0) {
+        return;
+    }
+    w->exec_error = cli_child_exec_error(fd->fd);
+    close(fd->fd);
+    fd->fd = -1;
+    if (w->exec_error == ENOENT || w->exec_error == ENOTDIR) {
+        cli_message("%s: command not found", command);
+    } else if (w->exec_error != 0) {
+        cli_message("%s: cannot be executed: %s", command, strerror(w->exec_error));
+    }
+}
+
+static void loop(watch *w) {
+    uint64_t count;
+    while (!is_finished(w)) {
+        int64_t remaining_ms = look_at_hold(w);
+        if (w->is_ended) {
+            look_at_group(w);
+        }
+        set_timer(w, remaining_ms);
+        if (poll(w->fds, FD_COUNT, -1) < 0) {
+            continue; /* EINTR: the process was stopped and continued */
+        }
+        (void)look_at_hold(w); /* before anything else: after a suspend, CMD must not go on */
+        if (w->fds[FD_TIMER].revents != 0) {
+            (void)!read(w->fds[FD_TIMER].fd, &count, sizeof(count)); /* only to rearm it */
+        }
+        if (w->fds[FD_LOST].revents != 0) {
+            (void)!read(w->fds[FD_LOST].fd, &count, sizeof(count)); /* it made us look */
+        }
+        if (w->fds[FD_EXEC].revents != 0) {
+            read_exec_status(w);
+        }
+        if (w->fds[FD_SIGNAL].revents != 0) {
+            read_signals(w);
+        }
+    }
+    read_exec_status(w);
+}
+
+static int exit_status_of_child(const watch *w) {
+    if (w->exec_error != 0) {
+        bool is_missing = w->exec_error == ENOENT || w->exec_error == ENOTDIR;
+        return is_missing ? CLI_EXIT_NOT_FOUND : CLI_EXIT_NOT_EXECUTABLE;
+    }
+    return w->end_code == CLD_EXITED ? w->end_status : CLI_EXIT_SIGNAL_BASE + w->end_status;
+}
+
+/* A CMD that was told to stop and then ended by itself with its hold certain has its own status. */
+static void conclude(const watch *w, cli_ending *ret_ending) {
+    bool is_by_signal = w->end_code != CLD_EXITED;
+    bool obeyed = w->stage == CLI_STAGE_TERMINATED && is_by_signal && w->end_status == SIGTERM;
+    ret_ending->is_lost = !w->was_held || w->stage == CLI_STAGE_KILLED || obeyed;
+    ret_ending->is_interrupted = is_by_signal && w->end_status == SIGINT && w->had_terminal;
+    ret_ending->exit_status = ret_ending->is_lost ? CLI_EXIT_LOST : exit_status_of_child(w);
+}
+
+static bool open_descriptors(watch *w) {
+    w->fds[FD_SIGNAL].fd = signalfd(-1, &w->s->child.signals->watched, SFD_CLOEXEC | SFD_NONBLOCK);
+    w->fds[FD_TIMER].fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    w->fds[FD_LOST].fd = w->s->lost_fd;
+    w->fds[FD_EXEC].fd = -1;
+    for (size_t i = 0; i < FD_COUNT; i++) {
+        w->fds[i].events = POLLIN;
+    }
+    return w->fds[FD_SIGNAL].fd >= 0 && w->fds[FD_TIMER].fd >= 0;
+}
+
+static void close_descriptors(watch *w) {
+    if (w->fds[FD_SIGNAL].fd >= 0) {
+        close(w->fds[FD_SIGNAL].fd);
+    }
+    if (w->fds[FD_TIMER].fd >= 0) {
+        close(w->fds[FD_TIMER].fd);
+    }
+}
+
+void cli_supervise(const cli_supervision *supervision, cli_ending *ret_ending) {
+    watch w = {.s = supervision, .lends_terminal = supervision->child.lend_terminal};
+    if (open_descriptors(&w) &&
+        cli_child_start(&supervision->child, &w.group, &w.fds[FD_EXEC].fd)) {
+        loop(&w);
+        conclude(&w, ret_ending);
+    } else {
+        cli_message("cannot start %s: %s", supervision->child.command[0], strerror(errno));
+        *ret_ending = (cli_ending){.exit_status = CLI_EXIT_INTERNAL};
+    }
+    close_descriptors(&w);
+}

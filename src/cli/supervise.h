@@ -1,0 +1,30 @@
+/*
+ * Runs CMD and watches over the hold it works under: forwards signals, follows stops and
+ * continues, and ends CMD's process group before the hold stops being certain.
+ */
+#ifndef CLI_SUPERVISE_H
+#define CLI_SUPERVISE_H
+
+#include "cli/child.h"
+#include "cli/grace.h"
+
+#include <stdbool.h>
+#include <zklock.h>
+
+typedef struct cli_supervision {
+    zkl_lock *lock; /* held by the calling thread, which is the main thread */
+    cli_grace grace;
+    int lost_fd; /* an eventfd that is written to when the hold is lost */
+    cli_child_request child;
+} cli_supervision;
+
+typedef struct cli_ending {
+    int exit_status;
+    bool is_lost;        /* the hold was lost, or CMD was ended because it was about to be */
+    bool is_interrupted; /* Ctrl-C on the terminal ended CMD: our own group should hear of it */
+} cli_ending;
+
+/* Returns when CMD has ended and been reaped. */
+void cli_supervise(const cli_supervision *supervision, cli_ending *ret_ending);
+
+#endif

@@ -1,0 +1,216 @@
+/* lock - see lock.h. */
+#include "lock/lock.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static zkl_hold hold_number(void) {
+    static atomic_uint_fast64_t last;
+    return atomic_fetch_add(&last, 1) + 1;
+}
+
+static void post(struct zkl_lock *l, zkl_event event) {
+    event.size = sizeof(event);
+    event.session = l->session;
+    event.lock = l;
+    if (!l->is_closed)
+        zkli_callback_post(l->session, l->on_event, l->arg, l, &event);
+}
+
+static struct zkli_request *first_request(struct zkl_lock *l) {
+    return ZKLI_CONTAINER(l->requests.next, struct zkli_request, link);
+}
+
+static void complete(struct zkli_request *request, zkl_err result) {
+    zkli_list_remove(&request->link);
+    zkli_timer_clear(&request->lock->session->engine.timers, &request->deadline);
+    request->is_done = true;
+    request->result = result;
+    pthread_cond_signal(&request->done);
+}
+
+/* ---- The hold ---- */
+
+static void lose(struct zkl_lock *l) {
+    zkli_member_detach(l->hold.member);
+    l->hold.member = NULL;
+    l->hold.is_lost = true;
+    post(l, (zkl_event){.type = ZKL_EVENT_LOST, .hold = l->hold.id, .token = l->hold.token});
+}
+
+void zkli_lock_refresh(struct zkl_lock *l) {
+    if (l->hold.member == NULL || zkli_member_is_held(l->hold.member))
+        return;
+    lose(l);
+    zkli_lock_start_next(l);
+}
+
+static void grant(struct zkl_lock *l, struct zkli_member *m) {
+    struct zkli_request *request = first_request(l);
+    l->member = NULL;
+    l->hold = (struct zkli_hold){
+        .id = hold_number(),
+        .thread = request->thread,
+        .depth = 1,
+        .token = m->core.czxid,
+        .member = m,
+    };
+    request->hold = l->hold.id;
+    post(l, (zkl_event){.type = ZKL_EVENT_HELD, .hold = l->hold.id, .token = l->hold.token});
+    complete(request, ZKL_OK);
+}
+
+static void farewell_notify(void *arg, struct zkli_member *m, unsigned notices) {
+    struct zkli_farewell *farewell = arg;
+    (void)m;
+    if ((notices & ZKLI_DO_FORGET) == 0)
+        return;
+    farewell->member = NULL;
+    farewell->is_over = true;
+    pthread_cond_signal(&farewell->changed);
+}
+
+void zkli_lock_give_up(struct zkl_lock *l, struct zkli_farewell *farewell) {
+    struct zkli_member *m = l->hold.member;
+    memset(&l->hold, 0, sizeof(l->hold));
+    zkli_member_detach(m);
+    if (farewell != NULL) {
+        farewell->member = m;
+        m->notify = farewell_notify;
+        m->notify_arg = farewell;
+    }
+    zkli_member_release(m);
+    zkli_lock_start_next(l);
+}
+
+/* ---- The local queue ---- */
+
+static void lock_notify(void *arg, struct zkli_member *m, unsigned notices) {
+    struct zkl_lock *l = arg;
+    if ((notices & ZKLI_TELL_REQUEUED) != 0)
+        post(l, (zkl_event){.type = ZKL_EVENT_REQUEUED});
+    if ((notices & ZKLI_TELL_QUEUED) != 0)
+        post(l, (zkl_event){.type = ZKL_EVENT_QUEUED, .position = m->core.position});
+    if ((notices & ZKLI_DO_GRANT) != 0)
+        grant(l, m);
+    if ((notices & ZKLI_DO_FAIL) != 0) {
+        zkli_member_detach(m);
+        l->member = NULL;
+        complete(first_request(l), (zkl_err)m->core.error);
+        zkli_lock_start_next(l);
+    }
+    zkli_lock_refresh(l); /* what ZKLI_DO_LOSE says */
+}
+
+void zkli_lock_start_next(struct zkl_lock *l) {
+    while (l->member == NULL && l->hold.member == NULL && !zkli_list_is_empty(&l->requests)) {
+        struct zkli_request *request = first_request(l);
+        zkl_err err = zkli_member_new(&l->member, &l->session->engine, l->name, request->is_try,
+                                      request->thread_id, lock_notify, l);
+        if (err != ZKL_OK)
+            complete(request, err);
+    }
+}
+
+void zkli_lock_abandon(struct zkl_lock *l, struct zkli_request *request, zkl_err error) {
+    if (l->member != NULL && request == first_request(l))
+        zkli_member_abandon(l->member, error);
+    else
+        complete(request, error);
+}
+
+void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error) {
+    struct zkli_list *link = l->requests.next;
+    while (link != &l->requests) {
+        struct zkli_request *request = ZKLI_CONTAINER(link, struct zkli_request, link);
+        link = link->next;
+        zkli_lock_abandon(l, request, error);
+    }
+}
+
+void zkli_lock_submit(struct zkl_lock *l, struct zkli_request *request) {
+    zkli_list_append(&l->requests, &request->link);
+    zkli_lock_start_next(l);
+}
+
+/* ---- Life ---- */
+
+zkl_err zkli_lock_check(const struct zkl_lock *l) {
+    if (l == NULL)
+        return ZKL_INVALID;
+    return zkli_session_is_forked(l->session) ? ZKL_FORKED : ZKL_OK;
+}
+
+static zkl_err check_options(const zkl_lock_options *o) {
+    if (o->size != sizeof(*o) || o->permits < 0 || o->linger_ms < 0 || o->local_handoffs < 0 ||
+        (int)o->kind < (int)ZKL_MUTEX || (int)o->kind > (int)ZKL_SEMAPHORE)
+        return ZKL_INVALID;
+    bool is_reserved = o->kind != ZKL_MUTEX || o->permits > 0 || o->linger_ms > 0 ||
+                       o->local_handoffs > 0 || o->want_wanted;
+    return is_reserved ? ZKL_UNSUPPORTED : ZKL_OK;
+}
+
+zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
+                      const zkl_lock_options *opts) {
+    static const zkl_lock_options defaults = {.size = sizeof(defaults)};
+    const zkl_lock_options *o = opts == NULL ? &defaults : opts;
+    if (ret_lock == NULL || s == NULL || name == NULL || !zkli_lock_name_is_valid(name))
+        return ZKL_INVALID;
+    zkl_err err = check_options(o);
+    if (err != ZKL_OK)
+        return err;
+    if (zkli_session_is_forked(s))
+        return ZKL_FORKED;
+    struct zkl_lock *l = calloc(1, sizeof(*l) + strlen(name) + 1);
+    if (l == NULL)
+        return ZKL_NOMEM;
+    memcpy(l->name, name, strlen(name) + 1);
+    l->session = s;
+    l->is_recursive = o->recursive;
+    l->on_event = o->on_event;
+    l->arg = o->arg;
+    zkli_list_init(&l->requests);
+    zkli_session_lock(s);
+    bool is_open = s->engine.state != ZKL_STATE_CLOSED;
+    if (is_open)
+        zkli_session_reference(s);
+    zkli_session_unlock(s);
+    if (!is_open) {
+        free(l);
+        return ZKL_CLOSED;
+    }
+    *ret_lock = l;
+    return ZKL_OK;
+}
+
+void zkli_lock_leave(struct zkl_lock *l) {
+    struct zkl_session *s = l->session;
+    if (!l->is_closed || l->users > 0) {
+        zkli_session_unlock(s);
+        return;
+    }
+    free(l);
+    zkli_session_unlock_and_release(s);
+}
+
+zkl_err zkl_lock_close(zkl_lock *l) {
+    if (l == NULL)
+        return ZKL_OK;
+    struct zkl_session *s = l->session;
+    if (zkli_session_is_forked(s))
+        return ZKL_FORKED;
+    zkli_session_lock(s);
+    l->users++; /* we may wait for a callback below */
+    l->is_closed = true;
+    zkli_lock_abandon_all(l, ZKL_CLOSED);
+    if (l->hold.member != NULL)
+        zkli_lock_give_up(l, NULL);
+    zkli_session_settle(s); /* a grant that was under way arrives, or the waits have failed */
+    if (l->hold.member != NULL)
+        zkli_lock_give_up(l, NULL);
+    zkli_callbacks_drop(s, l);
+    l->users--;
+    zkli_lock_leave(l);
+    return ZKL_OK;
+}

@@ -1,0 +1,74 @@
+/*
+ * lock - a handle: its local queue of acquires, its contender on the server, its hold. All of it
+ * is guarded by the session's mutex; what a contender has to say arrives through lock_notify.
+ *
+ * Files: lock.c the handle and its queue, acquire.c the calls that take and give up, hold.c the
+ * calls about a hold, inspect.c looking at queues, error.c texts.
+ */
+#ifndef ZKLI_LOCK_LOCK_H
+#define ZKLI_LOCK_LOCK_H
+
+#include "session/session.h"
+
+/* One acquire, on its caller's stack. */
+struct zkli_request {
+    struct zkli_list link; /* in lock->requests until done */
+    struct zkl_lock *lock;
+    uint64_t thread;
+    int64_t thread_id; /* the kernel's, for whoever looks at the queue */
+    bool is_try;
+    struct zkli_timer deadline;
+    bool is_done;
+    zkl_err result;
+    zkl_hold hold; /* OK: the grant */
+    pthread_cond_t done;
+};
+
+struct zkli_hold {
+    zkl_hold id; /* 0: none */
+    uint64_t thread;
+    unsigned depth;
+    int64_t token;
+    bool is_lost;
+    struct zkli_member *member; /* NULL when lost */
+};
+
+struct zkl_lock {
+    struct zkl_session *session; /* a reference */
+    bool is_recursive;
+    bool is_closed;
+    unsigned users; /* threads inside a call that waits */
+    zkl_event_fn on_event;
+    void *arg;
+    struct zkli_list requests;  /* in order; the first is the contender's */
+    struct zkli_member *member; /* the contender that waits; NULL: none */
+    struct zkli_hold hold;
+    char name[];
+};
+
+/* A wait for the server's word that a node is gone, on its caller's stack. */
+struct zkli_farewell {
+    struct zkl_session *session;
+    struct zkli_member *member; /* NULL: gone */
+    struct zkli_timer deadline;
+    bool is_over;
+    pthread_cond_t changed;
+};
+
+/* All with the lock held. */
+void zkli_lock_submit(struct zkl_lock *l, struct zkli_request *request);
+/* Ends requests that are not granted yet. */
+void zkli_lock_abandon(struct zkl_lock *l, struct zkli_request *request, zkl_err error);
+void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error);
+/* Notices a hold that is not one any more. Every call that asks about the hold begins with it. */
+void zkli_lock_refresh(struct zkl_lock *l);
+/* Gives up the hold; the contender is handed to the farewell, which may be NULL. */
+void zkli_lock_give_up(struct zkl_lock *l, struct zkli_farewell *farewell);
+void zkli_lock_start_next(struct zkl_lock *l);
+/* Releases the session's mutex; frees the handle when it is closed and nobody is inside. */
+void zkli_lock_leave(struct zkl_lock *l);
+
+/* ZKL_INVALID, ZKL_FORKED or ZKL_OK; without the lock. */
+zkl_err zkli_lock_check(const struct zkl_lock *l);
+
+#endif

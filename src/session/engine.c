@@ -1,0 +1,242 @@
+/* engine - a session's life, its lease and its heartbeat; see engine.h. */
+#include "session/engine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_MS INT64_C(1000000)
+
+/* FNV-1a. */
+size_t zkli_bucket_of(const char *path, size_t length) {
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)path[i]) * UINT64_C(1099511628211);
+    return (size_t)((hash ^ (hash >> 32)) % ZKLI_BUCKETS);
+}
+
+void zkli_engine_log(struct zkli_engine *e, zkl_log_level level, const char *format, ...) {
+    char text[ZKLI_PATH_MAX + 256];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args); /* a longer line is cut */
+    va_end(args);
+    e->host->log(e->host_arg, level, text);
+}
+
+/* ---- Heartbeat and lease ---- */
+
+bool zkli_engine_is_certain(const struct zkli_engine *e) {
+    return zkli_lease_is_certain(&e->lease, e->now_ns);
+}
+
+void zkli_engine_check_lease(struct zkli_engine *e) {
+    bool is_certain = zkli_engine_is_certain(e);
+    zkli_timer_set(&e->timers, &e->lease_end,
+                   is_certain ? e->lease.certain_until_ns : ZKLI_NEVER);
+    if (is_certain == e->was_certain)
+        return;
+    e->was_certain = is_certain;
+    zkli_members_step_all(e, ZKLI_EV_LEASE);
+}
+
+static void lease_ended(void *arg) {
+    zkli_engine_check_lease(arg);
+}
+
+static void send_beat(void *arg) {
+    struct zkli_engine *e = arg;
+    if (!e->is_connected || e->beat_in_flight || (e->is_lazy && zkli_list_is_empty(&e->members)))
+        return;
+    struct zkli_slot *slot = &e->slots[ZKLI_SLOT_HEARTBEAT];
+    if (slot->use != ZKLI_SLOT_FREE)
+        return;
+    int64_t period_ns = zkli_lease_period_ns(e->lease.timeout_ns);
+    zkli_timer_set(&e->timers, &e->beat, e->now_ns + period_ns);
+    /* The clock is read before the request can leave. */
+    e->beat_sent_ns = e->host->now_ns(e->host_arg);
+    *slot = (struct zkli_slot){.use = ZKLI_SLOT_BEAT};
+    e->beat_in_flight = e->port->ops->barrier(e->port, ZKLI_SLOT_HEARTBEAT);
+    if (!e->beat_in_flight)
+        slot->use = ZKLI_SLOT_FREE;
+    zkli_members_step_all(e, ZKLI_EV_HEARTBEAT);
+}
+
+void zkli_engine_on_beat(struct zkli_engine *e, const struct zkli_reply *reply) {
+    e->beat_in_flight = false;
+    if (reply->result == ZKLI_RESULT_OK) {
+        zkli_lease_beat(&e->lease, e->beat_sent_ns, e->now_ns);
+        zkli_engine_check_lease(e);
+    }
+    if (e->is_connected && !e->beat.is_set) /* it was due while this one was in flight */
+        zkli_timer_set(&e->timers, &e->beat, e->now_ns);
+}
+
+void zkli_engine_want_beat(struct zkli_engine *e) {
+    if (e->is_lazy && e->is_connected && !e->beat.is_set)
+        zkli_timer_set(&e->timers, &e->beat, e->now_ns);
+}
+
+/* ---- Life ---- */
+
+static void open_session(struct zkli_engine *e) {
+    e->begun_ns = e->now_ns;
+    e->port = e->host->new_port(e->host_arg);
+    if (e->port == NULL) {
+        zkli_timer_set(&e->timers, &e->reopen, e->now_ns + ZKLI_RETRY_LAST_NS);
+        return;
+    }
+    e->host->open_port(e->host_arg, e->port);
+}
+
+static void reopen(void *arg) {
+    open_session(arg);
+}
+
+void zkli_engine_init(struct zkli_engine *e, const struct zkli_host *host, void *host_arg,
+                      const char *root, bool is_lazy) {
+    memset(e, 0, sizeof(*e));
+    e->host = host;
+    e->host_arg = host_arg;
+    e->root = root;
+    e->is_lazy = is_lazy;
+    e->state = ZKL_STATE_CONNECTING;
+    zkli_list_init(&e->members);
+    zkli_list_init(&e->noticed);
+    for (size_t i = 0; i < ZKLI_BUCKETS; i++)
+        zkli_list_init(&e->dirs[i]);
+    zkli_timer_init(&e->beat, send_beat, e);
+    zkli_timer_init(&e->lease_end, lease_ended, e);
+    zkli_timer_init(&e->reopen, reopen, e);
+    uint8_t random[6];
+    host->random(host_arg, random, sizeof(random));
+    zkli_tag_format(e->tag, random);
+    zkli_watches_init(e);
+    zkli_requests_init(e);
+}
+
+void zkli_engine_fini(struct zkli_engine *e) {
+    zkli_watches_reset(e);
+    free(e->siblings);
+}
+
+bool zkli_engine_start(struct zkli_engine *e) {
+    open_session(e);
+    return e->port != NULL;
+}
+
+static void on_connected(struct zkli_engine *e) {
+    bool is_new = e->session_id == 0;
+    e->is_connected = true;
+    e->state = ZKL_STATE_CONNECTED;
+    e->connection++;
+    e->session_id = e->port->ops->session_id(e->port);
+    e->timeout_ms = e->port->ops->timeout_ms(e->port);
+    if (is_new)
+        zkli_lease_begin(&e->lease, e->timeout_ms * NS_PER_MS, e->begun_ns);
+    else
+        zkli_lease_reconnect(&e->lease);
+    zkli_engine_log(e, ZKL_LOG_INFO, "%s session 0x%llx, timeout %d ms",
+                    is_new ? "opened" : "resumed", (unsigned long long)e->session_id,
+                    e->timeout_ms);
+    zkli_timer_set(&e->timers, &e->beat, e->now_ns);
+    zkli_engine_check_lease(e);
+    if (e->is_suspended)
+        e->host->on_session_event(e->host_arg, ZKL_EVENT_RESUMED);
+    e->is_suspended = false;
+    zkli_members_step_all(e, ZKLI_EV_CONNECTED);
+}
+
+static void suspend(struct zkli_engine *e) {
+    if (!e->is_connected)
+        return;
+    e->is_connected = false;
+    e->is_suspended = true;
+    e->state = ZKL_STATE_SUSPENDED;
+    zkli_timer_set(&e->timers, &e->beat, ZKLI_NEVER);
+    e->host->on_session_event(e->host_arg, ZKL_EVENT_SUSPENDED);
+}
+
+/* The session is over: its nodes, watches, requests and certainty with it. */
+static void end_session(struct zkli_engine *e) {
+    struct zkli_port *port = e->port;
+    suspend(e);
+    e->port = NULL;
+    e->session_id = 0;
+    e->beat_in_flight = false;
+    zkli_requests_reset(e);
+    zkli_watches_reset(e);
+    zkli_lease_end(&e->lease);
+    e->was_certain = false;
+    zkli_timer_clear(&e->timers, &e->lease_end);
+    zkli_members_step_all(e, ZKLI_EV_EXPIRED);
+    if (port != NULL)
+        e->host->close_port(e->host_arg, port);
+}
+
+void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
+                          enum zkli_port_state state) {
+    if (port != e->port)
+        return;
+    switch (state) {
+    case ZKLI_PORT_CONNECTED:
+        on_connected(e);
+        break;
+    case ZKLI_PORT_CONNECTING:
+        suspend(e);
+        break;
+    case ZKLI_PORT_EXPIRED:
+        zkli_engine_log(e, ZKL_LOG_WARN, "session 0x%llx has expired; opening another",
+                        (unsigned long long)e->session_id);
+        end_session(e);
+        e->state = ZKL_STATE_CONNECTING;
+        open_session(e);
+        break;
+    case ZKLI_PORT_AUTH_FAILED:
+        zkli_engine_log(e, ZKL_LOG_ERROR, "the server rejects the credentials");
+        e->state = ZKL_STATE_AUTH_FAILED;
+        zkli_members_abandon_all(e, ZKL_AUTH_FAILED);
+        end_session(e);
+        zkli_requests_end_queries(e);
+        e->state = ZKL_STATE_AUTH_FAILED;
+        break;
+    }
+}
+
+void zkli_engine_on_open_failed(struct zkli_engine *e, struct zkli_port *port) {
+    if (port != e->port)
+        return;
+    e->port = NULL;
+    e->host->close_port(e->host_arg, port);
+    zkli_timer_set(&e->timers, &e->reopen, e->now_ns + ZKLI_RETRY_LAST_NS);
+}
+
+void zkli_engine_shut(struct zkli_engine *e) {
+    if (e->state == ZKL_STATE_CLOSED)
+        return;
+    zkli_members_abandon_all(e, ZKL_CLOSED);
+    zkli_timer_clear(&e->timers, &e->reopen);
+    zkli_timer_clear(&e->timers, &e->beat);
+    e->is_connected = false; /* the end of the connection is no news to anybody */
+    end_session(e);
+    zkli_requests_end_queries(e);
+    e->state = ZKL_STATE_CLOSED;
+}
+
+void zkli_engine_enter(struct zkli_engine *e) {
+    e->now_ns = e->host->now_ns(e->host_arg);
+    zkli_engine_check_lease(e);
+}
+
+int64_t zkli_engine_settle(struct zkli_engine *e) {
+    do {
+        zkli_members_hand_out(e);
+        zkli_requests_pump(e);
+    } while (!zkli_list_is_empty(&e->noticed));
+    return zkli_timers_next(&e->timers);
+}
+
+void zkli_engine_tick(struct zkli_engine *e) {
+    zkli_timers_run(&e->timers, e->now_ns);
+}

@@ -1,0 +1,284 @@
+/*
+ * engine - one session's life without threads: connections and their ends, heartbeats and the
+ * lease, the members (contenders with their requests, watches and timers), the graveyard, limits.
+ *
+ * Deterministic: time, randomness and ports come from the host, and every function runs to its end
+ * under the host's lock. Nobody is called back in the middle of anything: what members have to tell
+ * is gathered and handed out by zkli_engine_settle.
+ *
+ * Files: engine.c life, lease and heartbeat; members.c the contenders; requests.c slots, order of
+ * sending and replies; watches.c. Not here: threads, locks, callbacks of the user (session.c).
+ */
+#ifndef ZKLI_SESSION_ENGINE_H
+#define ZKLI_SESSION_ENGINE_H
+
+#include "core/contender.h"
+#include "core/lease.h"
+#include "core/node_data.h"
+#include "session/list.h"
+#include "session/timers.h"
+#include "session/zk_port.h"
+#include "zklock.h"
+
+/* The end of a session is one transaction that names all its nodes, and a reconnect sends all
+ * watched paths in one packet; either must stay well below the server's 1 MiB of jute.maxbuffer.
+ * 30,000 nodes on a session took three servers down, 15,000 watches made it loop for ever. */
+#define ZKLI_NODE_BYTES_MAX (400 * 1024)
+#define ZKLI_WATCH_BYTES_MAX (400 * 1024)
+/* Root (255), '/', name (255), '/', child (128). */
+#define ZKLI_PATH_MAX 1024
+/* Waits between tries of what the server refused for the moment: doubled from the first to the
+ * last, so that an overloaded server is not hit at full speed. */
+#define ZKLI_RETRY_FIRST_NS (INT64_C(20) * 1000000)
+#define ZKLI_RETRY_LAST_NS (INT64_C(1000) * 1000000)
+
+struct zkli_engine;
+struct zkli_member;
+
+/* What the engine needs of the world around it. */
+struct zkli_host {
+    int64_t (*now_ns)(void *arg);                            /* CLOCK_BOOTTIME */
+    void (*random)(void *arg, void *ret_bytes, size_t size); /* cannot fail */
+    struct zkli_port *(*new_port)(void *arg);                /* NULL: out of memory */
+    void (*open_port)(void *arg, struct zkli_port *port);    /* in the background */
+    void (*close_port)(void *arg, struct zkli_port *port);   /* in the background */
+    void (*on_session_event)(void *arg, zkl_event_type type);
+    void (*log)(void *arg, zkl_log_level level, const char *text);
+};
+
+/* Why a member is told something: ZKLI_DO_GRANT, _FAIL, _LOSE, _FORGET, ZKLI_TELL_ bits, which
+ * came about in this order if several are set. */
+typedef void (*zkli_notify_fn)(void *arg, struct zkli_member *member, unsigned notices);
+
+/* Something that has requests to send; in engine->work, first come first served. */
+struct zkli_work {
+    struct zkli_list link;
+    enum { ZKLI_WORK_MEMBER, ZKLI_WORK_DIR, ZKLI_WORK_QUERY } kind;
+};
+
+/* A directory in which members stand; shared by them. */
+struct zkli_dir {
+    struct zkli_list link;      /* in its bucket */
+    struct zkli_work work;      /* a listing */
+    struct zkli_list askers;    /* members that want that listing */
+    struct zkli_list members;
+    size_t member_count;
+    unsigned depth;
+    bool may_have_orphans;      /* a create's reply was lost here */
+    size_t length;
+    char path[];
+};
+
+struct zkli_watch {
+    struct zkli_list link;     /* in its bucket */
+    struct zkli_list watchers; /* zkli_watcher.link; empty: stale, until it fires */
+    bool is_set;               /* the client library has it, until it fires */
+    unsigned in_flight;        /* reads that set it */
+    size_t length;
+    char path[];
+};
+
+struct zkli_watcher {
+    struct zkli_list link;
+    struct zkli_watch *watch; /* NULL: none */
+    struct zkli_member *member;
+    bool is_own; /* of the member's node; else of its predecessor's */
+};
+
+/* A copy of a listing whose order is being read, node by node. */
+struct zkli_ordering {
+    size_t count, sent, answered;
+    bool is_lost;
+    struct zkli_sibling *siblings; /* name NULL: gone since */
+    char names[];
+};
+
+struct zkli_member {
+    struct zkli_contender core;
+    struct zkli_engine *engine;
+    struct zkli_dir *dir;
+    struct zkli_list link;     /* in engine->members */
+    struct zkli_list dir_link; /* in dir->members */
+    struct zkli_work work;     /* the requests in unsent */
+    struct zkli_list asker;    /* in the askers of a listing, sent or not */
+    struct zkli_list noticed;  /* in engine->noticed */
+    unsigned unsent;           /* ZKLI_OP_ bits, without LIST */
+    struct zkli_watcher own, predecessor;
+    struct zkli_ordering *ordering;
+    struct zkli_timer retry;
+    int64_t retry_wait_ns;
+    size_t node_bytes;  /* of the budgets */
+    size_t watch_bytes;
+    int64_t thread;    /* for the node's data */
+    zkli_notify_fn notify; /* NULL: nobody is interested any more */
+    void *notify_arg;
+    unsigned notices;
+    bool is_gone;
+};
+
+/* A single read on behalf of somebody who waits for it (inspect). */
+struct zkli_query {
+    struct zkli_work work;
+    bool is_list; /* else get */
+    const char *path;
+    bool is_sent;
+    /* Called once with the reply, or with NULL when the session has ended. */
+    void (*done)(struct zkli_query *query, const struct zkli_reply *reply);
+};
+
+enum zkli_slot_use {
+    ZKLI_SLOT_FREE,
+    ZKLI_SLOT_VOID, /* nobody waits for the reply any more */
+    ZKLI_SLOT_MEMBER,
+    ZKLI_SLOT_ORDER,
+    ZKLI_SLOT_LIST,
+    ZKLI_SLOT_QUERY,
+    ZKLI_SLOT_BEAT
+};
+
+struct zkli_slot {
+    enum zkli_slot_use use;
+    unsigned op;                /* MEMBER */
+    size_t index;               /* ORDER */
+    struct zkli_member *member; /* MEMBER, ORDER */
+    struct zkli_list askers;    /* LIST */
+    struct zkli_query *query;
+    struct zkli_watch *watch;   /* MEMBER, reads that set a watch */
+    unsigned next_free;
+};
+
+#define ZKLI_BUCKETS 1024
+
+struct zkli_engine {
+    const struct zkli_host *host;
+    void *host_arg;
+    /* Settings */
+    const char *root;
+    bool is_lazy;
+    struct zkli_node_data who;
+    char tag[ZKLI_TAG_LENGTH + 1];
+    /* Life */
+    zkl_state state;
+    struct zkli_port *port; /* NULL between sessions */
+    bool is_connected;
+    uint64_t connection;
+    int64_t session_id;
+    int timeout_ms;
+    int64_t begun_ns; /* when the connect of the present session was begun */
+    int64_t now_ns;
+    bool is_suspended; /* told so */
+    bool has_no_containers;
+    struct zkli_timer reopen;
+    /* Lease */
+    struct zkli_lease lease;
+    struct zkli_timer beat, lease_end;
+    bool was_certain; /* at the last check */
+    bool beat_in_flight;
+    int64_t beat_sent_ns;
+    /* Members */
+    struct zkli_list members, noticed, work;
+    struct zkli_list dirs[ZKLI_BUCKETS];
+    char fresh_uuid[ZKLI_UUID_LENGTH + 1];
+    size_t node_bytes;        /* of all members' nodes */
+    size_t watch_bytes;       /* of the watches they may need */
+    size_t stale_watch_bytes; /* of those that stand though nobody needs them any more */
+    /* Requests */
+    struct zkli_slot slots[ZKLI_SLOTS];
+    unsigned free_slot; /* ZKLI_SLOTS: none */
+    struct zkli_sibling *siblings; /* scratch for one listing */
+    size_t siblings_max;
+    const struct zkli_listing *listing; /* the one being delivered */
+    struct zkli_timers timers;
+    struct zkli_list watches[ZKLI_BUCKETS];
+};
+
+/* ---- Life (engine.c) ---- */
+
+/* root is borrowed until fini. */
+void zkli_engine_init(struct zkli_engine *e, const struct zkli_host *host, void *host_arg,
+                      const char *root, bool is_lazy);
+/* After shut, when every member is gone. */
+void zkli_engine_fini(struct zkli_engine *e);
+/* Begins the first connection. False: out of memory. */
+bool zkli_engine_start(struct zkli_engine *e);
+/* Ends everything: waiters fail with CLOSED, holds end, the port is handed to close_port. */
+void zkli_engine_shut(struct zkli_engine *e);
+
+/* Every entry from outside begins with this and ends with settle. */
+void zkli_engine_enter(struct zkli_engine *e);
+/* Sends what can be sent and hands out notices until there is nothing to do. Returns when to call
+ * zkli_engine_tick next. */
+int64_t zkli_engine_settle(struct zkli_engine *e);
+void zkli_engine_tick(struct zkli_engine *e);
+
+void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
+                          enum zkli_port_state state);
+void zkli_engine_on_open_failed(struct zkli_engine *e, struct zkli_port *port);
+bool zkli_engine_is_certain(const struct zkli_engine *e);
+/* Ends the holds if the lease has run out since the last check; grants if it has become certain. */
+void zkli_engine_check_lease(struct zkli_engine *e);
+size_t zkli_bucket_of(const char *path, size_t length);
+void zkli_engine_on_beat(struct zkli_engine *e, const struct zkli_reply *reply);
+/* A member was added: heartbeats may have to begin. */
+void zkli_engine_want_beat(struct zkli_engine *e);
+void zkli_engine_log(struct zkli_engine *e, zkl_log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- Members (members.c) ---- */
+
+/* A new contender for <root>/<name>, or an error: LIMIT, NOMEM, CLOSED, AUTH_FAILED. */
+zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, const char *name,
+                        bool is_try, int64_t thread, zkli_notify_fn notify, void *arg);
+/* The wait is over, for this reason: FAIL follows if nothing else has been told. */
+void zkli_member_abandon(struct zkli_member *m, zkl_err error);
+/* The hold is given up; FORGET follows when the server has confirmed. */
+void zkli_member_release(struct zkli_member *m);
+bool zkli_member_is_held(const struct zkli_member *m);
+/* Nobody is interested any more. */
+void zkli_member_detach(struct zkli_member *m);
+/* Writes the path of its node. False: too small. */
+bool zkli_member_path(const struct zkli_member *m, char *ret_path, size_t size);
+
+/* An event for the contender, with what every event carries filled in here. */
+void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event);
+void zkli_members_step_all(struct zkli_engine *e, enum zkli_contender_event_type type);
+void zkli_members_abandon_all(struct zkli_engine *e, zkl_err error);
+void zkli_members_hand_out(struct zkli_engine *e);
+/* Buries nodes of ours in the listing that no member knows. */
+void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
+                               const struct zkli_listing *listing);
+
+/* ---- Requests (requests.c) ---- */
+
+void zkli_requests_init(struct zkli_engine *e);
+/* Asks for ZKLI_OP_ bits of a member. */
+void zkli_requests_ask(struct zkli_member *m, unsigned ops);
+/* Takes back what is not sent yet; returns the bits. */
+unsigned zkli_requests_take_back(struct zkli_member *m);
+/* The member goes: replies to it are void. */
+void zkli_requests_forget(struct zkli_member *m);
+void zkli_requests_query(struct zkli_engine *e, struct zkli_query *query);
+void zkli_requests_forget_query(struct zkli_engine *e, struct zkli_query *query);
+/* No session will come: every query is done, without a reply. */
+void zkli_requests_end_queries(struct zkli_engine *e);
+void zkli_requests_pump(struct zkli_engine *e);
+/* The port is gone: forget what was in flight and to be sent on it. */
+void zkli_requests_reset(struct zkli_engine *e);
+void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigned slot,
+                          const struct zkli_reply *reply);
+
+/* ---- Watches (watches.c) ---- */
+
+void zkli_watches_init(struct zkli_engine *e);
+/* Points the watcher at a path. False: out of memory. */
+bool zkli_watcher_aim(struct zkli_watcher *watcher, const char *path);
+void zkli_watcher_drop(struct zkli_watcher *watcher);
+/* A read that sets the watch was sent, and was answered. */
+void zkli_watch_asked(struct zkli_watch *watch);
+void zkli_watch_answered(struct zkli_engine *e, struct zkli_watch *watch, bool is_set);
+/* The port is gone, and with it every watch. */
+void zkli_watches_reset(struct zkli_engine *e);
+void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const char *path,
+                          enum zkli_watch_type type);
+
+#endif

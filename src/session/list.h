@@ -1,0 +1,60 @@
+/* list - an intrusive doubly linked list with a head; a link is in at most one list. */
+#ifndef ZKLI_SESSION_LIST_H
+#define ZKLI_SESSION_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct zkli_list {
+    struct zkli_list *next, *previous; /* both NULL: a link in no list */
+};
+
+#define ZKLI_CONTAINER(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
+
+static inline void zkli_list_init(struct zkli_list *head) {
+    head->next = head->previous = head;
+}
+
+static inline bool zkli_list_is_empty(const struct zkli_list *head) {
+    return head->next == head;
+}
+
+static inline bool zkli_list_is_linked(const struct zkli_list *link) {
+    return link->next != NULL;
+}
+
+static inline void zkli_list_append(struct zkli_list *head, struct zkli_list *link) {
+    link->previous = head->previous;
+    link->next = head;
+    head->previous->next = link;
+    head->previous = link;
+}
+
+static inline void zkli_list_remove(struct zkli_list *link) {
+    if (link->next == NULL)
+        return;
+    link->previous->next = link->next;
+    link->next->previous = link->previous;
+    link->next = link->previous = NULL;
+}
+
+/* Moves all links of one list to the end of another. */
+static inline void zkli_list_move_all(struct zkli_list *to, struct zkli_list *from) {
+    if (zkli_list_is_empty(from))
+        return;
+    from->next->previous = to->previous;
+    to->previous->next = from->next;
+    from->previous->next = to;
+    to->previous = from->previous;
+    zkli_list_init(from);
+}
+
+static inline struct zkli_list *zkli_list_take_first(struct zkli_list *head) {
+    struct zkli_list *first = head->next;
+    if (first == head)
+        return NULL;
+    zkli_list_remove(first);
+    return first;
+}
+
+#endif

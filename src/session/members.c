@@ -1,0 +1,335 @@
+/* members - the contenders of a session: made, driven, buried; see engine.h. */
+#include "session/engine.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOTICES                                                                                    \
+    (ZKLI_DO_GRANT | ZKLI_DO_FAIL | ZKLI_DO_LOSE | ZKLI_DO_FORGET | ZKLI_TELL_QUEUED |             \
+     ZKLI_TELL_REQUEUED)
+
+/* ---- Directories ---- */
+
+static unsigned depth_of(const char *path) {
+    unsigned depth = 0;
+    for (const char *p = path; *p != '\0'; p++)
+        depth += *p == '/';
+    return depth;
+}
+
+static struct zkli_dir *dir_find(struct zkli_engine *e, const char *path, size_t length) {
+    struct zkli_list *bucket = &e->dirs[zkli_bucket_of(path, length)];
+    for (struct zkli_list *link = bucket->next; link != bucket; link = link->next) {
+        struct zkli_dir *dir = ZKLI_CONTAINER(link, struct zkli_dir, link);
+        if (dir->length == length && memcmp(dir->path, path, length) == 0)
+            return dir;
+    }
+    return NULL;
+}
+
+/* The directory of a lock's name; made if no member stands in it. NULL: out of memory. */
+static struct zkli_dir *dir_get(struct zkli_engine *e, const char *name) {
+    const char *root = strcmp(e->root, "/") == 0 ? "" : e->root;
+    char path[ZKLI_PATH_MAX];
+    size_t root_length = strlen(root), name_length = strlen(name);
+    size_t length = root_length + 1 + name_length;
+    assert(length < sizeof(path)); /* both are checked where they come in */
+    memcpy(path, root, root_length);
+    path[root_length] = '/';
+    memcpy(path + root_length + 1, name, name_length + 1);
+    struct zkli_dir *dir = dir_find(e, path, length);
+    if (dir != NULL || (dir = calloc(1, sizeof(*dir) + length + 1)) == NULL)
+        return dir;
+    memcpy(dir->path, path, length + 1);
+    dir->length = length;
+    dir->depth = depth_of(path);
+    dir->work.kind = ZKLI_WORK_DIR;
+    zkli_list_init(&dir->askers);
+    zkli_list_init(&dir->members);
+    zkli_list_append(&e->dirs[zkli_bucket_of(path, length)], &dir->link);
+    return dir;
+}
+
+static void dir_release(struct zkli_dir *dir) {
+    if (dir->member_count > 0)
+        return;
+    zkli_list_remove(&dir->link);
+    zkli_list_remove(&dir->work.link);
+    free(dir);
+}
+
+/* ---- Life ---- */
+
+/* A uuid that no contender has had. */
+static void make_fresh_uuid(struct zkli_engine *e) {
+    uint8_t random[10];
+    e->host->random(e->host_arg, random, sizeof(random));
+    zkli_uuid_format(e->fresh_uuid, e->tag, random);
+}
+
+static void retry(void *arg) {
+    struct zkli_contender_event event = {.type = ZKLI_EV_RETRY};
+    zkli_member_step(arg, &event);
+}
+
+static struct zkli_member *member_new(struct zkli_engine *e, struct zkli_dir *dir) {
+    struct zkli_member *m = calloc(1, sizeof(*m));
+    if (m == NULL)
+        return NULL;
+    m->engine = e;
+    m->dir = dir;
+    m->work.kind = ZKLI_WORK_MEMBER;
+    m->own = (struct zkli_watcher){.member = m, .is_own = true};
+    m->predecessor = (struct zkli_watcher){.member = m};
+    zkli_timer_init(&m->retry, retry, m);
+    dir->member_count++;
+    zkli_list_append(&dir->members, &m->dir_link);
+    zkli_list_append(&e->members, &m->link);
+    return m;
+}
+
+/* What it needs of the budgets of nodes and of watches. */
+static void set_budget(struct zkli_member *m, size_t node_bytes, size_t watch_bytes) {
+    struct zkli_engine *e = m->engine;
+    e->node_bytes += node_bytes - m->node_bytes;
+    e->watch_bytes += watch_bytes - m->watch_bytes;
+    m->node_bytes = node_bytes;
+    m->watch_bytes = watch_bytes;
+}
+
+static bool is_within_limits(struct zkli_engine *e, size_t bytes) {
+    size_t watched = e->watch_bytes + e->stale_watch_bytes + 2 * bytes;
+    if (e->node_bytes + bytes <= ZKLI_NODE_BYTES_MAX && watched <= ZKLI_WATCH_BYTES_MAX)
+        return true;
+    zkli_engine_log(e, ZKL_LOG_WARN,
+                    "this session's limit is reached: %zu bytes of node paths (at most %d), %zu "
+                    "bytes of watched paths (at most %d); use more sessions",
+                    e->node_bytes, ZKLI_NODE_BYTES_MAX, e->watch_bytes + e->stale_watch_bytes,
+                    ZKLI_WATCH_BYTES_MAX);
+    return false;
+}
+
+/* The bytes of a node's path in this directory, sequence included. */
+static size_t path_bytes(const struct zkli_dir *dir) {
+    return dir->length + 1 + ZKLI_PREFIX_LENGTH + 10;
+}
+
+static void connect_if_connected(struct zkli_member *m) {
+    if (!m->engine->is_connected)
+        return;
+    struct zkli_contender_event event = {.type = ZKLI_EV_CONNECTED};
+    zkli_member_step(m, &event);
+}
+
+zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, const char *name,
+                        bool is_try, int64_t thread, zkli_notify_fn notify, void *arg) {
+    if (e->state == ZKL_STATE_CLOSED)
+        return ZKL_CLOSED;
+    if (e->state == ZKL_STATE_AUTH_FAILED)
+        return ZKL_AUTH_FAILED;
+    struct zkli_dir *dir = dir_get(e, name);
+    if (dir == NULL)
+        return ZKL_NOMEM;
+    bool is_allowed = is_within_limits(e, path_bytes(dir));
+    struct zkli_member *m = is_allowed ? member_new(e, dir) : NULL;
+    if (m == NULL) {
+        dir_release(dir);
+        return is_allowed ? ZKL_NOMEM : ZKL_LIMIT;
+    }
+    make_fresh_uuid(e);
+    zkli_contender_init(&m->core, e->fresh_uuid, is_try, dir->depth);
+    make_fresh_uuid(e);
+    m->thread = thread;
+    m->notify = notify;
+    m->notify_arg = arg;
+    set_budget(m, path_bytes(dir), 2 * path_bytes(dir));
+    *ret_member = m;
+    connect_if_connected(m);
+    zkli_engine_want_beat(e);
+    return ZKL_OK;
+}
+
+static void member_free(struct zkli_member *m) {
+    struct zkli_dir *dir = m->dir;
+    free(m);
+    dir->member_count--;
+    dir_release(dir);
+}
+
+/* Nothing of it is left on the server: out of every list but that of the notices. */
+static void member_gone(struct zkli_member *m) {
+    m->is_gone = true;
+    zkli_requests_forget(m);
+    zkli_watcher_drop(&m->own);
+    zkli_watcher_drop(&m->predecessor);
+    zkli_timer_clear(&m->engine->timers, &m->retry);
+    zkli_list_remove(&m->link);
+    zkli_list_remove(&m->dir_link);
+    set_budget(m, 0, 0);
+}
+
+/* ---- Driving ---- */
+
+static void retry_later(struct zkli_member *m) {
+    struct zkli_engine *e = m->engine;
+    if (m->retry_wait_ns == 0)
+        m->retry_wait_ns = ZKLI_RETRY_FIRST_NS;
+    else if (m->retry_wait_ns < ZKLI_RETRY_LAST_NS)
+        m->retry_wait_ns *= 2;
+    zkli_timer_set(&e->timers, &m->retry, e->now_ns + m->retry_wait_ns);
+}
+
+/* What a change of state means for watches and budgets. */
+static void adjust(struct zkli_member *m) {
+    if (m->core.state == ZKLI_HELD) {
+        zkli_watcher_drop(&m->predecessor);
+        set_budget(m, m->node_bytes, m->node_bytes);
+    } else if (m->core.state == ZKLI_LEAVING) {
+        zkli_watcher_drop(&m->own);
+        zkli_watcher_drop(&m->predecessor);
+        set_budget(m, m->node_bytes, 0);
+    }
+}
+
+static void carry_out(struct zkli_member *m, unsigned actions) {
+    struct zkli_engine *e = m->engine;
+    if ((actions & ZKLI_DO_RETRY) != 0)
+        retry_later(m);
+    if ((actions & ZKLI_OPS) != 0)
+        zkli_requests_ask(m, actions & ZKLI_OPS);
+    if ((actions & ZKLI_DO_FORGET) != 0)
+        member_gone(m);
+    m->notices |= actions & NOTICES;
+    if ((actions & NOTICES) != 0 && !zkli_list_is_linked(&m->noticed))
+        zkli_list_append(&e->noticed, &m->noticed);
+}
+
+void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event) {
+    struct zkli_engine *e = m->engine;
+    if (m->is_gone)
+        return;
+    event->is_connected = e->is_connected;
+    event->is_certain = zkli_engine_is_certain(e);
+    event->connection = e->connection;
+    event->session_id = e->session_id;
+    event->fresh_uuid = e->fresh_uuid;
+    enum zkli_contender_state before = m->core.state;
+    unsigned actions = zkli_contender_step(&m->core, event);
+    if (strcmp(m->core.uuid, e->fresh_uuid) == 0)
+        make_fresh_uuid(e);
+    if (m->core.state != before)
+        adjust(m);
+    carry_out(m, actions);
+}
+
+void zkli_members_step_all(struct zkli_engine *e, enum zkli_contender_event_type type) {
+    struct zkli_list *link = e->members.next;
+    while (link != &e->members) {
+        struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
+        link = link->next;
+        if (type == ZKLI_EV_CONNECTED)
+            m->retry_wait_ns = 0;
+        struct zkli_contender_event event = {.type = type};
+        zkli_member_step(m, &event);
+    }
+}
+
+void zkli_members_hand_out(struct zkli_engine *e) {
+    struct zkli_list *link;
+    while ((link = zkli_list_take_first(&e->noticed)) != NULL) {
+        struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, noticed);
+        unsigned notices = m->notices;
+        m->notices = 0;
+        if (m->notify != NULL)
+            m->notify(m->notify_arg, m, notices);
+        if (m->is_gone)
+            member_free(m);
+    }
+}
+
+/* ---- What the owner says ---- */
+
+void zkli_member_abandon(struct zkli_member *m, zkl_err error) {
+    if (m->is_gone || m->core.state == ZKLI_HELD)
+        return; /* granted already: exactly one of the two */
+    struct zkli_contender_event event = {
+        .type = ZKLI_EV_ABANDON, .error = (int)error, .unsent = zkli_requests_take_back(m)};
+    zkli_member_step(m, &event);
+}
+
+void zkli_members_abandon_all(struct zkli_engine *e, zkl_err error) {
+    struct zkli_list *link = e->members.next;
+    while (link != &e->members) {
+        struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
+        link = link->next;
+        if (m->core.state != ZKLI_LEAVING)
+            zkli_member_abandon(m, error);
+    }
+}
+
+void zkli_member_release(struct zkli_member *m) {
+    if (m->is_gone || m->core.state != ZKLI_HELD)
+        return;
+    struct zkli_contender_event event = {.type = ZKLI_EV_RELEASE,
+                                         .unsent = zkli_requests_take_back(m)};
+    zkli_member_step(m, &event);
+}
+
+bool zkli_member_is_held(const struct zkli_member *m) {
+    return !m->is_gone && m->core.state == ZKLI_HELD;
+}
+
+void zkli_member_detach(struct zkli_member *m) {
+    m->notify = NULL;
+    m->notify_arg = NULL;
+}
+
+bool zkli_member_path(const struct zkli_member *m, char *ret_path, size_t size) {
+    size_t child = strlen(m->core.node);
+    if (m->dir->length + 1 + child >= size)
+        return false;
+    memcpy(ret_path, m->dir->path, m->dir->length);
+    ret_path[m->dir->length] = '/';
+    memcpy(ret_path + m->dir->length + 1, m->core.node, child + 1);
+    return true;
+}
+
+/* ---- Orphans ---- */
+
+static bool is_known(const struct zkli_dir *dir, const char *child) {
+    const struct zkli_list *head = &dir->members;
+    for (const struct zkli_list *link = head->next; link != head; link = link->next)
+        if (zkli_contender_may_own(&ZKLI_CONTAINER(link, struct zkli_member, dir_link)->core, child))
+            return true;
+    return false;
+}
+
+static bool has_unsure_member(const struct zkli_dir *dir) {
+    const struct zkli_list *head = &dir->members;
+    for (const struct zkli_list *link = head->next; link != head; link = link->next)
+        if (ZKLI_CONTAINER(link, struct zkli_member, dir_link)->core.node[0] == '\0')
+            return true;
+    return false;
+}
+
+void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
+                               const struct zkli_listing *listing) {
+    if (!dir->may_have_orphans)
+        return;
+    dir->may_have_orphans = has_unsure_member(dir);
+    for (size_t i = 0; i < listing->count; i++) {
+        const char *child = listing->siblings[i].name;
+        if (!zkli_node_name_has_tag(child, e->tag) || is_known(dir, child))
+            continue;
+        struct zkli_member *m = member_new(e, dir);
+        if (m == NULL) {
+            dir->may_have_orphans = true; /* the next listing shows it again */
+            return;
+        }
+        zkli_engine_log(e, ZKL_LOG_INFO, "burying a node of ours that was left in %s", dir->path);
+        zkli_contender_init_orphan(&m->core, child, dir->depth);
+        set_budget(m, path_bytes(dir), 0);
+        connect_if_connected(m);
+    }
+}

@@ -1,0 +1,505 @@
+/*
+ * requests - what is sent in which order, what is in flight, and whom a reply concerns.
+ *
+ * Nothing is allocated to send: whoever has requests to make stands in one line, and takes a slot
+ * for each when its turn comes. Listings of a directory that are asked for while one is not yet
+ * sent are one request, sent after everything its askers sent before.
+ */
+#include "session/engine.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+void zkli_requests_init(struct zkli_engine *e) {
+    zkli_list_init(&e->work);
+    zkli_requests_reset(e);
+}
+
+static void stand_in_line(struct zkli_engine *e, struct zkli_work *work) {
+    if (!zkli_list_is_linked(&work->link))
+        zkli_list_append(&e->work, &work->link);
+}
+
+/* ---- Asking ---- */
+
+/* Copies the listing that is being delivered, to have every sibling's czxid read. */
+static struct zkli_ordering *ordering_new(const struct zkli_listing *listing) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < listing->count; i++)
+        bytes += strlen(listing->siblings[i].name) + 1;
+    struct zkli_ordering *ordering = calloc(1, sizeof(*ordering) + bytes);
+    if (ordering == NULL)
+        return NULL;
+    ordering->siblings = calloc(listing->count, sizeof(*ordering->siblings));
+    if (ordering->siblings == NULL) {
+        free(ordering);
+        return NULL;
+    }
+    char *name = ordering->names;
+    for (size_t i = 0; i < listing->count; i++) {
+        size_t size = strlen(listing->siblings[i].name) + 1;
+        memcpy(name, listing->siblings[i].name, size);
+        ordering->siblings[i] = listing->siblings[i];
+        ordering->siblings[i].name = name;
+        name += size;
+    }
+    ordering->count = listing->count;
+    return ordering;
+}
+
+static void ordering_drop(struct zkli_member *m) {
+    if (m->ordering == NULL)
+        return;
+    for (unsigned i = 0; i < ZKLI_WINDOW; i++) {
+        struct zkli_slot *slot = &m->engine->slots[i];
+        if (slot->use == ZKLI_SLOT_ORDER && slot->member == m)
+            slot->use = ZKLI_SLOT_VOID;
+    }
+    free(m->ordering->siblings);
+    free(m->ordering);
+    m->ordering = NULL;
+}
+
+void zkli_requests_ask(struct zkli_member *m, unsigned ops) {
+    struct zkli_engine *e = m->engine;
+    if ((ops & ZKLI_OP_ORDER) != 0) {
+        ordering_drop(m);
+        m->ordering = ordering_new(e->listing);
+    }
+    m->unsent |= ops & ~(unsigned)ZKLI_OP_LIST;
+    if (m->unsent != 0)
+        stand_in_line(e, &m->work);
+    if ((ops & ZKLI_OP_LIST) != 0) {
+        zkli_list_remove(&m->asker);
+        zkli_list_append(&m->dir->askers, &m->asker);
+        zkli_list_remove(&m->dir->work.link);
+        zkli_list_append(&e->work, &m->dir->work.link);
+    }
+}
+
+unsigned zkli_requests_take_back(struct zkli_member *m) {
+    if (m->core.state == ZKLI_SEARCHING)
+        return 0; /* to leave, it needs just that */
+    unsigned taken = m->unsent;
+    m->unsent = 0;
+    zkli_list_remove(&m->work.link);
+    zkli_list_remove(&m->asker);
+    ordering_drop(m);
+    return taken;
+}
+
+void zkli_requests_forget(struct zkli_member *m) {
+    m->unsent = 0;
+    zkli_list_remove(&m->work.link);
+    zkli_list_remove(&m->asker);
+    ordering_drop(m);
+    for (unsigned i = 0; i < ZKLI_WINDOW; i++) {
+        struct zkli_slot *slot = &m->engine->slots[i];
+        if (slot->use == ZKLI_SLOT_MEMBER && slot->member == m)
+            slot->use = ZKLI_SLOT_VOID;
+    }
+}
+
+void zkli_requests_query(struct zkli_engine *e, struct zkli_query *query) {
+    query->work = (struct zkli_work){.kind = ZKLI_WORK_QUERY};
+    query->is_sent = false;
+    stand_in_line(e, &query->work);
+}
+
+void zkli_requests_forget_query(struct zkli_engine *e, struct zkli_query *query) {
+    zkli_list_remove(&query->work.link);
+    for (unsigned i = 0; i < ZKLI_WINDOW; i++)
+        if (e->slots[i].use == ZKLI_SLOT_QUERY && e->slots[i].query == query)
+            e->slots[i].use = ZKLI_SLOT_VOID;
+}
+
+void zkli_requests_end_queries(struct zkli_engine *e) {
+    struct zkli_list *link = e->work.next;
+    while (link != &e->work) {
+        struct zkli_work *work = ZKLI_CONTAINER(link, struct zkli_work, link);
+        link = link->next;
+        if (work->kind != ZKLI_WORK_QUERY)
+            continue;
+        zkli_list_remove(&work->link);
+        struct zkli_query *query = ZKLI_CONTAINER(work, struct zkli_query, work);
+        query->done(query, NULL);
+    }
+}
+
+/* ---- Slots ---- */
+
+static unsigned slot_take(struct zkli_engine *e, enum zkli_slot_use use) {
+    unsigned number = e->free_slot;
+    struct zkli_slot *slot = &e->slots[number];
+    e->free_slot = slot->next_free;
+    *slot = (struct zkli_slot){.use = use};
+    zkli_list_init(&slot->askers);
+    return number;
+}
+
+static void slot_give_back(struct zkli_engine *e, unsigned number) {
+    e->slots[number].use = ZKLI_SLOT_FREE;
+    if (number == ZKLI_SLOT_HEARTBEAT)
+        return;
+    e->slots[number].next_free = e->free_slot;
+    e->free_slot = number;
+}
+
+void zkli_requests_reset(struct zkli_engine *e) {
+    struct zkli_query *orphaned[ZKLI_WINDOW];
+    size_t orphaned_count = 0;
+    for (unsigned i = 0; i < ZKLI_SLOTS; i++) {
+        struct zkli_slot *slot = &e->slots[i];
+        if (slot->use == ZKLI_SLOT_QUERY)
+            orphaned[orphaned_count++] = slot->query;
+        while (slot->use == ZKLI_SLOT_LIST && zkli_list_take_first(&slot->askers) != NULL)
+            ;
+        slot->use = ZKLI_SLOT_FREE;
+        slot->next_free = i + 1;
+    }
+    e->slots[ZKLI_WINDOW - 1].next_free = ZKLI_SLOTS;
+    e->free_slot = 0;
+    struct zkli_list *link = e->work.next;
+    while (link != &e->work) {
+        struct zkli_work *work = ZKLI_CONTAINER(link, struct zkli_work, link);
+        link = link->next;
+        if (work->kind == ZKLI_WORK_QUERY)
+            continue; /* asks the next session */
+        zkli_list_remove(&work->link);
+        if (work->kind == ZKLI_WORK_MEMBER)
+            ZKLI_CONTAINER(work, struct zkli_member, work)->unsent = 0;
+    }
+    for (size_t i = 0; i < orphaned_count; i++)
+        orphaned[i]->done(orphaned[i], NULL);
+}
+
+/* ---- Replies to members ---- */
+
+static const char *last_component(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+static enum zkli_contender_event_type event_of(unsigned op) {
+    switch (op) {
+    case ZKLI_OP_PARENT:
+        return ZKLI_EV_PARENT;
+    case ZKLI_OP_CREATE:
+        return ZKLI_EV_CREATED;
+    case ZKLI_OP_BARRIER:
+        return ZKLI_EV_BARRIER;
+    case ZKLI_OP_OWN:
+        return ZKLI_EV_OWN_READ;
+    case ZKLI_OP_PREDECESSOR:
+        return ZKLI_EV_PREDECESSOR_READ;
+    case ZKLI_OP_DELETE:
+        return ZKLI_EV_DELETED;
+    default:
+        return ZKLI_EV_LISTED;
+    }
+}
+
+static void answer(struct zkli_member *m, unsigned op, const struct zkli_reply *reply) {
+    struct zkli_engine *e = m->engine;
+    struct zkli_contender_event event = {
+        .type = event_of(op),
+        .result = reply->result,
+        .czxid = reply->stat.czxid,
+        .owner = reply->stat.owner,
+    };
+    if (op == ZKLI_OP_CREATE && reply->result == ZKLI_RESULT_OK)
+        event.node = last_component(reply->path);
+    if (op == ZKLI_OP_CREATE && reply->result == ZKLI_RESULT_LOST)
+        m->dir->may_have_orphans = true;
+    if (op == ZKLI_OP_PARENT && reply->is_unimplemented && !e->has_no_containers) {
+        e->has_no_containers = true; /* a server before 3.5.1: plain directories from now on */
+        event.result = ZKLI_RESULT_AGAIN;
+    }
+    if (reply->result == ZKLI_RESULT_DENIED || reply->result == ZKLI_RESULT_ERROR)
+        zkli_engine_log(e, ZKL_LOG_ERROR, "the server refuses a request at %s (code %d)",
+                        m->dir->path, reply->code);
+    zkli_member_step(m, &event);
+}
+
+/* No reply will come: as if it had been lost. */
+static void answer_lost(struct zkli_member *m, unsigned op) {
+    struct zkli_reply lost = {.result = ZKLI_RESULT_LOST};
+    answer(m, op, &lost);
+}
+
+static void answer_nomem(struct zkli_member *m, unsigned op) {
+    struct zkli_reply nomem = {.result = ZKLI_RESULT_NOMEM};
+    answer(m, op, &nomem);
+}
+
+/* ---- Sending ---- */
+
+static bool path_join(char ret_path[ZKLI_PATH_MAX], const struct zkli_dir *dir, const char *child) {
+    size_t length = strlen(child);
+    if (dir->length + 1 + length >= ZKLI_PATH_MAX)
+        return false;
+    memcpy(ret_path, dir->path, dir->length);
+    ret_path[dir->length] = '/';
+    memcpy(ret_path + dir->length + 1, child, length + 1);
+    return true;
+}
+
+static bool send_parent(struct zkli_member *m, unsigned slot) {
+    struct zkli_engine *e = m->engine;
+    char path[ZKLI_PATH_MAX];
+    memcpy(path, m->dir->path, m->dir->length + 1);
+    for (unsigned level = 1; level < m->core.parent_level; level++)
+        *strrchr(path, '/') = '\0';
+    return e->port->ops->create(e->port, slot, path, "", 0,
+                                e->has_no_containers ? ZKLI_PERSISTENT : ZKLI_CONTAINER);
+}
+
+static bool send_create(struct zkli_member *m, unsigned slot) {
+    struct zkli_engine *e = m->engine;
+    char prefix[ZKLI_PREFIX_LENGTH + 1], path[ZKLI_PATH_MAX], data[ZKLI_NODE_DATA_MAX];
+    zkli_node_prefix_format(prefix, m->core.uuid);
+    e->who.thread = m->thread;
+    size_t length = zkli_node_data_format(data, &e->who);
+    return path_join(path, m->dir, prefix) &&
+           e->port->ops->create(e->port, slot, path, data, length, ZKLI_EPHEMERAL_SEQUENTIAL);
+}
+
+static bool send_watching_read(struct zkli_engine *e, unsigned slot, struct zkli_watcher *watcher) {
+    if (!e->port->ops->get(e->port, slot, watcher->watch->path, true))
+        return false;
+    e->slots[slot].watch = watcher->watch;
+    zkli_watch_asked(watcher->watch);
+    return true;
+}
+
+static bool send_op(struct zkli_member *m, unsigned op, unsigned slot) {
+    struct zkli_engine *e = m->engine;
+    char path[ZKLI_PATH_MAX];
+    switch (op) {
+    case ZKLI_OP_PARENT:
+        return send_parent(m, slot);
+    case ZKLI_OP_CREATE:
+        return send_create(m, slot);
+    case ZKLI_OP_BARRIER:
+        return e->port->ops->barrier(e->port, slot);
+    case ZKLI_OP_OWN:
+        return send_watching_read(e, slot, &m->own);
+    case ZKLI_OP_PREDECESSOR:
+        return send_watching_read(e, slot, &m->predecessor);
+    default:
+        assert(op == ZKLI_OP_DELETE);
+        return path_join(path, m->dir, m->core.node) && e->port->ops->remove(e->port, slot, path);
+    }
+}
+
+/* Points the watcher that a read is about to set. */
+static bool aim(struct zkli_member *m, unsigned op) {
+    char path[ZKLI_PATH_MAX];
+    if (op == ZKLI_OP_OWN)
+        return path_join(path, m->dir, m->core.node) && zkli_watcher_aim(&m->own, path);
+    if (op == ZKLI_OP_PREDECESSOR)
+        return path_join(path, m->dir, m->core.predecessor) &&
+               zkli_watcher_aim(&m->predecessor, path);
+    return true;
+}
+
+static void ordering_answer(struct zkli_member *m, enum zkli_result result) {
+    struct zkli_ordering *ordering = m->ordering;
+    struct zkli_listing listing = {ordering->siblings, 0, true};
+    for (size_t i = 0; i < ordering->count; i++)
+        if (ordering->siblings[i].name != NULL)
+            ordering->siblings[listing.count++] = ordering->siblings[i];
+    struct zkli_contender_event event = {
+        .type = ZKLI_EV_LISTED, .result = result, .listing = &listing};
+    m->ordering = NULL; /* the step may ask for a new one */
+    zkli_member_step(m, &event);
+    free(ordering->siblings);
+    free(ordering);
+}
+
+/* Sends the next read of an ordering. */
+static void send_order(struct zkli_member *m) {
+    struct zkli_engine *e = m->engine;
+    struct zkli_ordering *ordering = m->ordering;
+    char path[ZKLI_PATH_MAX];
+    unsigned number = slot_take(e, ZKLI_SLOT_ORDER);
+    struct zkli_slot *slot = &e->slots[number];
+    slot->member = m;
+    slot->index = ordering->sent;
+    if (!path_join(path, m->dir, ordering->siblings[ordering->sent].name) ||
+        !e->port->ops->get(e->port, number, path, false)) {
+        slot_give_back(e, number);
+        ordering->answered++;
+        ordering->is_lost = true;
+    }
+    ordering->sent++;
+    if (ordering->answered == ordering->count)
+        ordering_answer(m, ZKLI_RESULT_LOST);
+}
+
+/* One request of the member's, the lowest in order. */
+static void send_member(struct zkli_member *m) {
+    struct zkli_engine *e = m->engine;
+    unsigned op = m->unsent & (~m->unsent + 1);
+    bool is_order = op == ZKLI_OP_ORDER;
+    if (!is_order || m->ordering == NULL || m->ordering->sent + 1 == m->ordering->count)
+        m->unsent &= ~op;
+    if (m->unsent == 0)
+        zkli_list_remove(&m->work.link);
+    if (is_order && m->ordering != NULL) {
+        send_order(m);
+        return;
+    }
+    if (is_order || !aim(m, op)) {
+        answer_nomem(m, op);
+        return;
+    }
+    unsigned number = slot_take(e, ZKLI_SLOT_MEMBER);
+    e->slots[number].member = m;
+    e->slots[number].op = op;
+    if (!send_op(m, op, number)) {
+        slot_give_back(e, number);
+        answer_lost(m, op);
+    }
+}
+
+static void answer_list(struct zkli_engine *e, struct zkli_list *askers,
+                        const struct zkli_reply *reply);
+
+static void send_list(struct zkli_engine *e, struct zkli_dir *dir) {
+    zkli_list_remove(&dir->work.link);
+    if (zkli_list_is_empty(&dir->askers))
+        return; /* all have left */
+    unsigned number = slot_take(e, ZKLI_SLOT_LIST);
+    struct zkli_slot *slot = &e->slots[number];
+    zkli_list_move_all(&slot->askers, &dir->askers);
+    if (!e->port->ops->list(e->port, number, dir->path)) {
+        struct zkli_reply lost = {.result = ZKLI_RESULT_LOST};
+        answer_list(e, &slot->askers, &lost);
+        slot_give_back(e, number);
+    }
+}
+
+static void send_query(struct zkli_engine *e, struct zkli_query *query) {
+    zkli_list_remove(&query->work.link);
+    unsigned number = slot_take(e, ZKLI_SLOT_QUERY);
+    e->slots[number].query = query;
+    query->is_sent = true;
+    bool is_sent = query->is_list ? e->port->ops->list(e->port, number, query->path)
+                                  : e->port->ops->get(e->port, number, query->path, false);
+    if (!is_sent) {
+        slot_give_back(e, number);
+        query->done(query, NULL);
+    }
+}
+
+void zkli_requests_pump(struct zkli_engine *e) {
+    while (e->is_connected && e->free_slot != ZKLI_SLOTS && !zkli_list_is_empty(&e->work)) {
+        struct zkli_work *work = ZKLI_CONTAINER(e->work.next, struct zkli_work, link);
+        switch (work->kind) {
+        case ZKLI_WORK_MEMBER:
+            send_member(ZKLI_CONTAINER(work, struct zkli_member, work));
+            break;
+        case ZKLI_WORK_DIR:
+            send_list(e, ZKLI_CONTAINER(work, struct zkli_dir, work));
+            break;
+        case ZKLI_WORK_QUERY:
+            send_query(e, ZKLI_CONTAINER(work, struct zkli_query, work));
+            break;
+        }
+    }
+}
+
+/* ---- Replies ---- */
+
+/* Finds the contenders among the children. False: out of memory. */
+static bool parse_children(struct zkli_engine *e, const struct zkli_reply *reply,
+                           struct zkli_listing *ret_listing) {
+    if (reply->child_count > e->siblings_max) {
+        struct zkli_sibling *more =
+            realloc(e->siblings, reply->child_count * sizeof(*e->siblings));
+        if (more == NULL)
+            return false;
+        e->siblings = more;
+        e->siblings_max = reply->child_count;
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < reply->child_count; i++)
+        if (zkli_sibling_parse(&e->siblings[count], reply->children[i]))
+            count++;
+    *ret_listing = (struct zkli_listing){e->siblings, count, false};
+    return true;
+}
+
+static void answer_list(struct zkli_engine *e, struct zkli_list *askers,
+                        const struct zkli_reply *reply) {
+    struct zkli_listing listing = {NULL, 0, false};
+    enum zkli_result result = reply->result;
+    struct zkli_dir *dir = NULL;
+    if (result == ZKLI_RESULT_OK && !parse_children(e, reply, &listing))
+        result = ZKLI_RESULT_NOMEM;
+    e->listing = &listing;
+    struct zkli_list *link;
+    while ((link = zkli_list_take_first(askers)) != NULL) {
+        struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, asker);
+        dir = m->dir; /* the members, and so the directory, live until the notices are handed out */
+        if (result == ZKLI_RESULT_DENIED || result == ZKLI_RESULT_ERROR)
+            zkli_engine_log(e, ZKL_LOG_ERROR, "the server refuses to list %s (code %d)", dir->path,
+                            reply->code);
+        struct zkli_contender_event event = {
+            .type = ZKLI_EV_LISTED, .result = result, .listing = &listing};
+        zkli_member_step(m, &event);
+    }
+    if (dir != NULL && result == ZKLI_RESULT_OK)
+        zkli_members_find_orphans(e, dir, &listing);
+    e->listing = NULL;
+}
+
+static void answer_order(struct zkli_member *m, size_t index, const struct zkli_reply *reply) {
+    struct zkli_ordering *ordering = m->ordering;
+    struct zkli_sibling *sibling = &ordering->siblings[index];
+    if (reply->result == ZKLI_RESULT_OK)
+        sibling->order = reply->stat.czxid;
+    else if (reply->result == ZKLI_RESULT_NO_NODE)
+        sibling->name = NULL;
+    else
+        ordering->is_lost = true;
+    ordering->answered++;
+    if (ordering->answered == ordering->count)
+        ordering_answer(m, ordering->is_lost ? ZKLI_RESULT_LOST : ZKLI_RESULT_OK);
+}
+
+void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigned number,
+                          const struct zkli_reply *reply) {
+    struct zkli_slot slot = e->slots[number];
+    if (port != e->port || slot.use == ZKLI_SLOT_FREE)
+        return;
+    struct zkli_list askers;
+    zkli_list_init(&askers);
+    if (slot.use == ZKLI_SLOT_LIST)
+        zkli_list_move_all(&askers, &e->slots[number].askers);
+    slot_give_back(e, number);
+    if (slot.watch != NULL)
+        zkli_watch_answered(e, slot.watch, reply->result == ZKLI_RESULT_OK);
+    switch (slot.use) {
+    case ZKLI_SLOT_MEMBER:
+        answer(slot.member, slot.op, reply);
+        break;
+    case ZKLI_SLOT_ORDER:
+        answer_order(slot.member, slot.index, reply);
+        break;
+    case ZKLI_SLOT_LIST:
+        answer_list(e, &askers, reply);
+        break;
+    case ZKLI_SLOT_QUERY:
+        slot.query->done(slot.query, reply->result == ZKLI_RESULT_LOST ? NULL : reply);
+        break;
+    case ZKLI_SLOT_BEAT:
+        zkli_engine_on_beat(e, reply);
+        break;
+    case ZKLI_SLOT_FREE:
+    case ZKLI_SLOT_VOID:
+        break;
+    }
+}

@@ -1,0 +1,391 @@
+/* session - see session.h; here: open, close, the lock, and what the public header says of them. */
+#include "session/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session/zk_client.h"
+
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S INT64_C(1000000000)
+#define TIMEOUT_MIN_MS 100
+#define TIMEOUT_MAX_MS 3600000
+#define TIMEOUT_DEFAULT_MS 10000
+#define ROOT_DEFAULT "/locks"
+#define ROOT_MAX 255
+/* A list of servers for an ensemble of hundreds. */
+#define HOSTS_MAX 8192
+
+/* ---- Lock, threads, clocks ---- */
+
+void zkli_session_lock(struct zkl_session *s) {
+    (void)pthread_mutex_lock(&s->mutex);
+    zkli_engine_enter(&s->engine);
+}
+
+void zkli_session_settle(struct zkl_session *s) {
+    zkli_timer_thread_arm(s, zkli_engine_settle(&s->engine));
+}
+
+void zkli_session_unlock(struct zkl_session *s) {
+    zkli_session_settle(s);
+    (void)pthread_mutex_unlock(&s->mutex);
+}
+
+void zkli_session_wait(struct zkl_session *s, pthread_cond_t *condition) {
+    zkli_session_settle(s);
+    (void)pthread_cond_wait(condition, &s->mutex);
+    zkli_engine_enter(&s->engine);
+}
+
+bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, int64_t until_ns) {
+    struct timespec until = {until_ns / NS_PER_S, until_ns % NS_PER_S};
+    zkli_session_settle(s);
+    int error = pthread_cond_timedwait(condition, &s->mutex, &until);
+    zkli_engine_enter(&s->engine);
+    return error != ETIMEDOUT;
+}
+
+int64_t zkli_monotonic_ns(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+bool zkli_condition_init(pthread_cond_t *condition) {
+    pthread_condattr_t attributes;
+    if (pthread_condattr_init(&attributes) != 0)
+        return false;
+    bool is_made = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
+                   pthread_cond_init(condition, &attributes) == 0;
+    (void)pthread_condattr_destroy(&attributes);
+    return is_made;
+}
+
+int zkli_thread_start(pthread_t *ret_thread, void *(*run)(void *), void *arg) {
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(ret_thread, NULL, run, arg);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+uint64_t zkli_thread_number(void) {
+    static atomic_uint_fast64_t last;
+    static _Thread_local uint64_t number;
+    if (number == 0)
+        number = atomic_fetch_add(&last, 1) + 1;
+    return number;
+}
+
+bool zkli_session_is_forked(const struct zkl_session *s) {
+    return s->pid != getpid();
+}
+
+/* ---- Life ---- */
+
+void zkli_session_reference(struct zkl_session *s) {
+    s->references++;
+}
+
+static void session_free(struct zkl_session *s) {
+    zkli_engine_fini(&s->engine);
+    (void)pthread_cond_destroy(&s->callbacks_changed);
+    (void)pthread_cond_destroy(&s->changed);
+    (void)pthread_mutex_destroy(&s->mutex);
+    free(s->hosts);
+    free(s->root);
+    free(s->auth_scheme);
+    free(s->auth);
+    free(s);
+}
+
+void zkli_session_unlock_and_release(struct zkl_session *s) {
+    bool is_last = --s->references == 0;
+    zkli_session_unlock(s);
+    if (is_last)
+        session_free(s);
+}
+
+static bool port_is_valid(const char *text, size_t length) {
+    long number = 0;
+    if (length == 0 || length > 5)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        number = number * 10 + (text[i] - '0');
+    }
+    return number >= 1 && number <= 65535;
+}
+
+static bool host_is_valid(const char *text, size_t length) {
+    size_t colon = length;
+    while (colon > 0 && text[colon - 1] != ':')
+        colon--;
+    if (colon < 2 || !port_is_valid(text + colon, length - colon))
+        return false;
+    for (size_t i = 0; i < colon; i++)
+        if ((unsigned char)text[i] <= 0x20 || (unsigned char)text[i] >= 0x7f)
+            return false;
+    return true;
+}
+
+bool zkli_hosts_are_valid(const char *hosts) {
+    if (strlen(hosts) > HOSTS_MAX)
+        return false;
+    size_t end = strcspn(hosts, "/");
+    if (hosts[end] == '/' && !zkli_root_is_valid(hosts + end))
+        return false;
+    for (size_t at = 0; at <= end;) {
+        size_t length = strcspn(hosts + at, ",/");
+        if (!host_is_valid(hosts + at, length))
+            return false;
+        at += length + 1;
+    }
+    return true;
+}
+
+static bool is_in_range(int value) {
+    return value == 0 || (value >= TIMEOUT_MIN_MS && value <= TIMEOUT_MAX_MS);
+}
+
+static zkl_err check_options(const zkl_session_options *o) {
+    if (o->size != sizeof(*o) || !is_in_range(o->session_timeout_ms) ||
+        o->connect_timeout_ms < 0 || o->connect_timeout_ms > TIMEOUT_MAX_MS)
+        return ZKL_INVALID;
+    if (o->root != NULL && (strlen(o->root) > ROOT_MAX || !zkli_root_is_valid(o->root)))
+        return ZKL_INVALID;
+    if ((o->auth_scheme == NULL) != (o->auth == NULL) ||
+        (o->auth_scheme != NULL && o->auth_scheme[0] == '\0'))
+        return ZKL_INVALID;
+    if (o->acl != ZKL_ACL_OPEN && (o->acl != ZKL_ACL_CREATOR || o->auth == NULL))
+        return ZKL_INVALID;
+    return o->tls != NULL || o->manual_dispatch ? ZKL_UNSUPPORTED : ZKL_OK;
+}
+
+static bool copy_string(char **ret_copy, const char *text) {
+    *ret_copy = NULL;
+    if (text == NULL)
+        return true;
+    *ret_copy = strdup(text);
+    return *ret_copy != NULL;
+}
+
+static void cut_copy(char ret_value[ZKLI_NODE_DATA_VALUE_MAX + 1], const char *text) {
+    size_t length = strnlen(text, ZKLI_NODE_DATA_VALUE_MAX);
+    memcpy(ret_value, text, length);
+    ret_value[length] = '\0';
+}
+
+static void describe_self(struct zkli_node_data *who, const char *label) {
+    char host[256];
+    if (gethostname(host, sizeof(host)) != 0)
+        host[0] = '\0';
+    host[sizeof(host) - 1] = '\0';
+    cut_copy(who->host, host);
+    cut_copy(who->program, program_invocation_short_name);
+    cut_copy(who->label, label == NULL ? "" : label);
+    who->pid = getpid();
+}
+
+static bool copy_options(struct zkl_session *s, const char *hosts, const zkl_session_options *o) {
+    s->session_timeout_ms = o->session_timeout_ms > 0 ? o->session_timeout_ms : TIMEOUT_DEFAULT_MS;
+    s->connect_timeout_ms = o->connect_timeout_ms > 0 ? o->connect_timeout_ms : TIMEOUT_DEFAULT_MS;
+    s->is_creator_acl = o->acl == ZKL_ACL_CREATOR;
+    s->on_event = o->on_event;
+    s->log = o->log;
+    s->arg = o->arg;
+    return copy_string(&s->hosts, hosts) &&
+           copy_string(&s->root, o->root == NULL ? ROOT_DEFAULT : o->root) &&
+           copy_string(&s->auth_scheme, o->auth_scheme) && copy_string(&s->auth, o->auth);
+}
+
+static void free_strings(struct zkl_session *s) {
+    free(s->hosts);
+    free(s->root);
+    free(s->auth_scheme);
+    free(s->auth);
+    free(s);
+}
+
+/* Everything but threads and connection. */
+static struct zkl_session *session_new(const char *hosts, const zkl_session_options *o) {
+    struct zkl_session *s = calloc(1, sizeof(*s));
+    if (s == NULL)
+        return NULL;
+    if (!copy_options(s, hosts, o))
+        goto fail_alloc;
+    s->pid = getpid();
+    s->references = 1;
+    zkli_list_init(&s->helper_jobs);
+    zkli_list_init(&s->callbacks);
+    if (pthread_mutex_init(&s->mutex, NULL) != 0)
+        goto fail_alloc;
+    if (!zkli_condition_init(&s->changed))
+        goto fail_mutex;
+    if (!zkli_condition_init(&s->callbacks_changed))
+        goto fail_changed;
+    zkli_engine_init(&s->engine, &zkli_session_host, s, s->root, o->lazy_heartbeat);
+    describe_self(&s->engine.who, o->label);
+    return s;
+
+fail_changed:
+    (void)pthread_cond_destroy(&s->changed);
+fail_mutex:
+    (void)pthread_mutex_destroy(&s->mutex);
+fail_alloc:
+    free_strings(s);
+    return NULL;
+}
+
+/* Ends the session, waiting so long for the server; the caller's reference goes with it. */
+static void session_end(struct zkl_session *s, int wait_ms) {
+    zkli_session_lock(s);
+    s->is_closing = true;
+    zkli_engine_shut(&s->engine);
+    int64_t until_ns = zkli_monotonic_ns() + wait_ms * NS_PER_MS;
+    while (!zkli_helper_is_idle(s) && zkli_session_wait_until(s, &s->changed, until_ns))
+        ;
+    zkli_session_unlock(s);
+    zkli_timer_thread_stop(s);
+    zkli_callbacks_stop(s);
+    zkli_session_lock(s);
+    zkli_session_unlock_and_release(s);
+}
+
+static zkl_err await_connection(struct zkl_session *s) {
+    int64_t until_ns = zkli_monotonic_ns() + s->connect_timeout_ms * NS_PER_MS;
+    zkli_session_lock(s);
+    bool is_started = zkli_engine_start(&s->engine);
+    bool in_time = is_started;
+    while (in_time && s->engine.state == ZKL_STATE_CONNECTING)
+        in_time = zkli_session_wait_until(s, &s->changed, until_ns);
+    zkl_state state = s->engine.state;
+    zkli_session_unlock(s);
+    if (!is_started)
+        return ZKL_NOMEM;
+    if (state == ZKL_STATE_AUTH_FAILED)
+        return ZKL_AUTH_FAILED;
+    return state == ZKL_STATE_CONNECTED ? ZKL_OK : ZKL_UNREACHABLE;
+}
+
+zkl_err zkl_session_open(zkl_session **ret_session, const char *hosts,
+                         const zkl_session_options *opts) {
+    static const zkl_session_options defaults = {.size = sizeof(defaults)};
+    const zkl_session_options *o = opts == NULL ? &defaults : opts;
+    if (ret_session == NULL || hosts == NULL || !zkli_hosts_are_valid(hosts))
+        return ZKL_INVALID;
+    zkl_err err = check_options(o);
+    if (err != ZKL_OK)
+        return err;
+    if (zkli_in_callback())
+        return ZKL_IN_CALLBACK;
+    struct zkl_session *s = session_new(hosts, o);
+    if (s == NULL)
+        return ZKL_NOMEM;
+    if (!zkli_timer_thread_start(s)) {
+        session_free(s);
+        return ZKL_NOMEM;
+    }
+    err = await_connection(s);
+    if (err != ZKL_OK)
+        session_end(s, 0); /* the caller has waited long enough */
+    else
+        *ret_session = s;
+    return err;
+}
+
+zkl_err zkl_session_close(zkl_session *s) {
+    if (s == NULL)
+        return ZKL_OK;
+    if (zkli_session_is_forked(s))
+        return ZKL_FORKED;
+    if (zkli_in_callback())
+        return ZKL_IN_CALLBACK;
+    session_end(s, ZKLI_CLOSE_WAIT_MS);
+    return ZKL_OK;
+}
+
+/* ---- What it says of itself ---- */
+
+zkl_state zkl_session_state(zkl_session *s) {
+    if (s == NULL || zkli_session_is_forked(s))
+        return ZKL_STATE_CLOSED;
+    zkli_session_lock(s);
+    zkl_state state = s->engine.state;
+    zkli_session_unlock(s);
+    return state;
+}
+
+int64_t zkl_session_id(zkl_session *s) {
+    if (s == NULL || zkli_session_is_forked(s))
+        return 0;
+    zkli_session_lock(s);
+    int64_t id = s->engine.session_id;
+    zkli_session_unlock(s);
+    return id;
+}
+
+int zkl_session_timeout_ms(zkl_session *s) {
+    if (s == NULL || zkli_session_is_forked(s))
+        return 0;
+    zkli_session_lock(s);
+    int timeout_ms = s->engine.timeout_ms;
+    zkli_session_unlock(s);
+    return timeout_ms;
+}
+
+void zkli_session_credentials(struct zkl_session *s, int64_t *ret_id, char ret_password[16]) {
+    *ret_id = 0;
+    memset(ret_password, 0, 16);
+    zkli_session_lock(s);
+    if (s->engine.is_connected)
+        zkli_client_credentials(s->engine.port, ret_id, ret_password);
+    zkli_session_unlock(s);
+}
+
+/* The new servers with the old chroot. NULL: out of memory. */
+static char *join_chroot(const char *hosts, const char *old) {
+    const char *chroot = strchr(old, '/');
+    size_t length = strcspn(hosts, "/");
+    size_t chroot_length = chroot == NULL ? 0 : strlen(chroot);
+    char *joined = malloc(length + chroot_length + 1);
+    if (joined == NULL)
+        return NULL;
+    memcpy(joined, hosts, length);
+    if (chroot_length > 0)
+        memcpy(joined + length, chroot, chroot_length);
+    joined[length + chroot_length] = '\0';
+    return joined;
+}
+
+zkl_err zkl_session_set_hosts(zkl_session *s, const char *hosts) {
+    if (s == NULL || hosts == NULL || !zkli_hosts_are_valid(hosts))
+        return ZKL_INVALID;
+    if (zkli_session_is_forked(s))
+        return ZKL_FORKED;
+    zkli_session_lock(s);
+    zkl_err err = ZKL_OK;
+    char *joined = NULL;
+    if (s->engine.state == ZKL_STATE_CLOSED || s->engine.state == ZKL_STATE_AUTH_FAILED)
+        err = ZKL_CLOSED;
+    else if ((joined = join_chroot(hosts, s->hosts)) == NULL)
+        err = ZKL_NOMEM;
+    if (err == ZKL_OK) {
+        char *old = s->hosts;
+        s->hosts = joined;
+        if (s->engine.port != NULL)
+            zkli_helper_ask(s, s->engine.port, ZKLI_PORT_SET_HOSTS);
+        free(old);
+    }
+    zkli_session_unlock(s);
+    return err;
+}

@@ -1,0 +1,108 @@
+/*
+ * session - the engine with its lock and threads: what the lock layer sees of a session.
+ *
+ * One mutex guards a session and everything on it. zkli_session_lock brings the engine's clock up
+ * to date, zkli_session_unlock sends what is to be sent; between them the engine may be used.
+ * No user code runs with the mutex held, save the log hook.
+ */
+#ifndef ZKLI_SESSION_SESSION_H
+#define ZKLI_SESSION_SESSION_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "session/engine.h"
+
+/* How long close waits for a server to confirm the end of the session; then it goes on in the
+ * background. Below the 2 s promised, with room for a slow machine. */
+#define ZKLI_CLOSE_WAIT_MS 1700
+
+struct zkl_session {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed; /* state, close, callbacks: whatever somebody may wait for */
+    struct zkli_engine engine;
+    unsigned references; /* under the mutex: the owner, each lock, the helper thread */
+    pid_t pid;
+    bool is_closing;
+    /* Copies of the options */
+    int session_timeout_ms, connect_timeout_ms;
+    char *hosts, *root, *auth_scheme, *auth;
+    bool is_creator_acl;
+    zkl_event_fn on_event;
+    zkl_log_fn log;
+    void *arg;
+    /* Timer thread (timer.c) */
+    int timer_fd;
+    pthread_t timer_thread;
+    int64_t timer_at_ns;
+    bool timer_stops;
+    /* Helper thread (helper.c): opens and closes ports, one job after the other */
+    struct zkli_list helper_jobs;
+    bool helper_runs;
+    /* Callback thread (callbacks.c) */
+    struct zkli_list callbacks;
+    bool callbacks_run, callbacks_stop;
+    pthread_t callback_thread;
+    pthread_cond_t callbacks_changed;
+    const void *callback_owner; /* whose callback is running now */
+};
+
+void zkli_session_lock(struct zkl_session *s);
+void zkli_session_unlock(struct zkl_session *s);
+/* What unlock does before it unlocks: notices are handed out, requests sent, the timer set. */
+void zkli_session_settle(struct zkl_session *s);
+/* Waits on a condition with the mutex, which is released and taken again as by unlock and lock. */
+void zkli_session_wait(struct zkl_session *s, pthread_cond_t *condition);
+/* The same, until a time on CLOCK_MONOTONIC; false when it has come. */
+bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, int64_t until_ns);
+int64_t zkli_monotonic_ns(void);
+/* A condition for zkli_session_wait_until. False: out of memory. */
+bool zkli_condition_init(pthread_cond_t *condition);
+
+/* With the lock held. */
+void zkli_session_reference(struct zkl_session *s);
+/* Releases the lock, and frees the session with the last reference. */
+void zkli_session_unlock_and_release(struct zkl_session *s);
+
+bool zkli_session_is_forked(const struct zkl_session *s);
+/* A number for the calling thread that is never used again, unlike thread ids. */
+uint64_t zkli_thread_number(void);
+/* Starts a thread that takes no signals. Returns 0 or an errno code. */
+int zkli_thread_start(pthread_t *ret_thread, void *(*run)(void *), void *arg);
+
+/* Whether a list of servers has the form that zkl_session_open describes. */
+bool zkli_hosts_are_valid(const char *hosts);
+
+/* The id and password that resume the session; zeros when it is not connected. */
+void zkli_session_credentials(struct zkl_session *s, int64_t *ret_id, char ret_password[16]);
+
+/* ---- Timer (timer.c) ---- */
+
+/* CLOCK_BOOTTIME: a stopped process or a suspended machine finds the time gone when it wakes. */
+int64_t zkli_boottime_ns(void);
+bool zkli_timer_thread_start(struct zkl_session *s);
+void zkli_timer_thread_stop(struct zkl_session *s);
+/* With the lock held. */
+void zkli_timer_thread_arm(struct zkl_session *s, int64_t at_ns);
+
+/* ---- Helper (helper.c) ---- */
+
+extern const struct zkli_host zkli_session_host;
+/* With the lock held: has a job done in the background. */
+void zkli_helper_ask(struct zkl_session *s, struct zkli_port *port, unsigned jobs);
+bool zkli_helper_is_idle(const struct zkl_session *s);
+
+/* ---- Callbacks (callbacks.c) ---- */
+
+/* With the lock held: queues an event. owner: the lock, or the session. */
+void zkli_callback_post(struct zkl_session *s, zkl_event_fn fn, void *arg, const void *owner,
+                        const zkl_event *event);
+/* With the lock held: no callback of this owner will run any more, and none is running, unless on
+ * the calling thread. */
+void zkli_callbacks_drop(struct zkl_session *s, const void *owner);
+/* Without the lock: ends the thread. */
+void zkli_callbacks_stop(struct zkl_session *s);
+/* Whether the calling thread is inside a callback of any session. */
+bool zkli_in_callback(void);
+
+#endif

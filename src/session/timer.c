@@ -1,0 +1,67 @@
+/*
+ * timer - the thread that wakes when the engine's next deadline has come. A timerfd, because
+ * condition variables refuse CLOCK_BOOTTIME, and with it a suspend is seen at once on waking.
+ */
+#include <errno.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session/session.h"
+
+#define NS_PER_S INT64_C(1000000000)
+
+int64_t zkli_boottime_ns(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail on a Linux that has it, since 2.6.39 */
+    return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+static void set(struct zkl_session *s, int64_t at_ns) {
+    struct itimerspec when = {.it_value = {at_ns / NS_PER_S, at_ns % NS_PER_S}};
+    (void)timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &when, NULL); /* valid by construction */
+}
+
+void zkli_timer_thread_arm(struct zkl_session *s, int64_t at_ns) {
+    if (at_ns == s->timer_at_ns || s->timer_stops)
+        return;
+    s->timer_at_ns = at_ns;
+    set(s, at_ns == ZKLI_NEVER ? 0 : at_ns > 0 ? at_ns : 1); /* 0 disarms */
+}
+
+static void *run(void *arg) {
+    struct zkl_session *s = arg;
+    bool stops = false;
+    while (!stops) {
+        uint64_t expirations;
+        if (read(s->timer_fd, &expirations, sizeof(expirations)) < 0 && errno != EINTR &&
+            errno != ECANCELED)
+            break; /* cannot be; without a timer the lease still ends where it is looked at */
+        zkli_session_lock(s);
+        s->timer_at_ns = ZKLI_NEVER; /* it has fired and is disarmed */
+        zkli_engine_tick(&s->engine);
+        stops = s->timer_stops;
+        zkli_session_unlock(s);
+    }
+    return NULL;
+}
+
+bool zkli_timer_thread_start(struct zkl_session *s) {
+    s->timer_at_ns = ZKLI_NEVER;
+    s->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+    if (s->timer_fd < 0)
+        return false;
+    if (zkli_thread_start(&s->timer_thread, run, s) == 0)
+        return true;
+    (void)close(s->timer_fd);
+    return false;
+}
+
+void zkli_timer_thread_stop(struct zkl_session *s) {
+    zkli_session_lock(s);
+    zkli_timer_thread_arm(s, 1);
+    s->timer_stops = true;
+    zkli_session_unlock(s);
+    (void)pthread_join(s->timer_thread, NULL);
+    (void)close(s->timer_fd);
+}

@@ -1,0 +1,25 @@
+/* zk_client - the port (zk_port.h) over ZooKeeper's own C client library. */
+#ifndef ZKLI_SESSION_ZK_CLIENT_H
+#define ZKLI_SESSION_ZK_CLIENT_H
+
+#include "session/zk_port.h"
+#include "zklock.h"
+
+/* hosts is copied; auth_scheme and auth are borrowed until the port is closed. */
+struct zkli_client_config {
+    const char *hosts;
+    int timeout_ms;
+    const char *auth_scheme; /* NULL: none */
+    const char *auth;
+    bool is_creator_acl;
+    const struct zkli_port_receiver *receiver;
+    void (*log)(void *arg, zkl_log_level level, const char *text); /* any thread */
+    void *arg; /* of the receiver and of log */
+};
+
+/* NULL: out of memory. */
+struct zkli_port *zkli_client_new(const struct zkli_client_config *config);
+/* Of a connected port: what it takes to resume the session elsewhere. */
+void zkli_client_credentials(struct zkli_port *port, int64_t *ret_id, char ret_password[16]);
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * zk_port - the few things needed of ZooKeeper, as an interface: the client library is behind it
+ * in production (zk_client.c), an ensemble in memory may be in a test.
+ *
+ * A port is one ZooKeeper session: opened once, expired or closed once. Requests are answered in
+ * the order they were sent, on one thread, or never once the port is closed. Replies and news carry
+ * slot numbers and the port itself, never pointers to what asked.
+ */
+#ifndef ZKLI_SESSION_ZK_PORT_H
+#define ZKLI_SESSION_ZK_PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/result.h"
+#include "session/list.h"
+
+/* At most so many requests in flight, besides the heartbeat: a burst of 10,000 delayed a heartbeat
+ * by 10 s. */
+#define ZKLI_WINDOW 256
+#define ZKLI_SLOT_HEARTBEAT ZKLI_WINDOW
+#define ZKLI_SLOTS (ZKLI_WINDOW + 1)
+
+enum zkli_port_state {
+    ZKLI_PORT_CONNECTED,   /* session id and timeout are known now */
+    ZKLI_PORT_CONNECTING,  /* the connection broke, or none was made yet */
+    ZKLI_PORT_EXPIRED,     /* final */
+    ZKLI_PORT_AUTH_FAILED  /* final */
+};
+
+enum zkli_create_mode { ZKLI_EPHEMERAL_SEQUENTIAL, ZKLI_CONTAINER, ZKLI_PERSISTENT };
+
+enum zkli_watch_type { ZKLI_WATCH_DELETED, ZKLI_WATCH_CHANGED };
+
+struct zkli_stat {
+    int64_t czxid;
+    int64_t owner; /* ephemeralOwner */
+    int64_t ctime_ms;
+};
+
+/* Valid during the call that delivers it. */
+struct zkli_reply {
+    enum zkli_result result;
+    int code; /* the client library's, for the log */
+    bool is_unimplemented; /* the server does not know the operation */
+    const char *path;      /* create: the path made */
+    struct zkli_stat stat; /* create, get */
+    char *const *children; /* list */
+    size_t child_count;
+    const char *data; /* get */
+    size_t data_length;
+};
+
+struct zkli_port;
+
+/* Where a port delivers, on a thread of its own: the receiver takes its own locks. */
+struct zkli_port_receiver {
+    void (*on_state)(void *arg, struct zkli_port *port, enum zkli_port_state state);
+    void (*on_reply)(void *arg, struct zkli_port *port, unsigned slot,
+                     const struct zkli_reply *reply);
+    void (*on_watch)(void *arg, struct zkli_port *port, const char *path,
+                     enum zkli_watch_type type);
+};
+
+/*
+ * Requests never block and never deliver before they return; they are made only between CONNECTED
+ * and the next final state, under the receiver's lock. False: not sent, no reply will come.
+ */
+struct zkli_port_ops {
+    bool (*create)(struct zkli_port *port, unsigned slot, const char *path, const char *data,
+                   size_t length, enum zkli_create_mode mode);
+    bool (*list)(struct zkli_port *port, unsigned slot, const char *path);
+    /* With is_watched, a deletion or change after the reply is delivered by on_watch, once; no
+     * watch is left if the node is missing. */
+    bool (*get)(struct zkli_port *port, unsigned slot, const char *path, bool is_watched);
+    bool (*remove)(struct zkli_port *port, unsigned slot, const char *path);
+    /* A write that is committed and changes nothing. OK: it was committed. */
+    bool (*barrier)(struct zkli_port *port, unsigned slot);
+    int64_t (*session_id)(struct zkli_port *port);
+    int (*timeout_ms)(struct zkli_port *port);
+
+    /* These may block: on a thread without locks, one at a time for a port. */
+    bool (*open)(struct zkli_port *port);      /* false: could not start, close it */
+    void (*set_hosts)(struct zkli_port *port, const char *hosts); /* without a chroot */
+    void (*close)(struct zkli_port *port);     /* ends the session, frees the port; nothing is
+                                                  delivered after its return */
+};
+
+/* What the host has to do with the port in the background. */
+enum { ZKLI_PORT_OPEN = 1u << 0, ZKLI_PORT_SET_HOSTS = 1u << 1, ZKLI_PORT_CLOSE = 1u << 2 };
+
+struct zkli_port {
+    const struct zkli_port_ops *ops;
+    struct zkli_list jobs_link; /* the host's */
+    unsigned jobs;
+};
+
+#endif
