@@ -29,7 +29,7 @@ enum zkli_contender_state {
     ZKLI_WAITING,   /* both watches are set */
     ZKLI_ADMITTED,  /* first in the queue; the lease is not certain now */
     ZKLI_HELD,
-    ZKLI_LEAVING,   /* delete our node, if there is one, until the server has confirmed */
+    ZKLI_LEAVING, /* delete our node, if there is one, until the server has confirmed */
     ZKLI_GONE,
     ZKLI_CONTENDER_STATES
 };
@@ -54,12 +54,12 @@ enum {
  * predecessor's), and what follows. They are carried out after the step, before the next event.
  */
 enum {
-    ZKLI_DO_GRANT = 1u << 8,       /* the acquisition succeeded */
-    ZKLI_DO_FAIL = 1u << 9,        /* the acquisition failed: .error; the node may still be leaving */
-    ZKLI_DO_LOSE = 1u << 10,       /* the hold is over without a release */
-    ZKLI_DO_RETRY = 1u << 11,      /* send RETRY after a while */
-    ZKLI_DO_FORGET = 1u << 12,     /* gone: nothing on the server, free it; late replies are void */
-    ZKLI_TELL_QUEUED = 1u << 13,   /* .position has changed */
+    ZKLI_DO_GRANT = 1u << 8,     /* the acquisition succeeded */
+    ZKLI_DO_FAIL = 1u << 9,      /* the acquisition failed: .error; the node may still be leaving */
+    ZKLI_DO_LOSE = 1u << 10,     /* the hold is over without a release */
+    ZKLI_DO_RETRY = 1u << 11,    /* send RETRY after a while */
+    ZKLI_DO_FORGET = 1u << 12,   /* gone: nothing on the server, free it; late replies are void */
+    ZKLI_TELL_QUEUED = 1u << 13, /* .position has changed */
     ZKLI_TELL_REQUEUED = 1u << 14, /* the place in the queue was lost */
 };
 
@@ -67,11 +67,11 @@ enum zkli_contender_event_type {
     ZKLI_EV_CONNECTED, /* a new connection, also of a new session; once at the start if connected */
     ZKLI_EV_EXPIRED,   /* the session is over, all requests with it */
     ZKLI_EV_RETRY,
-    ZKLI_EV_PARENT,    /* replies: .result */
-    ZKLI_EV_CREATED,   /* .node, .czxid */
+    ZKLI_EV_PARENT,  /* replies: .result */
+    ZKLI_EV_CREATED, /* .node, .czxid */
     ZKLI_EV_BARRIER,
-    ZKLI_EV_LISTED,    /* .listing */
-    ZKLI_EV_OWN_READ,  /* .czxid, .owner */
+    ZKLI_EV_LISTED,   /* .listing */
+    ZKLI_EV_OWN_READ, /* .czxid, .owner */
     ZKLI_EV_PREDECESSOR_READ,
     ZKLI_EV_DELETED,
     ZKLI_EV_OWN_EVENT, /* a watch fired: .is_deleted, or else changed */
@@ -86,8 +86,8 @@ struct zkli_contender_event {
     enum zkli_contender_event_type type;
     /* Always: */
     bool is_connected;
-    bool is_certain;      /* the lease, at this moment */
-    uint64_t connection;  /* number of the present connection, also across sessions */
+    bool is_certain;     /* the lease, at this moment */
+    uint64_t connection; /* number of the present connection, also across sessions */
     int64_t session_id;
     const char *fresh_uuid; /* used for a new place: then .uuid of the contender equals it */
     /* By type: */
@@ -97,17 +97,17 @@ struct zkli_contender_event {
     int64_t owner; /* ephemeralOwner */
     const struct zkli_listing *listing;
     bool is_deleted;
-    int error;            /* a zkl_err */
-    unsigned unsent;      /* RELEASE, ABANDON: requests taken back before they were sent */
+    int error;       /* a zkl_err */
+    unsigned unsent; /* RELEASE, ABANDON: requests taken back before they were sent */
 };
 
 struct zkli_contender {
     enum zkli_contender_state state;
     bool is_try;
-    unsigned depth;           /* components of the directory's path */
-    unsigned parent_level;    /* PARENTING: which one is created; 1 the directory, 2 its parent */
-    bool is_parked;           /* nothing is in flight; goes on at CONNECTED or RETRY */
-    unsigned in_flight;       /* ZKLI_OP_ bits */
+    unsigned depth;        /* components of the directory's path */
+    unsigned parent_level; /* PARENTING: which one is created; 1 the directory, 2 its parent */
+    bool is_parked;        /* nothing is in flight; goes on at CONNECTED or RETRY */
+    unsigned in_flight;    /* ZKLI_OP_ bits */
     enum zkli_result results[ZKLI_OP_COUNT]; /* of the flight, by bit number */
     char uuid[ZKLI_UUID_LENGTH + 1];
     char node[ZKLI_CHILD_MAX + 1]; /* our node, "" while there is none that we know */
@@ -118,7 +118,7 @@ struct zkli_contender {
     enum zkli_verdict verdict;
     size_t position;
     bool is_by_sequence;
-    uint64_t listed_on;            /* the connection it came over; 0: not listed yet */
+    uint64_t listed_on; /* the connection it came over; 0: not listed yet */
     char predecessor[ZKLI_CHILD_MAX + 1];
     enum zkli_kind predecessor_kind;
     char found[ZKLI_CHILD_MAX + 1]; /* a node with our uuid, "" if none */

@@ -23,7 +23,7 @@
 #define ZKLI_LEASE_BEATS 8
 
 struct zkli_lease {
-    int64_t timeout_ns;       /* T, as negotiated; 0: no session */
+    int64_t timeout_ns; /* T, as negotiated; 0: no session */
     int64_t certain_until_ns;
     size_t beat_count;
     struct {

@@ -39,8 +39,7 @@ static void put_number(struct text *text, const char *key, int64_t number) {
         (void)put(text, digits + at, sizeof(digits) - at); /* never cut: numbers come first */
 }
 
-size_t zkli_node_data_format(char ret_line[ZKLI_NODE_DATA_MAX],
-                             const struct zkli_node_data *data) {
+size_t zkli_node_data_format(char ret_line[ZKLI_NODE_DATA_MAX], const struct zkli_node_data *data) {
     struct text text = {ret_line, 0};
     (void)put(&text, "zklock1", 7);
     put_number(&text, " pid=", data->pid);

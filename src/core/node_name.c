@@ -54,8 +54,8 @@ static enum zkli_kind kind_of_prefix(const char *name, size_t length) {
         const char *end;
         enum zkli_kind kind;
     } ends[] = {
-        {"-__WRIT__", ZKLI_KIND_WRITE}, {"-__READ__", ZKLI_KIND_READ},
-        {"-lease-", ZKLI_KIND_LEASE},   {"__lock__", ZKLI_KIND_FOREIGN},
+        {"-__WRIT__", ZKLI_KIND_WRITE},   {"-__READ__", ZKLI_KIND_READ},
+        {"-lease-", ZKLI_KIND_LEASE},     {"__lock__", ZKLI_KIND_FOREIGN},
         {"__rlock__", ZKLI_KIND_FOREIGN},
     };
     /* Curator and go-zookeeper take every name with "lock-" before the digits for a contender. */

@@ -32,7 +32,8 @@ enum zkli_kind {
 
 struct zkli_node_name {
     enum zkli_kind kind;
-    int64_t sequence; /* as printed; wider than the server's 32 bits because anybody can make names */
+    int64_t
+        sequence; /* as printed; wider than the server's 32 bits because anybody can make names */
 };
 
 /* What the child name says. kind NONE (and sequence 0) when it is no contender's. */

@@ -20,7 +20,7 @@
 struct zkli_sibling {
     const char *name; /* borrowed */
     enum zkli_kind kind;
-    int64_t order;    /* the sequence, or the czxid where the listing is ordered by czxid */
+    int64_t order; /* the sequence, or the czxid where the listing is ordered by czxid */
 };
 
 /* One directory's contenders, in any order, without the children that are none. */
@@ -31,10 +31,10 @@ struct zkli_listing {
 };
 
 enum zkli_verdict {
-    ZKLI_FIRST,       /* nobody is before us */
-    ZKLI_BEHIND,      /* wait for the predecessor */
-    ZKLI_ABSENT,      /* our node is not in the listing */
-    ZKLI_NEEDS_CZXID  /* the numbers cannot be trusted: order by czxid */
+    ZKLI_FIRST,      /* nobody is before us */
+    ZKLI_BEHIND,     /* wait for the predecessor */
+    ZKLI_ABSENT,     /* our node is not in the listing */
+    ZKLI_NEEDS_CZXID /* the numbers cannot be trusted: order by czxid */
 };
 
 struct zkli_place {

@@ -22,8 +22,8 @@ int64_t zkl_remaining_ms(zkl_lock *l) {
     if (zkli_lock_check(l) != ZKL_OK)
         return 0;
     const struct zkli_engine *e = &l->session->engine;
-    int64_t remaining_ms =
-        enter(l) ? (e->lease.certain_until_ns - e->now_ns) / NS_PER_MS : INT64_C(0);
+    int64_t remaining_ms = enter(l) ? (e->lease.certain_until_ns - e->now_ns) / NS_PER_MS
+                                    : INT64_C(0);
     zkli_session_unlock(l->session);
     return remaining_ms;
 }

@@ -33,8 +33,7 @@ bool zkli_engine_is_certain(const struct zkli_engine *e) {
 
 void zkli_engine_check_lease(struct zkli_engine *e) {
     bool is_certain = zkli_engine_is_certain(e);
-    zkli_timer_set(&e->timers, &e->lease_end,
-                   is_certain ? e->lease.certain_until_ns : ZKLI_NEVER);
+    zkli_timer_set(&e->timers, &e->lease_end, is_certain ? e->lease.certain_until_ns : ZKLI_NEVER);
     if (is_certain == e->was_certain)
         return;
     e->was_certain = is_certain;

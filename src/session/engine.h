@@ -53,18 +53,22 @@ typedef void (*zkli_notify_fn)(void *arg, struct zkli_member *member, unsigned n
 /* Something that has requests to send; in engine->work, first come first served. */
 struct zkli_work {
     struct zkli_list link;
-    enum { ZKLI_WORK_MEMBER, ZKLI_WORK_DIR, ZKLI_WORK_QUERY } kind;
+    enum {
+        ZKLI_WORK_MEMBER,
+        ZKLI_WORK_DIR,
+        ZKLI_WORK_QUERY
+    } kind;
 };
 
 /* A directory in which members stand; shared by them. */
 struct zkli_dir {
-    struct zkli_list link;      /* in its bucket */
-    struct zkli_work work;      /* a listing */
-    struct zkli_list askers;    /* members that want that listing */
+    struct zkli_list link;   /* in its bucket */
+    struct zkli_work work;   /* a listing */
+    struct zkli_list askers; /* members that want that listing */
     struct zkli_list members;
     size_t member_count;
     unsigned depth;
-    bool may_have_orphans;      /* a create's reply was lost here */
+    bool may_have_orphans; /* a create's reply was lost here */
     size_t length;
     char path[];
 };
@@ -107,9 +111,9 @@ struct zkli_member {
     struct zkli_ordering *ordering;
     struct zkli_timer retry;
     int64_t retry_wait_ns;
-    size_t node_bytes;  /* of the budgets */
+    size_t node_bytes; /* of the budgets */
     size_t watch_bytes;
-    int64_t thread;    /* for the node's data */
+    int64_t thread;        /* for the node's data */
     zkli_notify_fn notify; /* NULL: nobody is interested any more */
     void *notify_arg;
     unsigned notices;
@@ -143,7 +147,7 @@ struct zkli_slot {
     struct zkli_member *member; /* MEMBER, ORDER */
     struct zkli_list askers;    /* LIST */
     struct zkli_query *query;
-    struct zkli_watch *watch;   /* MEMBER, reads that set a watch */
+    struct zkli_watch *watch; /* MEMBER, reads that set a watch */
     unsigned next_free;
 };
 
@@ -184,7 +188,7 @@ struct zkli_engine {
     size_t stale_watch_bytes; /* of those that stand though nobody needs them any more */
     /* Requests */
     struct zkli_slot slots[ZKLI_SLOTS];
-    unsigned free_slot; /* ZKLI_SLOTS: none */
+    unsigned free_slot;            /* ZKLI_SLOTS: none */
     struct zkli_sibling *siblings; /* scratch for one listing */
     size_t siblings_max;
     const struct zkli_listing *listing; /* the one being delivered */

@@ -20,8 +20,7 @@ static void do_jobs(struct zkl_session *s, struct zkli_port *port, unsigned jobs
     if ((jobs & ZKLI_PORT_OPEN) != 0 && (jobs & ZKLI_PORT_CLOSE) == 0 && !port->ops->open(port)) {
         int error = errno;
         zkli_session_lock(s);
-        zkli_engine_log(&s->engine, ZKL_LOG_WARN, "cannot start a connection (errno %d)",
-                        error);
+        zkli_engine_log(&s->engine, ZKL_LOG_WARN, "cannot start a connection (errno %d)", error);
         zkli_engine_on_open_failed(&s->engine, port);
         zkli_session_unlock(s);
         return;
@@ -40,7 +39,8 @@ static void *run(void *arg) {
         struct zkli_port *port = ZKLI_CONTAINER(link, struct zkli_port, jobs_link);
         unsigned jobs = port->jobs;
         port->jobs = 0;
-        char *hosts = (jobs & ZKLI_PORT_SET_HOSTS) != 0 ? strndup(s->hosts, strcspn(s->hosts, "/")) : NULL;
+        char *hosts = (jobs & ZKLI_PORT_SET_HOSTS) != 0 ? strndup(s->hosts, strcspn(s->hosts, "/"))
+                                                        : NULL;
         zkli_session_unlock(s);
         do_jobs(s, port, jobs, hosts);
         free(hosts);

@@ -300,7 +300,8 @@ bool zkli_member_path(const struct zkli_member *m, char *ret_path, size_t size) 
 static bool is_known(const struct zkli_dir *dir, const char *child) {
     const struct zkli_list *head = &dir->members;
     for (const struct zkli_list *link = head->next; link != head; link = link->next)
-        if (zkli_contender_may_own(&ZKLI_CONTAINER(link, struct zkli_member, dir_link)->core, child))
+        if (zkli_contender_may_own(&ZKLI_CONTAINER(link, struct zkli_member, dir_link)->core,
+                                   child))
             return true;
     return false;
 }

@@ -417,8 +417,7 @@ void zkli_requests_pump(struct zkli_engine *e) {
 static bool parse_children(struct zkli_engine *e, const struct zkli_reply *reply,
                            struct zkli_listing *ret_listing) {
     if (reply->child_count > e->siblings_max) {
-        struct zkli_sibling *more =
-            realloc(e->siblings, reply->child_count * sizeof(*e->siblings));
+        struct zkli_sibling *more = realloc(e->siblings, reply->child_count * sizeof(*e->siblings));
         if (more == NULL)
             return false;
         e->siblings = more;

@@ -158,8 +158,8 @@ static bool is_in_range(int value) {
 }
 
 static zkl_err check_options(const zkl_session_options *o) {
-    if (o->size != sizeof(*o) || !is_in_range(o->session_timeout_ms) ||
-        o->connect_timeout_ms < 0 || o->connect_timeout_ms > TIMEOUT_MAX_MS)
+    if (o->size != sizeof(*o) || !is_in_range(o->session_timeout_ms) || o->connect_timeout_ms < 0 ||
+        o->connect_timeout_ms > TIMEOUT_MAX_MS)
         return ZKL_INVALID;
     if (o->root != NULL && (strlen(o->root) > ROOT_MAX || !zkli_root_is_valid(o->root)))
         return ZKL_INVALID;

@@ -13,7 +13,8 @@
 
 int64_t zkli_boottime_ns(void) {
     struct timespec now;
-    (void)clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail on a Linux that has it, since 2.6.39 */
+    (void)clock_gettime(CLOCK_BOOTTIME,
+                        &now); /* cannot fail on a Linux that has it, since 2.6.39 */
     return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 

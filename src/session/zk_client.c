@@ -67,8 +67,9 @@ static void log_to_slot(int slot, const char *message) {
         log_to_slot(n, message);                                                                   \
     }
 #define FOR_LOG_SLOTS(X)                                                                           \
-    X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)    \
-    X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+    X(0)                                                                                           \
+    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17)   \
+        X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
 FOR_LOG_SLOTS(LOG_FUNCTION)
 
 #define LOG_ENTRY(n) log_##n,
@@ -245,8 +246,8 @@ static bool client_create(struct zkli_port *port, unsigned slot, const char *pat
                           size_t length, enum zkli_create_mode mode) {
     struct client *client = client_of(port);
     zhandle_t *handle = atomic_load(&client->handle);
-    const struct ACL_vector *acl =
-        client->config.is_creator_acl ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+    const struct ACL_vector *acl = client->config.is_creator_acl ? &ZOO_CREATOR_ALL_ACL
+                                                                 : &ZOO_OPEN_ACL_UNSAFE;
     struct context *context = &client->contexts[slot];
     if (mode == ZKLI_EPHEMERAL_SEQUENTIAL)
         return zoo_acreate2(handle, path, data, (int)length, acl, ZOO_EPHEMERAL_SEQUENTIAL,
@@ -299,9 +300,9 @@ void zkli_client_credentials(struct zkli_port *port, int64_t *ret_id, char ret_p
 
 static bool client_open(struct zkli_port *port) {
     struct client *client = client_of(port);
-    zhandle_t *handle =
-        zookeeper_init2(client->hosts, on_session_event, client->config.timeout_ms, NULL,
-                        client, ZOO_NO_LOG_CLIENTENV, log_functions[client->log_slot]);
+    zhandle_t *handle = zookeeper_init2(client->hosts, on_session_event, client->config.timeout_ms,
+                                        NULL, client, ZOO_NO_LOG_CLIENTENV,
+                                        log_functions[client->log_slot]);
     if (handle == NULL)
         return false;
     atomic_store(&client->handle, handle);
@@ -328,7 +329,7 @@ static void client_close(struct zkli_port *port) {
 
 struct zkli_port *zkli_client_new(const struct zkli_client_config *config) {
     static const struct zkli_port_ops ops = {
-        client_create,     client_list, client_get,       client_remove, client_barrier,
+        client_create,     client_list,       client_get,  client_remove,    client_barrier,
         client_session_id, client_timeout_ms, client_open, client_set_hosts, client_close,
     };
     struct client *client = calloc(1, sizeof(*client));

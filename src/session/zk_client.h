@@ -14,7 +14,7 @@ struct zkli_client_config {
     bool is_creator_acl;
     const struct zkli_port_receiver *receiver;
     void (*log)(void *arg, zkl_log_level level, const char *text); /* any thread */
-    void *arg; /* of the receiver and of log */
+    void *arg;                                                     /* of the receiver and of log */
 };
 
 /* NULL: out of memory. */

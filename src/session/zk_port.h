@@ -23,15 +23,22 @@
 #define ZKLI_SLOTS (ZKLI_WINDOW + 1)
 
 enum zkli_port_state {
-    ZKLI_PORT_CONNECTED,   /* session id and timeout are known now */
-    ZKLI_PORT_CONNECTING,  /* the connection broke, or none was made yet */
-    ZKLI_PORT_EXPIRED,     /* final */
-    ZKLI_PORT_AUTH_FAILED  /* final */
+    ZKLI_PORT_CONNECTED,  /* session id and timeout are known now */
+    ZKLI_PORT_CONNECTING, /* the connection broke, or none was made yet */
+    ZKLI_PORT_EXPIRED,    /* final */
+    ZKLI_PORT_AUTH_FAILED /* final */
 };
 
-enum zkli_create_mode { ZKLI_EPHEMERAL_SEQUENTIAL, ZKLI_CONTAINER, ZKLI_PERSISTENT };
+enum zkli_create_mode {
+    ZKLI_EPHEMERAL_SEQUENTIAL,
+    ZKLI_CONTAINER,
+    ZKLI_PERSISTENT
+};
 
-enum zkli_watch_type { ZKLI_WATCH_DELETED, ZKLI_WATCH_CHANGED };
+enum zkli_watch_type {
+    ZKLI_WATCH_DELETED,
+    ZKLI_WATCH_CHANGED
+};
 
 struct zkli_stat {
     int64_t czxid;
@@ -42,7 +49,7 @@ struct zkli_stat {
 /* Valid during the call that delivers it. */
 struct zkli_reply {
     enum zkli_result result;
-    int code; /* the client library's, for the log */
+    int code;              /* the client library's, for the log */
     bool is_unimplemented; /* the server does not know the operation */
     const char *path;      /* create: the path made */
     struct zkli_stat stat; /* create, get */
@@ -81,14 +88,18 @@ struct zkli_port_ops {
     int (*timeout_ms)(struct zkli_port *port);
 
     /* These may block: on a thread without locks, one at a time for a port. */
-    bool (*open)(struct zkli_port *port);      /* false: could not start, close it */
+    bool (*open)(struct zkli_port *port); /* false: could not start, close it */
     void (*set_hosts)(struct zkli_port *port, const char *hosts); /* without a chroot */
-    void (*close)(struct zkli_port *port);     /* ends the session, frees the port; nothing is
+    void (*close)(struct zkli_port *port); /* ends the session, frees the port; nothing is
                                                   delivered after its return */
 };
 
 /* What the host has to do with the port in the background. */
-enum { ZKLI_PORT_OPEN = 1u << 0, ZKLI_PORT_SET_HOSTS = 1u << 1, ZKLI_PORT_CLOSE = 1u << 2 };
+enum {
+    ZKLI_PORT_OPEN = 1u << 0,
+    ZKLI_PORT_SET_HOSTS = 1u << 1,
+    ZKLI_PORT_CLOSE = 1u << 2
+};
 
 struct zkli_port {
     const struct zkli_port_ops *ops;

@@ -1,0 +1,200 @@
+/*
+ * contender_moves - the steps that the contender's decisions are made of; see contender_moves.h.
+ */
+#include "core/contender_moves.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "zklock.h"
+
+#define BIT(state) (1u << (state))
+#define FROM_ANY_WAIT (BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE) | BIT(ZKLI_IDLE))
+
+static const struct {
+    const char *name;
+    unsigned next; /* states it may move to */
+} states[ZKLI_CONTENDER_STATES] = {
+    [ZKLI_IDLE] = {"idle", FROM_ANY_WAIT | BIT(ZKLI_PROBING) | BIT(ZKLI_ENQUEUING)},
+    [ZKLI_PROBING] = {"probing", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING)},
+    [ZKLI_PARENTING] = {"parenting", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING)},
+    [ZKLI_ENQUEUING] = {"enqueuing", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_PARENTING) |
+                                         BIT(ZKLI_UNSURE) | BIT(ZKLI_SEARCHING) |
+                                         BIT(ZKLI_LISTING) | BIT(ZKLI_ORDERING) | BIT(ZKLI_ARMING) |
+                                         BIT(ZKLI_ADMITTED)},
+    [ZKLI_UNSURE] = {"unsure", FROM_ANY_WAIT | BIT(ZKLI_SEARCHING)},
+    [ZKLI_SEARCHING] = {"searching", FROM_ANY_WAIT | BIT(ZKLI_UNSURE) | BIT(ZKLI_ADOPTING) |
+                                         BIT(ZKLI_ENQUEUING)},
+    [ZKLI_ADOPTING] = {"adopting", FROM_ANY_WAIT | BIT(ZKLI_UNSURE) | BIT(ZKLI_ENQUEUING) |
+                                       BIT(ZKLI_LISTING) | BIT(ZKLI_ORDERING) | BIT(ZKLI_ARMING) |
+                                       BIT(ZKLI_ADMITTED)},
+    [ZKLI_LISTING] = {"listing", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_ORDERING) |
+                                     BIT(ZKLI_ARMING) | BIT(ZKLI_ADMITTED)},
+    [ZKLI_ORDERING] = {"ordering", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_LISTING) |
+                                       BIT(ZKLI_ARMING) | BIT(ZKLI_ADMITTED)},
+    [ZKLI_ARMING] = {"arming",
+                     FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_LISTING) | BIT(ZKLI_WAITING)},
+    [ZKLI_WAITING] = {"waiting", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_LISTING) |
+                                     BIT(ZKLI_ARMING) | BIT(ZKLI_ADMITTED)},
+    [ZKLI_ADMITTED] = {"admitted", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_HELD)},
+    [ZKLI_HELD] = {"held", BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE)},
+    [ZKLI_LEAVING] = {"leaving", BIT(ZKLI_GONE)},
+    [ZKLI_GONE] = {"gone", 0},
+};
+
+const char *zkli_contender_state_name(enum zkli_contender_state state) {
+    return states[state].name;
+}
+
+void zkli_contender_check(const contender *c) {
+    bool has_node = c->node[0] != '\0';
+    (void)has_node; /* a build without assertions */
+    assert(c->state != ZKLI_HELD || (has_node && (c->in_flight & ~(unsigned)ZKLI_OP_OWN) == 0));
+    assert(c->state != ZKLI_WAITING || (has_node && c->own_is_watched && c->in_flight == 0));
+    assert(c->state != ZKLI_ADMITTED || (has_node && c->in_flight == 0));
+    assert(c->state != ZKLI_UNSURE || (!has_node && c->in_flight == 0));
+    assert(!c->is_parked || c->in_flight == 0);
+}
+
+void zkli_contender_move(contender *c, enum zkli_contender_state to) {
+    assert((states[c->state].next & BIT(to)) != 0);
+    c->state = to;
+    c->is_parked = false;
+}
+
+void zkli_contender_set_results(contender *c, unsigned ops, enum zkli_result result) {
+    for (unsigned i = 0; i < ZKLI_OP_COUNT; i++)
+        if ((ops & (1u << i)) != 0)
+            c->results[i] = result;
+}
+
+unsigned zkli_contender_send(contender *c, unsigned ops) {
+    assert((c->in_flight & ops) == 0);
+    c->in_flight |= ops;
+    c->is_parked = false;
+    return ops;
+}
+
+unsigned zkli_contender_park(contender *c, const event *e) {
+    c->is_parked = true;
+    return e->is_connected ? ZKLI_DO_RETRY : 0;
+}
+
+enum zkli_result zkli_contender_result_of(const contender *c, unsigned op) {
+    unsigned i = 0;
+    while ((1u << i) != op)
+        i++;
+    return c->results[i];
+}
+
+void zkli_contender_forget_node(contender *c) {
+    c->node[0] = '\0';
+    c->czxid = 0;
+    c->owner = 0;
+    c->own_is_watched = false;
+    c->own_went = false;
+    c->listed_on = 0;
+}
+
+unsigned zkli_contender_enqueue(contender *c) {
+    zkli_contender_move(c, ZKLI_ENQUEUING);
+    zkli_contender_set_results(c, ZKLI_OP_BARRIER,
+                               ZKLI_RESULT_LOST); /* an earlier search's proves nothing now */
+    return zkli_contender_send(c, ZKLI_OP_CREATE | ZKLI_OP_LIST);
+}
+
+unsigned zkli_contender_begin(contender *c) {
+    if (!c->is_try)
+        return zkli_contender_enqueue(c);
+    zkli_contender_move(c, ZKLI_PROBING);
+    return zkli_contender_send(c, ZKLI_OP_LIST);
+}
+
+unsigned zkli_contender_requeue(contender *c, const event *e) {
+    zkli_contender_forget_node(c);
+    memcpy(c->uuid, e->fresh_uuid, sizeof(c->uuid));
+    c->told_position = 0;
+    if (!e->is_connected) {
+        zkli_contender_move(c, ZKLI_IDLE);
+        return ZKLI_TELL_REQUEUED | zkli_contender_park(c, e);
+    }
+    return ZKLI_TELL_REQUEUED | zkli_contender_enqueue(c);
+}
+
+unsigned zkli_contender_forget(contender *c) {
+    zkli_contender_move(c, ZKLI_GONE);
+    return ZKLI_DO_FORGET;
+}
+
+unsigned zkli_contender_search(contender *c) {
+    c->found[0] = '\0';
+    return zkli_contender_send(c, ZKLI_OP_BARRIER | ZKLI_OP_LIST);
+}
+
+unsigned zkli_contender_bury(contender *c) {
+    return c->node[0] != '\0' ? zkli_contender_send(c, ZKLI_OP_DELETE) : zkli_contender_search(c);
+}
+
+unsigned zkli_contender_leave(contender *c, const event *e) {
+    bool may_exist = (c->in_flight & ZKLI_OP_CREATE) != 0 || c->state == ZKLI_UNSURE ||
+                     c->state == ZKLI_SEARCHING;
+    if (c->node[0] == '\0' && !may_exist)
+        return zkli_contender_forget(c);
+    /* Replies to anything else are void from here on. */
+    c->in_flight &= ZKLI_OP_CREATE |
+                    (c->state == ZKLI_SEARCHING ? ZKLI_OP_BARRIER | ZKLI_OP_LIST : 0u);
+    zkli_contender_move(c, ZKLI_LEAVING);
+    if (c->node[0] != '\0')
+        return zkli_contender_send(c, ZKLI_OP_DELETE);
+    if (c->in_flight != 0)
+        return 0; /* decided when the replies are in */
+    if (!e->is_connected)
+        return zkli_contender_park(c, e);
+    return zkli_contender_bury(c);
+}
+
+unsigned zkli_contender_fail(contender *c, const event *e, int error) {
+    c->error = error;
+    return ZKLI_DO_FAIL | zkli_contender_leave(c, e);
+}
+
+unsigned zkli_contender_refuse(contender *c, const event *e, enum zkli_result result) {
+    switch (result) {
+    case ZKLI_RESULT_LOST:
+    case ZKLI_RESULT_AGAIN:
+        return zkli_contender_park(c, e);
+    case ZKLI_RESULT_DENIED:
+        return zkli_contender_fail(c, e, ZKL_DENIED);
+    case ZKLI_RESULT_NOMEM:
+        return zkli_contender_fail(c, e, ZKL_NOMEM);
+    case ZKLI_RESULT_OK:
+    case ZKLI_RESULT_NO_NODE:
+    case ZKLI_RESULT_EXISTS:
+    case ZKLI_RESULT_ERROR:
+        break;
+    }
+    return zkli_contender_fail(c, e, ZKL_SERVER);
+}
+
+unsigned zkli_contender_admit(contender *c, const event *e) {
+    if (c->state != ZKLI_ADMITTED)
+        zkli_contender_move(c, ZKLI_ADMITTED);
+    if (!e->is_certain)
+        return 0;
+    zkli_contender_move(c, ZKLI_HELD);
+    return ZKLI_DO_GRANT;
+}
+
+unsigned zkli_contender_list_again(contender *c, const event *e) {
+    if (c->state != ZKLI_LISTING)
+        zkli_contender_move(c, ZKLI_LISTING);
+    bool is_fresh = c->listed_on == e->connection;
+    zkli_contender_set_results(c, ZKLI_OP_BARRIER, is_fresh ? ZKLI_RESULT_OK : ZKLI_RESULT_LOST);
+    return zkli_contender_send(c, ZKLI_OP_LIST | (is_fresh ? 0 : ZKLI_OP_BARRIER));
+}
+
+unsigned zkli_contender_arm(contender *c) {
+    zkli_contender_move(c, ZKLI_ARMING);
+    c->predecessor_changed = false;
+    return zkli_contender_send(c, ZKLI_OP_PREDECESSOR | (c->own_is_watched ? 0 : ZKLI_OP_OWN));
+}

@@ -1,0 +1,54 @@
+/*
+ * contender_moves - shared by the three files of the contender, and by nobody else: the steps that
+ * its decisions are made of. Each returns the actions it asks for (contender.h).
+ */
+#ifndef ZKLI_CORE_CONTENDER_MOVES_H
+#define ZKLI_CORE_CONTENDER_MOVES_H
+
+#include "core/contender.h"
+
+typedef struct zkli_contender contender;
+typedef struct zkli_contender_event event;
+
+/* The one place where the state changes; an assertion holds it to the table of allowed moves. */
+void zkli_contender_move(contender *c, enum zkli_contender_state to);
+/* What must be true between two events. */
+void zkli_contender_check(const contender *c);
+
+/* Notes the requests as in flight; the caller returns them as actions. */
+unsigned zkli_contender_send(contender *c, unsigned ops);
+void zkli_contender_set_results(contender *c, unsigned ops, enum zkli_result result);
+enum zkli_result zkli_contender_result_of(const contender *c, unsigned op);
+/* Nothing can be done now: go on at the next connection, or, connected, after a while. */
+unsigned zkli_contender_park(contender *c, const event *e);
+
+unsigned zkli_contender_begin(contender *c);
+unsigned zkli_contender_enqueue(contender *c);
+/* Our place is lost: take a new one, under a new name. */
+unsigned zkli_contender_requeue(contender *c, const event *e);
+void zkli_contender_forget_node(contender *c);
+/* Barrier and list, to find a node with our uuid. */
+unsigned zkli_contender_search(contender *c);
+/* Lists; behind a barrier after a reconnect, for the listing must not be older than the news that
+ * asks for it, which may have come from another server. */
+unsigned zkli_contender_list_again(contender *c, const event *e);
+unsigned zkli_contender_arm(contender *c);
+/* Admitted by the queue; granted only while the lease is certain. */
+unsigned zkli_contender_admit(contender *c, const event *e);
+
+/* Leaves from any state. A node that we know is deleted; one that may come into being, by a create
+ * in flight or lost, is waited for or searched. */
+unsigned zkli_contender_leave(contender *c, const event *e);
+/* LEAVING, with nothing in flight that could still create or delete our node. */
+unsigned zkli_contender_bury(contender *c);
+unsigned zkli_contender_forget(contender *c);
+unsigned zkli_contender_fail(contender *c, const event *e, int error);
+/* What a reply means that is neither success nor one of the state's own answers. */
+unsigned zkli_contender_refuse(contender *c, const event *e, enum zkli_result result);
+
+/* contender_decide.c: the last reply of a flight is in. */
+unsigned zkli_contender_decide(contender *c, const event *e);
+/* The same in LEAVING, where each reply counts by itself. */
+unsigned zkli_contender_decide_leaving(contender *c, const event *e);
+
+#endif
