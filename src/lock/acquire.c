@@ -2,8 +2,6 @@
 #include "lock/lock.h"
 
 #include <limits.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define NS_PER_MS INT64_C(1000000)
 
@@ -98,9 +96,8 @@ zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms) {
         return ZKL_INVALID;
     if (zkli_in_callback())
         return ZKL_IN_CALLBACK;
-    struct zkli_request request = {.thread = zkli_thread_number(),
-                                   .thread_id = syscall(SYS_gettid),
-                                   .is_try = timeout_ms == 0};
+    struct zkli_request request = {
+        .thread = zkli_thread_number(), .thread_id = zkli_thread_id(), .is_try = timeout_ms == 0};
     if (!zkli_condition_init(&request.done))
         return ZKL_NOMEM;
     int cancel_state;

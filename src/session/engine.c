@@ -16,6 +16,12 @@ size_t zkli_bucket_of(const char *path, size_t length) {
     return (size_t)((hash ^ (hash >> 32)) % ZKLI_BUCKETS);
 }
 
+void zkli_engine_refresh_uuid(struct zkli_engine *e) {
+    uint8_t random[10];
+    e->host->random(e->host_arg, random, sizeof(random));
+    zkli_uuid_format(e->fresh_uuid, e->tag, random);
+}
+
 void zkli_engine_log(struct zkli_engine *e, zkl_log_level level, const char *format, ...) {
     char text[ZKLI_PATH_MAX + 256];
     va_list args;
@@ -111,6 +117,7 @@ void zkli_engine_init(struct zkli_engine *e, const struct zkli_host *host, void 
     uint8_t random[6];
     host->random(host_arg, random, sizeof(random));
     zkli_tag_format(e->tag, random);
+    zkli_engine_refresh_uuid(e);
     zkli_watches_init(e);
     zkli_requests_init(e);
 }

@@ -182,9 +182,9 @@ struct zkli_engine {
     /* Members */
     struct zkli_list members, noticed, work;
     struct zkli_list dirs[ZKLI_BUCKETS];
-    char fresh_uuid[ZKLI_UUID_LENGTH + 1];
-    size_t node_bytes;        /* of all members' nodes */
-    size_t watch_bytes;       /* of the watches they may need */
+    char fresh_uuid[ZKLI_UUID_LENGTH + 1]; /* no contender has had it */
+    size_t node_bytes;                     /* of all members' nodes */
+    size_t watch_bytes;                    /* of the watches they may need */
     size_t stale_watch_bytes; /* of those that stand though nobody needs them any more */
     /* Requests */
     struct zkli_slot slots[ZKLI_SLOTS];
@@ -221,6 +221,8 @@ void zkli_engine_on_open_failed(struct zkli_engine *e, struct zkli_port *port);
 bool zkli_engine_is_certain(const struct zkli_engine *e);
 /* Ends the holds if the lease has run out since the last check; grants if it has become certain. */
 void zkli_engine_check_lease(struct zkli_engine *e);
+/* The fresh uuid was used: makes another. */
+void zkli_engine_refresh_uuid(struct zkli_engine *e);
 size_t zkli_bucket_of(const char *path, size_t length);
 void zkli_engine_on_beat(struct zkli_engine *e, const struct zkli_reply *reply);
 /* A member was added: heartbeats may have to begin. */

@@ -61,13 +61,6 @@ static void dir_release(struct zkli_dir *dir) {
 
 /* ---- Life ---- */
 
-/* A uuid that no contender has had. */
-static void make_fresh_uuid(struct zkli_engine *e) {
-    uint8_t random[10];
-    e->host->random(e->host_arg, random, sizeof(random));
-    zkli_uuid_format(e->fresh_uuid, e->tag, random);
-}
-
 static void retry(void *arg) {
     struct zkli_contender_event event = {.type = ZKLI_EV_RETRY};
     zkli_member_step(arg, &event);
@@ -137,9 +130,8 @@ zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, 
         dir_release(dir);
         return is_allowed ? ZKL_NOMEM : ZKL_LIMIT;
     }
-    make_fresh_uuid(e);
     zkli_contender_init(&m->core, e->fresh_uuid, is_try, dir->depth);
-    make_fresh_uuid(e);
+    zkli_engine_refresh_uuid(e);
     m->thread = thread;
     m->notify = notify;
     m->notify_arg = arg;
@@ -217,7 +209,7 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     enum zkli_contender_state before = m->core.state;
     unsigned actions = zkli_contender_step(&m->core, event);
     if (strcmp(m->core.uuid, e->fresh_uuid) == 0)
-        make_fresh_uuid(e);
+        zkli_engine_refresh_uuid(e);
     if (m->core.state != before)
         adjust(m);
     carry_out(m, actions);

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -83,6 +83,13 @@ uint64_t zkli_thread_number(void) {
     if (number == 0)
         number = atomic_fetch_add(&last, 1) + 1;
     return number;
+}
+
+int64_t zkli_thread_id(void) {
+    static _Thread_local int64_t id;
+    if (id == 0)
+        id = syscall(SYS_gettid);
+    return id;
 }
 
 bool zkli_session_is_forked(const struct zkl_session *s) {
@@ -274,7 +281,7 @@ static zkl_err await_connection(struct zkl_session *s) {
         return ZKL_NOMEM;
     if (state == ZKL_STATE_AUTH_FAILED)
         return ZKL_AUTH_FAILED;
-    return state == ZKL_STATE_CONNECTED ? ZKL_OK : ZKL_UNREACHABLE;
+    return state == ZKL_STATE_CONNECTING ? ZKL_UNREACHABLE : ZKL_OK; /* or suspended since */
 }
 
 zkl_err zkl_session_open(zkl_session **ret_session, const char *hosts,

@@ -67,6 +67,8 @@ void zkli_session_unlock_and_release(struct zkl_session *s);
 bool zkli_session_is_forked(const struct zkl_session *s);
 /* A number for the calling thread that is never used again, unlike thread ids. */
 uint64_t zkli_thread_number(void);
+/* The kernel's number, for whoever looks at the queue. */
+int64_t zkli_thread_id(void);
 /* Starts a thread that takes no signals. Returns 0 or an errno code. */
 int zkli_thread_start(pthread_t *ret_thread, void *(*run)(void *), void *arg);
 

@@ -18,16 +18,14 @@ int64_t zkli_boottime_ns(void) {
     return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-static void set(struct zkl_session *s, int64_t at_ns) {
-    struct itimerspec when = {.it_value = {at_ns / NS_PER_S, at_ns % NS_PER_S}};
-    (void)timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &when, NULL); /* valid by construction */
-}
-
+/* A later time needs no call: the timer fires once in vain and is set anew. */
 void zkli_timer_thread_arm(struct zkl_session *s, int64_t at_ns) {
-    if (at_ns == s->timer_at_ns || s->timer_stops)
+    if (at_ns >= s->timer_at_ns || s->timer_stops)
         return;
     s->timer_at_ns = at_ns;
-    set(s, at_ns == ZKLI_NEVER ? 0 : at_ns > 0 ? at_ns : 1); /* 0 disarms */
+    int64_t set_ns = at_ns > 0 ? at_ns : 1; /* 0 would disarm it */
+    struct itimerspec when = {.it_value = {set_ns / NS_PER_S, set_ns % NS_PER_S}};
+    (void)timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &when, NULL); /* valid by construction */
 }
 
 static void *run(void *arg) {
