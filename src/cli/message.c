@@ -47,7 +47,8 @@ static void write_line(const char *line) {
 }
 
 /* The line as it will be written, escaped: names, paths and log lines hold what others wrote. */
-static void format_line(char *line, const char *format, va_list args) {
+__attribute__((format(printf, 2, 0))) static void format_line(char *line, const char *format,
+                                                              va_list args) {
     char text[LINE_MAX_BYTES];
     (void)vsnprintf(text, sizeof(text), format, args); /* what does not fit is cut */
     FILE *out = fmemopen(line, LINE_MAX_BYTES - 1, "w");
@@ -64,7 +65,7 @@ static void format_line(char *line, const char *format, va_list args) {
     line[length + 1] = '\0';
 }
 
-static void say(const char *format, va_list args) {
+__attribute__((format(printf, 1, 0))) static void say(const char *format, va_list args) {
     char line[LINE_MAX_BYTES];
     format_line(line, format, args);
     pthread_mutex_lock(&Log.mutex);

@@ -162,6 +162,8 @@ static bool wait_for_certainty(run *r) {
 }
 
 static zkl_err acquire_once(run *r) {
+    eventfd_t count;
+    (void)eventfd_read(r->lost_fd, &count); /* of a hold before, if any */
     zkl_err err = zkl_acquire(r->lock, time_left(r));
     if (err == ZKL_OK && !wait_for_certainty(r)) {
         (void)zkl_release(r->lock); /* says LOST, which we know */
@@ -170,7 +172,8 @@ static zkl_err acquire_once(run *r) {
     return err;
 }
 
-static int acquire(run *r) {
+/* Returns whether CMD may run; if not, *ret_status says how to end. */
+static bool acquire(run *r, int *ret_status) {
     zkl_err err;
     cli_interrupt_watch(r->interrupt, r->lock);
     cli_signals_allow_stop(&r->signals, true);
@@ -181,9 +184,11 @@ static int acquire(run *r) {
     int came = cli_interrupt_stop(r->interrupt);
     r->interrupt = NULL;
     if (came != 0) {
-        return CLI_EXIT_SIGNAL_BASE + came;
+        *ret_status = CLI_EXIT_SIGNAL_BASE + came;
+    } else if (err != ZKL_OK) {
+        *ret_status = explain_failure(r, err);
     }
-    return err == ZKL_OK ? CLI_EXIT_OK : explain_failure(r, err);
+    return came == 0 && err == ZKL_OK;
 }
 
 /* ---- Running ---- */
@@ -227,8 +232,7 @@ static int run_steps(run *r, const cli_descriptors *inherited, cli_ending *ret_e
     if (status != CLI_EXIT_OK) {
         return status;
     }
-    status = acquire(r);
-    if (status == CLI_EXIT_OK) {
+    if (acquire(r, &status)) {
         status = hold_and_run(r, inherited, ret_ending);
     }
     release(r);

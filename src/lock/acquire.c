@@ -173,7 +173,7 @@ static zkl_err await_farewell(struct zkl_lock *l, struct zkli_farewell *farewell
         zkli_session_wait(s, &farewell->changed);
     zkli_timer_clear(&s->engine.timers, &farewell->deadline);
     if (farewell->member == NULL)
-        return ZKL_OK;
+        return farewell->is_confirmed ? ZKL_OK : ZKL_CLOSED;
     zkli_member_detach(farewell->member);
     return ZKL_TIMEOUT;
 }
@@ -187,7 +187,7 @@ zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms) {
     if (zkli_in_callback())
         return ZKL_IN_CALLBACK;
     struct zkl_session *s = l->session;
-    struct zkli_farewell farewell = {.session = s};
+    struct zkli_farewell farewell = {0};
     if (!zkli_condition_init(&farewell.changed))
         return ZKL_NOMEM;
     int cancel_state;

@@ -63,9 +63,9 @@ static void grant(struct zkl_lock *l, struct zkli_member *m) {
 
 static void farewell_notify(void *arg, struct zkli_member *m, unsigned notices) {
     struct zkli_farewell *farewell = arg;
-    (void)m;
     if ((notices & ZKLI_DO_FORGET) == 0)
         return;
+    farewell->is_confirmed = m->engine->state != ZKL_STATE_CLOSED;
     farewell->member = NULL;
     farewell->is_over = true;
     pthread_cond_signal(&farewell->changed);

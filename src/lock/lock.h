@@ -48,10 +48,10 @@ struct zkl_lock {
 
 /* A wait for the server's word that a node is gone, on its caller's stack. */
 struct zkli_farewell {
-    struct zkl_session *session;
     struct zkli_member *member; /* NULL: gone */
     struct zkli_timer deadline;
     bool is_over;
+    bool is_confirmed; /* else the session was closed first */
     pthread_cond_t changed;
 };
 

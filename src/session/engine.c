@@ -52,7 +52,8 @@ static void lease_ended(void *arg) {
 
 static void send_beat(void *arg) {
     struct zkli_engine *e = arg;
-    if (!e->is_connected || e->beat_in_flight || (e->is_lazy && zkli_list_is_empty(&e->members)))
+    if (!e->is_connected || e->is_draining || e->beat_in_flight ||
+        (e->is_lazy && zkli_list_is_empty(&e->members)))
         return;
     struct zkli_slot *slot = &e->slots[ZKLI_SLOT_HEARTBEAT];
     if (slot->use != ZKLI_SLOT_FREE)
@@ -61,10 +62,11 @@ static void send_beat(void *arg) {
     zkli_timer_set(&e->timers, &e->beat, e->now_ns + period_ns);
     /* The clock is read before the request can leave. */
     e->beat_sent_ns = e->host->now_ns(e->host_arg);
-    *slot = (struct zkli_slot){.use = ZKLI_SLOT_BEAT};
     e->beat_in_flight = e->port->ops->barrier(e->port, ZKLI_SLOT_HEARTBEAT);
-    if (!e->beat_in_flight)
-        slot->use = ZKLI_SLOT_FREE;
+    if (e->beat_in_flight) {
+        *slot = (struct zkli_slot){.use = ZKLI_SLOT_BEAT};
+        e->in_flight++;
+    }
     zkli_members_step_all(e, ZKLI_EV_HEARTBEAT);
 }
 
@@ -216,6 +218,15 @@ void zkli_engine_on_open_failed(struct zkli_engine *e, struct zkli_port *port) {
     e->port = NULL;
     e->host->close_port(e->host_arg, port);
     zkli_timer_set(&e->timers, &e->reopen, e->now_ns + ZKLI_RETRY_LAST_NS);
+}
+
+void zkli_engine_drain(struct zkli_engine *e) {
+    e->is_draining = true;
+    zkli_members_abandon_all(e, ZKL_CLOSED);
+}
+
+bool zkli_engine_is_drained(const struct zkli_engine *e) {
+    return !e->is_connected || e->in_flight == 0;
 }
 
 void zkli_engine_shut(struct zkli_engine *e) {

@@ -165,6 +165,7 @@ struct zkli_engine {
     zkl_state state;
     struct zkli_port *port; /* NULL between sessions */
     bool is_connected;
+    bool is_draining; /* about to close: nothing more is sent */
     uint64_t connection;
     int64_t session_id;
     int timeout_ms;
@@ -188,7 +189,8 @@ struct zkli_engine {
     size_t stale_watch_bytes; /* of those that stand though nobody needs them any more */
     /* Requests */
     struct zkli_slot slots[ZKLI_SLOTS];
-    unsigned free_slot;            /* ZKLI_SLOTS: none */
+    unsigned free_slot; /* ZKLI_SLOTS: none */
+    unsigned in_flight;
     struct zkli_sibling *siblings; /* scratch for one listing */
     size_t siblings_max;
     const struct zkli_listing *listing; /* the one being delivered */
@@ -205,6 +207,11 @@ void zkli_engine_init(struct zkli_engine *e, const struct zkli_host *host, void 
 void zkli_engine_fini(struct zkli_engine *e);
 /* Begins the first connection. False: out of memory. */
 bool zkli_engine_start(struct zkli_engine *e);
+/* Before shut: waiters fail with CLOSED, and no more is sent. A connection that is closed with replies
+ * unread is reset, and the server then never reads the request to end the session; so close waits,
+ * for a while, until is_drained. */
+void zkli_engine_drain(struct zkli_engine *e);
+bool zkli_engine_is_drained(const struct zkli_engine *e);
 /* Ends everything: waiters fail with CLOSED, holds end, the port is handed to close_port. */
 void zkli_engine_shut(struct zkli_engine *e);
 

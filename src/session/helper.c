@@ -97,6 +97,8 @@ static void on_reply(void *arg, struct zkli_port *port, unsigned slot,
     struct zkl_session *s = arg;
     zkli_session_lock(s);
     zkli_engine_on_reply(&s->engine, port, slot, reply);
+    if (s->engine.is_draining)
+        pthread_cond_broadcast(&s->changed);
     zkli_session_unlock(s);
 }
 

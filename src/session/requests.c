@@ -133,6 +133,7 @@ static unsigned slot_take(struct zkli_engine *e, enum zkli_slot_use use) {
     unsigned number = e->free_slot;
     struct zkli_slot *slot = &e->slots[number];
     e->free_slot = slot->next_free;
+    e->in_flight++;
     *slot = (struct zkli_slot){.use = use};
     zkli_list_init(&slot->askers);
     return number;
@@ -140,6 +141,7 @@ static unsigned slot_take(struct zkli_engine *e, enum zkli_slot_use use) {
 
 static void slot_give_back(struct zkli_engine *e, unsigned number) {
     e->slots[number].use = ZKLI_SLOT_FREE;
+    e->in_flight--;
     if (number == ZKLI_SLOT_HEARTBEAT)
         return;
     e->slots[number].next_free = e->free_slot;
@@ -160,6 +162,7 @@ void zkli_requests_reset(struct zkli_engine *e) {
     }
     e->slots[ZKLI_WINDOW - 1].next_free = ZKLI_SLOTS;
     e->free_slot = 0;
+    e->in_flight = 0;
     struct zkli_list *link = e->work.next;
     while (link != &e->work) {
         struct zkli_work *work = ZKLI_CONTAINER(link, struct zkli_work, link);
@@ -395,7 +398,8 @@ static void send_query(struct zkli_engine *e, struct zkli_query *query) {
 }
 
 void zkli_requests_pump(struct zkli_engine *e) {
-    while (e->is_connected && e->free_slot != ZKLI_SLOTS && !zkli_list_is_empty(&e->work)) {
+    while (e->is_connected && !e->is_draining && e->free_slot != ZKLI_SLOTS &&
+           !zkli_list_is_empty(&e->work)) {
         struct zkli_work *work = ZKLI_CONTAINER(e->work.next, struct zkli_work, link);
         switch (work->kind) {
         case ZKLI_WORK_MEMBER:

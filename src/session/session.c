@@ -254,11 +254,14 @@ fail_alloc:
 }
 
 /* Ends the session, waiting so long for the server; the caller's reference goes with it. */
-static void session_end(struct zkl_session *s, int wait_ms) {
+static void session_end(struct zkl_session *s, int drain_ms, int close_ms) {
     zkli_session_lock(s);
-    s->is_closing = true;
+    zkli_engine_drain(&s->engine);
+    int64_t until_ns = zkli_monotonic_ns() + drain_ms * NS_PER_MS;
+    while (!zkli_engine_is_drained(&s->engine) && zkli_session_wait_until(s, &s->changed, until_ns))
+        ;
     zkli_engine_shut(&s->engine);
-    int64_t until_ns = zkli_monotonic_ns() + wait_ms * NS_PER_MS;
+    until_ns = zkli_monotonic_ns() + close_ms * NS_PER_MS;
     while (!zkli_helper_is_idle(s) && zkli_session_wait_until(s, &s->changed, until_ns))
         ;
     zkli_session_unlock(s);
@@ -304,7 +307,7 @@ zkl_err zkl_session_open(zkl_session **ret_session, const char *hosts,
     }
     err = await_connection(s);
     if (err != ZKL_OK)
-        session_end(s, 0); /* the caller has waited long enough */
+        session_end(s, 0, 0); /* the caller has waited long enough */
     else
         *ret_session = s;
     return err;
@@ -317,7 +320,7 @@ zkl_err zkl_session_close(zkl_session *s) {
         return ZKL_FORKED;
     if (zkli_in_callback())
         return ZKL_IN_CALLBACK;
-    session_end(s, ZKLI_CLOSE_WAIT_MS);
+    session_end(s, ZKLI_DRAIN_WAIT_MS, ZKLI_CLOSE_WAIT_MS);
     return ZKL_OK;
 }
 

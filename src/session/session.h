@@ -13,9 +13,11 @@
 
 #include "session/engine.h"
 
-/* How long close waits for a server to confirm the end of the session; then it goes on in the
- * background. Below the 2 s promised, with room for a slow machine. */
-#define ZKLI_CLOSE_WAIT_MS 1700
+/* How long close waits for replies that are under way, and then for a server to confirm the end of
+ * the session, which goes on in the background after that. Together below the 2 s promised, with
+ * room for a slow machine. */
+#define ZKLI_DRAIN_WAIT_MS 800
+#define ZKLI_CLOSE_WAIT_MS 900
 
 struct zkl_session {
     pthread_mutex_t mutex;
@@ -23,7 +25,6 @@ struct zkl_session {
     struct zkli_engine engine;
     unsigned references; /* under the mutex: the owner, each lock, the helper thread */
     pid_t pid;
-    bool is_closing;
     /* Copies of the options */
     int session_timeout_ms, connect_timeout_ms;
     char *hosts, *root, *auth_scheme, *auth;
