@@ -79,7 +79,7 @@ typedef enum zkl_err {
 #define ZKL_ERROR_ENUM(name, value, class_, text) ZKL_##name = (value),
     ZKL_ERRORS(ZKL_ERROR_ENUM)
 #undef ZKL_ERROR_ENUM
-        ZKL_ERR_MAX_ = 0x7fffffff /* fixes the enum's size; never returned */
+    ZKL_ERR_MAX_ = 0x7fffffff /* fixes the enum's size; never returned */
 } zkl_err;
 
 /* One English sentence without a full stop; static, never NULL, also for unknown values. */
@@ -114,13 +114,13 @@ typedef enum zkl_event_type {
 } zkl_event_type;
 
 typedef struct zkl_event {
-    size_t size;          /* of this struct, in the library that is running */
+    size_t size; /* of this struct, in the library that is running */
     zkl_event_type type;
     zkl_session *session;
-    zkl_lock *lock;       /* NULL for an event of the session */
-    zkl_hold hold;        /* HELD and LOST: which hold; else 0 */
-    int64_t token;        /* HELD and LOST: its fencing token; else 0 */
-    size_t position;      /* QUEUED: contenders before ours; else 0 */
+    zkl_lock *lock;  /* NULL for an event of the session */
+    zkl_hold hold;   /* HELD and LOST: which hold; else 0 */
+    int64_t token;   /* HELD and LOST: its fencing token; else 0 */
+    size_t position; /* QUEUED: contenders before ours; else 0 */
 } zkl_event;
 
 /*
@@ -148,7 +148,7 @@ typedef void (*zkl_log_fn)(zkl_log_level level, const char *text, void *arg);
 /* ---- Session --------------------------------------------------------------------------------- */
 
 typedef enum zkl_state {
-    ZKL_STATE_CONNECTING = 1,  /* no session yet, or a new one is being opened after an expiry */
+    ZKL_STATE_CONNECTING = 1, /* no session yet, or a new one is being opened after an expiry */
     ZKL_STATE_CONNECTED = 2,
     ZKL_STATE_SUSPENDED = 3,   /* the connection broke, the session may still live */
     ZKL_STATE_AUTH_FAILED = 4, /* final: the server rejected the credentials */
@@ -162,8 +162,8 @@ typedef enum zkl_acl {
 
 /* All-zero means the defaults in brackets. Strings are copied. */
 typedef struct zkl_session_options {
-    size_t size;             /* sizeof(zkl_session_options); ZKL_SESSION_OPTIONS sets it */
-    int session_timeout_ms;  /* asked of the server, 100 to 3600000 [10000]; the server may change it */
+    size_t size;            /* sizeof(zkl_session_options); ZKL_SESSION_OPTIONS sets it */
+    int session_timeout_ms; /* asked of the server, 100 to 3600000 [10000]; the server may change it */
     int connect_timeout_ms;  /* how long zkl_session_open waits, 1 to 3600000 [10000] */
     bool lazy_heartbeat;     /* no heartbeat while nothing is held or waited for; then a first
                                 acquire may take T/3 longer */
@@ -241,8 +241,7 @@ typedef struct zkl_lock_options {
     void *arg;             /* handed to on_event */
 } zkl_lock_options;
 
-#define ZKL_LOCK_OPTIONS(...)                                                                      \
-    ((zkl_lock_options){.size = sizeof(zkl_lock_options), __VA_ARGS__})
+#define ZKL_LOCK_OPTIONS(...) ((zkl_lock_options){.size = sizeof(zkl_lock_options), __VA_ARGS__})
 
 /*
  * Makes a handle for the lock <name>; talks to nobody. name: components joined by '/', none empty,
@@ -337,16 +336,16 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
 
 /* Text below comes from other programs through the server: escape it before a terminal sees it. */
 typedef struct zkl_contender {
-    const char *node;       /* the child's name */
-    const char *host;       /* "" where the contender does not say, as other libraries do not */
+    const char *node; /* the child's name */
+    const char *host; /* "" where the contender does not say, as other libraries do not */
     const char *program;
     const char *label;
-    int64_t pid;            /* 0: unknown */
-    int64_t thread;         /* the contender's thread id; 0: unknown */
-    int64_t session_id;     /* of the session that ends when the contender dies; 0: not ephemeral */
-    int64_t token;          /* czxid */
-    int64_t since_ms;       /* when it queued, milliseconds since 1970 by the server's clock */
-    bool is_holder;         /* granted; the others wait, each for the one before it */
+    int64_t pid;        /* 0: unknown */
+    int64_t thread;     /* the contender's thread id; 0: unknown */
+    int64_t session_id; /* of the session that ends when the contender dies; 0: not ephemeral */
+    int64_t token;      /* czxid */
+    int64_t since_ms;   /* when it queued, milliseconds since 1970 by the server's clock */
+    bool is_holder;     /* granted; the others wait, each for the one before it */
 } zkl_contender;
 
 typedef struct zkl_queue {
@@ -369,7 +368,8 @@ typedef void (*zkl_list_fn)(const char *name, size_t contenders, void *arg);
  * Calls fn, on the calling thread, for every lock at or below prefix (NULL or "": all), sorted by
  * name, that has contenders. One list a directory. **Returns:** as zkl_inspect.
  */
-ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_list_fn fn, void *arg);
+ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_list_fn fn,
+                                      void *arg);
 
 #ifdef __cplusplus
 }

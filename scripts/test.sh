@@ -17,7 +17,7 @@ usage: scripts/test.sh [OPTION]... [TIER]...
 
 Tiers: ${TIERS[*]} (default: all; package only in an ordinary build)
 
-  --build-dir DIR   build there (default: build, or a directory below it for the options that follow)
+  --build-dir DIR   build there (default: build; with the options below a directory in it)
   --sanitize LIST   build with sanitizers: address,undefined or thread
   --coverage        print line and branch coverage of each directory of src/ after the tests
   --cc COMPILER     build with this compiler
@@ -74,36 +74,32 @@ stop_servers() {
     done < <(find "$TMPDIR" -name .zklock-zk 2>/dev/null)
 }
 
-# Ends what is left; says so and fails if that was anything, because tests clean up themselves.
-clean_up() {
-    local pid leftovers
+# Ends what is left of the tests. Fails, and says what it was, if that was anything.
+end_leftovers() {
+    local pid status=0
     local -a pids
-    [[ -z $Job ]] || kill -TERM -- "-$Job" 2>/dev/null || :
     mapfile -t pids < <(left_running)
-    leftovers=
-    for pid in "${pids[@]}"; do
-        [[ ! -r /proc/$pid/cmdline ]] ||
-            leftovers+=$(printf '    %s %s' "$pid" "$(tr '\0' ' ' <"/proc/$pid/cmdline" | cut -c 1-150)")$'\n'
-    done
+    if ((${#pids[@]})); then
+        note "the tests left these running (ended now):"
+        ps -o pid,args -p "${pids[*]}" >&2 || :
+        status=1
+    fi
     stop_servers
     mapfile -t pids < <(left_running)
     for pid in "${pids[@]}"; do
         kill -KILL "$pid" 2>/dev/null || :
     done
-    rm -rf "$TMPDIR"
-    if [[ $leftovers && ! $Interrupted ]]; then
-        note "the tests left these running (ended now):"
-        printf '%s' "$leftovers" >&2
-        return 1
-    fi
+    return "$status"
 }
 
-Interrupted=
 on_exit() {
     local status=$?
     trap - EXIT
     trap '' INT TERM HUP
-    clean_up || { ((status != 0)) || status=1; }
+    # Something is left only when a signal or an error has cut the run short.
+    [[ -z $Job ]] || kill -TERM -- "-$Job" 2>/dev/null || :
+    end_leftovers 2>/dev/null || :
+    rm -rf "$TMPDIR"
     exit "$status"
 }
 
@@ -144,7 +140,12 @@ count_tests() { # LOG
                 failed += result != "Passed"
             }
         }
-        /^[0-9]+\/[0-9]+ Test: / { finish(); name = $NF; has_summary = t = f = k = 0; result = "" }
+        /^[0-9]+\/[0-9]+ Test: / {
+            finish()
+            name = $NF
+            result = ""
+            has_summary = t = f = k = 0
+        }
         /^ +tests +[0-9]+ +[0-9]+/ { has_summary = 1; t += $3; f += $5; k += $6 }
         /^[a-z0-9_]+: [0-9]+ tests, [0-9]+ failed, [0-9]+ skipped$/ { k += $6 }
         /^Test (Passed|Failed|Skipped)\.$/ { result = substr($2, 1, length($2) - 1) }
@@ -209,7 +210,8 @@ summarize_coverage() { # DIRECTORY MINIMUM FILE.gcov...
         }
         END {
             finish()
-            row("src/" substr(below, length(root "src/") + 1) " in all", sum_l, sum_lt, sum_b, sum_bt)
+            if (sum_lt > 0)
+                row(substr(below, length(root) + 1) " in all", sum_l, sum_lt, sum_b, sum_bt)
             for (file in missed)
                 if (minimum > 0) print "branches never taken in " file ", lines" missed[file]
             exit sum_lt == 0 || percent(sum_b, sum_bt) < minimum
@@ -225,7 +227,7 @@ collect_coverage() { # BUILD_DIR; leaves *.gcov in $TMPDIR/gcov
     rm -rf "$TMPDIR/gcov"
     mkdir "$TMPDIR/gcov"
     # Starting from the .gcno files, so that a file no test entered counts as well.
-    (cd "$TMPDIR/gcov" && gcov -b -c "${notes[@]}" >/dev/null 2>"$TMPDIR/gcov.log") || {
+    (cd "$TMPDIR/gcov" && gcov -b -c -p "${notes[@]}" >/dev/null 2>"$TMPDIR/gcov.log") || {
         cat "$TMPDIR/gcov.log" >&2
         fail "$EX_SOFTWARE" "gcov failed"
     }
@@ -294,8 +296,8 @@ parse_arguments() {
 }
 
 choose_build() {
-    local variant=${Sanitize:+-$Sanitize}
-    [[ $Coverage == OFF ]] || variant+=-coverage
+    local variant=${Sanitize:+-${Sanitize//,/-}}
+    [[ $Coverage == OFF ]] || variant+=-coverage-all
     variant+=${Compiler:+-${Compiler##*/}}
     IsOrdinary=no
     [[ $variant ]] || IsOrdinary=yes
@@ -334,9 +336,9 @@ main() {
     TMPDIR=$(mktemp -d /tmp/zklock-test.XXXXXX)
     export TMPDIR
     trap on_exit EXIT
-    trap 'Interrupted=yes; exit 129' HUP
-    trap 'Interrupted=yes; exit 130' INT
-    trap 'Interrupted=yes; exit 143' TERM
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
 
     configure_and_build "$BuildDir" all "${CMakeOptions[@]}"
     [[ $Coverage == OFF ]] || forget_earlier_runs "$BuildDir"
@@ -349,6 +351,7 @@ main() {
         core_coverage
     fi
     [[ $Coverage == OFF ]] || full_coverage
+    end_leftovers || Failures+=("a test left something running")
     report
 }
 

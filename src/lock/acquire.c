@@ -102,10 +102,8 @@ zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms) {
         return ZKL_NOMEM;
     int cancel_state;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    zkli_session_lock(l->session);
-    l->users++;
+    zkli_lock_enter(l);
     err = acquire(l, &request, timeout_ms);
-    l->users--;
     zkli_lock_leave(l);
     (void)pthread_setcancelstate(cancel_state, NULL);
     (void)pthread_cond_destroy(&request.done);
@@ -140,11 +138,11 @@ zkl_err zkl_release(zkl_lock *l) {
     zkl_err err = zkli_lock_check(l);
     if (err != ZKL_OK)
         return err;
-    zkli_session_lock(l->session);
+    zkli_lock_enter(l);
     err = check_release(l, is_mine(l));
     if (err == ZKL_OK)
         err = release(l, NULL);
-    zkli_session_unlock(l->session);
+    zkli_lock_leave(l);
     return err;
 }
 
@@ -152,11 +150,11 @@ zkl_err zkl_release_hold(zkl_lock *l, zkl_hold hold) {
     zkl_err err = zkli_lock_check(l);
     if (err != ZKL_OK)
         return err;
-    zkli_session_lock(l->session);
+    zkli_lock_enter(l);
     err = check_release(l, hold != 0 && l->hold.id == hold);
     if (err == ZKL_OK)
         err = release(l, NULL);
-    zkli_session_unlock(l->session);
+    zkli_lock_leave(l);
     return err;
 }
 
@@ -193,8 +191,7 @@ zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms) {
     int cancel_state;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     zkli_timer_init(&farewell.deadline, farewell_timed_out, &farewell);
-    zkli_session_lock(s);
-    l->users++;
+    zkli_lock_enter(l);
     err = check_release(l, is_mine(l));
     if (err == ZKL_OK)
         err = release(l, &farewell);
@@ -202,7 +199,6 @@ zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms) {
         zkli_timer_set(&s->engine.timers, &farewell.deadline, deadline_ns(s, timeout_ms));
         err = await_farewell(l, &farewell);
     }
-    l->users--;
     zkli_lock_leave(l);
     (void)pthread_setcancelstate(cancel_state, NULL);
     (void)pthread_cond_destroy(&farewell.changed);
@@ -213,11 +209,11 @@ zkl_err zkl_cancel(zkl_lock *l) {
     zkl_err err = zkli_lock_check(l);
     if (err != ZKL_OK)
         return err;
-    zkli_session_lock(l->session);
+    zkli_lock_enter(l);
     if (l->session->engine.state == ZKL_STATE_CLOSED)
         err = ZKL_CLOSED;
     else
         zkli_lock_abandon_all(l, ZKL_CANCELED);
-    zkli_session_unlock(l->session);
+    zkli_lock_leave(l);
     return err;
 }

@@ -5,7 +5,7 @@
 
 /* Locks the session and says whether the calling thread holds, certainly, now. */
 static bool enter(struct zkl_lock *l) {
-    zkli_session_lock(l->session);
+    zkli_lock_enter(l);
     zkli_lock_refresh(l);
     return l->hold.member != NULL && l->hold.thread == zkli_thread_number();
 }
@@ -14,7 +14,7 @@ bool zkl_held(zkl_lock *l) {
     if (zkli_lock_check(l) != ZKL_OK)
         return false;
     bool is_held = enter(l);
-    zkli_session_unlock(l->session);
+    zkli_lock_leave(l);
     return is_held;
 }
 
@@ -24,7 +24,7 @@ int64_t zkl_remaining_ms(zkl_lock *l) {
     const struct zkli_engine *e = &l->session->engine;
     int64_t remaining_ms = enter(l) ? (e->lease.certain_until_ns - e->now_ns) / NS_PER_MS
                                     : INT64_C(0);
-    zkli_session_unlock(l->session);
+    zkli_lock_leave(l);
     return remaining_ms;
 }
 
@@ -32,7 +32,7 @@ int64_t zkl_token(zkl_lock *l) {
     if (zkli_lock_check(l) != ZKL_OK)
         return 0;
     int64_t token = enter(l) ? l->hold.token : 0;
-    zkli_session_unlock(l->session);
+    zkli_lock_leave(l);
     return token;
 }
 
@@ -41,7 +41,7 @@ zkl_hold zkl_hold_of(zkl_lock *l) {
         return 0;
     (void)enter(l); /* a lost hold counts, too */
     zkl_hold hold = l->hold.thread == zkli_thread_number() ? l->hold.id : 0;
-    zkli_session_unlock(l->session);
+    zkli_lock_leave(l);
     return hold;
 }
 
@@ -50,7 +50,7 @@ bool zkl_hold_valid(zkl_lock *l, zkl_hold hold) {
         return false;
     (void)enter(l); /* any thread may ask */
     bool is_valid = l->hold.member != NULL && l->hold.id == hold;
-    zkli_session_unlock(l->session);
+    zkli_lock_leave(l);
     return is_valid;
 }
 
@@ -65,6 +65,6 @@ zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size) {
         err = ZKL_NOT_HELD;
     else if (!zkli_member_path(l->hold.member, buf, size))
         err = ZKL_INVALID;
-    zkli_session_unlock(l->session);
+    zkli_lock_leave(l);
     return err;
 }

@@ -184,9 +184,15 @@ zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
     return ZKL_OK;
 }
 
+void zkli_lock_enter(struct zkl_lock *l) {
+    atomic_fetch_add(&l->users, 1);
+    zkli_session_lock(l->session);
+}
+
 void zkli_lock_leave(struct zkl_lock *l) {
     struct zkl_session *s = l->session;
-    if (!l->is_closed || l->users > 0) {
+    bool is_last = atomic_fetch_sub(&l->users, 1) == 1;
+    if (!l->is_closed || !is_last) {
         zkli_session_unlock(s);
         return;
     }
@@ -200,8 +206,7 @@ zkl_err zkl_lock_close(zkl_lock *l) {
     struct zkl_session *s = l->session;
     if (zkli_session_is_forked(s))
         return ZKL_FORKED;
-    zkli_session_lock(s);
-    l->users++; /* we may wait for a callback below */
+    zkli_lock_enter(l);
     l->is_closed = true;
     zkli_lock_abandon_all(l, ZKL_CLOSED);
     if (l->hold.member != NULL)
@@ -210,7 +215,6 @@ zkl_err zkl_lock_close(zkl_lock *l) {
     if (l->hold.member != NULL)
         zkli_lock_give_up(l, NULL);
     zkli_callbacks_drop(s, l);
-    l->users--;
     zkli_lock_leave(l);
     return ZKL_OK;
 }

@@ -8,6 +8,8 @@
 #ifndef ZKLI_LOCK_LOCK_H
 #define ZKLI_LOCK_LOCK_H
 
+#include <stdatomic.h>
+
 #include "session/session.h"
 
 /* One acquire, on its caller's stack. */
@@ -37,7 +39,7 @@ struct zkl_lock {
     struct zkl_session *session; /* a reference */
     bool is_recursive;
     bool is_closed;
-    unsigned users; /* threads inside a call that waits */
+    atomic_uint users; /* threads inside a call; the last one frees a closed handle */
     zkl_event_fn on_event;
     void *arg;
     struct zkli_list requests;  /* in order; the first is the contender's */
@@ -65,7 +67,9 @@ void zkli_lock_refresh(struct zkl_lock *l);
 /* Gives up the hold; the contender is handed to the farewell, which may be NULL. */
 void zkli_lock_give_up(struct zkl_lock *l, struct zkli_farewell *farewell);
 void zkli_lock_start_next(struct zkl_lock *l);
-/* Releases the session's mutex; frees the handle when it is closed and nobody is inside. */
+/* Every call on a handle happens between these. enter counts the caller in before it waits for the
+ * session's mutex, and takes it; leave releases it, and frees a closed handle that nobody is in. */
+void zkli_lock_enter(struct zkl_lock *l);
 void zkli_lock_leave(struct zkl_lock *l);
 
 /* ZKL_INVALID, ZKL_FORKED or ZKL_OK; without the lock. */

@@ -277,7 +277,7 @@ void zkli_requests_end_queries(struct zkli_engine *e);
 void zkli_requests_pump(struct zkli_engine *e);
 /* The port is gone: forget what was in flight and to be sent on it. */
 void zkli_requests_reset(struct zkli_engine *e);
-void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigned slot,
+void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigned number,
                           const struct zkli_reply *reply);
 
 /* ---- Watches (watches.c) ---- */

@@ -198,9 +198,17 @@ static enum zkli_contender_event_type event_of(unsigned op) {
         return ZKLI_EV_PREDECESSOR_READ;
     case ZKLI_OP_DELETE:
         return ZKLI_EV_DELETED;
-    default:
-        return ZKLI_EV_LISTED;
     }
+    return ZKLI_EV_LISTED;
+}
+
+/* For the log: the node that was read, or the directory. */
+static const char *path_asked(const struct zkli_member *m, unsigned op) {
+    if (op == ZKLI_OP_PREDECESSOR && m->predecessor.watch != NULL)
+        return m->predecessor.watch->path;
+    if (op == ZKLI_OP_OWN && m->own.watch != NULL)
+        return m->own.watch->path;
+    return m->dir->path;
 }
 
 static void answer(struct zkli_member *m, unsigned op, const struct zkli_reply *reply) {
@@ -221,7 +229,7 @@ static void answer(struct zkli_member *m, unsigned op, const struct zkli_reply *
     }
     if (reply->result == ZKLI_RESULT_DENIED || reply->result == ZKLI_RESULT_ERROR)
         zkli_engine_log(e, ZKL_LOG_ERROR, "the server refuses a request at %s (code %d)",
-                        m->dir->path, reply->code);
+                        path_asked(m, op), reply->code);
     zkli_member_step(m, &event);
 }
 
@@ -290,10 +298,9 @@ static bool send_op(struct zkli_member *m, unsigned op, unsigned slot) {
         return send_watching_read(e, slot, &m->own);
     case ZKLI_OP_PREDECESSOR:
         return send_watching_read(e, slot, &m->predecessor);
-    default:
-        assert(op == ZKLI_OP_DELETE);
-        return path_join(path, m->dir, m->core.node) && e->port->ops->remove(e->port, slot, path);
     }
+    assert(op == ZKLI_OP_DELETE);
+    return path_join(path, m->dir, m->core.node) && e->port->ops->remove(e->port, slot, path);
 }
 
 /* Points the watcher that a read is about to set. */

@@ -16,6 +16,11 @@
 
 #include <zookeeper/zookeeper.h>
 
+/* The client looks up every server's name on each turn of its I/O loop, connected or not, so that an
+ * outage of name resolution stops its pings and ends healthy sessions. Since 3.7.0 it can be told to
+ * look only when it has no connection; absent from an older library this is NULL. */
+extern __attribute__((weak)) int zoo_set_servers_resolution_delay(zhandle_t *handle, int delay_ms);
+
 /* A node that is never created: deleting it is a write that is committed and changes nothing. The
  * version keeps the delete harmless if somebody creates it all the same. */
 #define BARRIER_PATH "/zklock-barrier-of-no-node"
@@ -45,6 +50,8 @@ static struct client *client_of(struct zkli_port *port) {
 /* The client's log callback carries no context, so each session has a function of its own; what
  * sessions beyond these have to log goes nowhere. */
 #define LOG_SLOTS 32
+/* Longest line of the client's that is handed on whole. */
+#define LOG_LINE_MAX 1024
 
 static _Atomic(struct client *) log_clients[LOG_SLOTS];
 
@@ -58,8 +65,15 @@ static zkl_log_level level_of(const char *message) {
 
 static void log_to_slot(int slot, const char *message) {
     struct client *client = slot < LOG_SLOTS ? atomic_load(&log_clients[slot]) : NULL;
-    if (client != NULL)
-        client->config.log(client->config.arg, level_of(message), message);
+    if (client == NULL)
+        return;
+    char text[LOG_LINE_MAX]; /* without the newline at its end */
+    size_t length = strnlen(message, sizeof(text) - 1);
+    while (length > 0 && message[length - 1] == '\n')
+        length--;
+    memcpy(text, message, length);
+    text[length] = '\0';
+    client->config.log(client->config.arg, level_of(text), text);
 }
 
 #define LOG_FUNCTION(n)                                                                            \
@@ -70,7 +84,8 @@ static void log_to_slot(int slot, const char *message) {
     X(0)                                                                                           \
     X(1)                                                                                           \
     X(2)                                                                                           \
-    X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) \
+    X(3)                                                                                           \
+    X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19)      \
         X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
 FOR_LOG_SLOTS(LOG_FUNCTION)
 
@@ -307,6 +322,8 @@ static bool client_open(struct zkli_port *port) {
                                         log_functions[client->log_slot]);
     if (handle == NULL)
         return false;
+    if (zoo_set_servers_resolution_delay != NULL)
+        (void)zoo_set_servers_resolution_delay(handle, -1); /* refuses bad arguments only */
     atomic_store(&client->handle, handle);
     return true;
 }
