@@ -162,8 +162,8 @@ typedef enum zkl_acl {
 
 /* All-zero means the defaults in brackets. Strings are copied. */
 typedef struct zkl_session_options {
-    size_t size;            /* sizeof(zkl_session_options); ZKL_SESSION_OPTIONS sets it */
-    int session_timeout_ms; /* asked of the server, 100 to 3600000 [10000]; the server may change it */
+    size_t size;             /* sizeof(zkl_session_options); ZKL_SESSION_OPTIONS sets it */
+    int session_timeout_ms;  /* asked of the server, 100 to 3600000 [10000] */
     int connect_timeout_ms;  /* how long zkl_session_open waits, 1 to 3600000 [10000] */
     bool lazy_heartbeat;     /* no heartbeat while nothing is held or waited for; then a first
                                 acquire may take T/3 longer */
@@ -179,7 +179,7 @@ typedef struct zkl_session_options {
     bool manual_dispatch;    /* must be false: ZKL_UNSUPPORTED otherwise */
 } zkl_session_options;
 
-/* A compound literal: zkl_session_open(&s, hosts, &ZKL_SESSION_OPTIONS(.session_timeout_ms = 4000)). */
+/* A compound literal: &ZKL_SESSION_OPTIONS(.session_timeout_ms = 4000). */
 #define ZKL_SESSION_OPTIONS(...)                                                                   \
     ((zkl_session_options){.size = sizeof(zkl_session_options), __VA_ARGS__})
 
@@ -208,7 +208,7 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_session_open(zkl_session **ret_session, const c
 ZKL_API zkl_err zkl_session_close(zkl_session *s);
 
 ZKL_API zkl_state zkl_session_state(zkl_session *s);
-/* ZooKeeper's session id; 0 before the first connection. It changes when the session is reopened. */
+/* ZooKeeper's session id; 0 while there is none. A session that is reopened has another. */
 ZKL_API int64_t zkl_session_id(zkl_session *s);
 /* T: the timeout the server granted. A holder's crash frees its locks after about T. */
 ZKL_API int zkl_session_timeout_ms(zkl_session *s);
@@ -311,7 +311,7 @@ ZKL_API zkl_err zkl_cancel(zkl_lock *l);
  * because the server cannot have ended our session yet.
  */
 ZKL_API bool zkl_held(zkl_lock *l);
-/* How long the calling thread's hold stays certain if no heartbeat comes through; 0 when not held. */
+/* How long the calling thread's hold stays certain without another heartbeat; 0 when not held. */
 ZKL_API int64_t zkl_remaining_ms(zkl_lock *l);
 /*
  * The fencing token of the calling thread's hold, 0 when it has none: the creation zxid of the

@@ -56,7 +56,7 @@ void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_LENGTH + 1], const char
 
 /* Whether <name> may be a lock's name; see zkl_lock_open. */
 bool zkli_lock_name_is_valid(const char *name);
-/* Whether an absolute path may be the root of locks: as a lock name after its '/', or "/" itself. */
+/* Whether a path may be the root of locks: a lock name after its '/', or "/" itself. */
 bool zkli_root_is_valid(const char *root);
 
 #endif

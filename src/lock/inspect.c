@@ -182,7 +182,7 @@ static zkl_err read_entry(struct zkl_session *s, const char *directory, const ch
     return ZKL_OK;
 }
 
-/* Sorts, by czxid where numbers cannot be trusted, and points the shown contenders at their text. */
+/* Sorts, by czxid where numbers cannot be trusted, and points what is shown at its text. */
 static void arrange(struct queue *queue) {
     size_t count = queue->shown.count;
     bool needs_czxid = false;

@@ -16,9 +16,9 @@
 
 #include <zookeeper/zookeeper.h>
 
-/* The client looks up every server's name on each turn of its I/O loop, connected or not, so that an
- * outage of name resolution stops its pings and ends healthy sessions. Since 3.7.0 it can be told to
- * look only when it has no connection; absent from an older library this is NULL. */
+/* The client looks up every server's name on each turn of its I/O loop, connected or not, so that
+ * an outage of name resolution stops its pings and ends healthy sessions. Since 3.7.0 it can be
+ * told to look only when it has no connection; absent from an older library this is NULL. */
 extern __attribute__((weak)) int zoo_set_servers_resolution_delay(zhandle_t *handle, int delay_ms);
 
 /* A node that is never created: deleting it is a write that is committed and changes nothing. The
@@ -80,13 +80,11 @@ static void log_to_slot(int slot, const char *message) {
     static void log_##n(const char *message) {                                                     \
         log_to_slot(n, message);                                                                   \
     }
+/* clang-format off */
 #define FOR_LOG_SLOTS(X)                                                                           \
-    X(0)                                                                                           \
-    X(1)                                                                                           \
-    X(2)                                                                                           \
-    X(3)                                                                                           \
-    X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19)      \
-        X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+    X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)    \
+    X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+/* clang-format on */
 FOR_LOG_SLOTS(LOG_FUNCTION)
 
 #define LOG_ENTRY(n) log_##n,
