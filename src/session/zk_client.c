@@ -19,7 +19,8 @@
 /* The client looks up every server's name on each turn of its I/O loop, connected or not, so that
  * an outage of name resolution stops its pings and ends healthy sessions. Since 3.7.0 it can be
  * told to look only when it has no connection; absent from an older library this is NULL. */
-extern __attribute__((weak)) int zoo_set_servers_resolution_delay(zhandle_t *handle, int delay_ms);
+/* NOLINTNEXTLINE(readability-redundant-declaration): older headers do not have it */
+extern __attribute__((weak)) int zoo_set_servers_resolution_delay(zhandle_t *zh, int delay_ms);
 
 /* A node that is never created: deleting it is a write that is committed and changes nothing. The
  * version keeps the delete harmless if somebody creates it all the same. */
