@@ -162,6 +162,8 @@ static unsigned on_goodbye(contender *c, const event *e) {
     if (c->state == ZKLI_LEAVING || c->state == ZKLI_GONE)
         return 0;
     c->in_flight &= ~e->unsent;
+    if ((e->unsent & ZKLI_OP_CREATE) != 0)
+        zkli_contender_set_results(c, ZKLI_OP_CREATE, ZKLI_RESULT_NO_NODE);
     return e->type == ZKLI_EV_RELEASE ? zkli_contender_leave(c, e)
                                       : zkli_contender_fail(c, e, e->error);
 }

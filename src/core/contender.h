@@ -98,7 +98,7 @@ struct zkli_contender_event {
     const struct zkli_listing *listing;
     bool is_deleted;
     int error;       /* a zkl_err */
-    unsigned unsent; /* RELEASE, ABANDON: requests taken back before they were sent */
+    unsigned unsent; /* RELEASE, ABANDON: requests taken back: no reply will come */
 };
 
 struct zkli_contender {

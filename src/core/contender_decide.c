@@ -165,11 +165,11 @@ static unsigned decide_created_leaving(contender *c, const event *e) {
     case ZKLI_RESULT_LOST:
         return zkli_contender_park(c, e);
     case ZKLI_RESULT_EXISTS:
+    case ZKLI_RESULT_NOMEM:
         return zkli_contender_bury(c);
     case ZKLI_RESULT_NO_NODE:
     case ZKLI_RESULT_DENIED:
     case ZKLI_RESULT_AGAIN:
-    case ZKLI_RESULT_NOMEM:
     case ZKLI_RESULT_ERROR:
         break;
     }

@@ -135,9 +135,17 @@ unsigned zkli_contender_bury(contender *c) {
     return c->node[0] != '\0' ? zkli_contender_send(c, ZKLI_OP_DELETE) : zkli_contender_search(c);
 }
 
+/* The create's reply is in, and does not say that there is no node. */
+static bool may_have_created(const contender *c) {
+    enum zkli_result result = zkli_contender_result_of(c, ZKLI_OP_CREATE);
+    return result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_EXISTS ||
+           result == ZKLI_RESULT_NOMEM;
+}
+
 unsigned zkli_contender_leave(contender *c, const event *e) {
     bool may_exist = (c->in_flight & ZKLI_OP_CREATE) != 0 || c->state == ZKLI_UNSURE ||
-                     c->state == ZKLI_SEARCHING;
+                     c->state == ZKLI_SEARCHING ||
+                     (c->state == ZKLI_ENQUEUING && may_have_created(c));
     if (c->node[0] == '\0' && !may_exist)
         return zkli_contender_forget(c);
     /* Replies to anything else are void from here on. */

@@ -266,7 +266,7 @@ void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
 void zkli_requests_init(struct zkli_engine *e);
 /* Asks for ZKLI_OP_ bits of a member. */
 void zkli_requests_ask(struct zkli_member *m, unsigned ops);
-/* Takes back what is not sent yet; returns the bits. */
+/* Takes back what is not sent yet, and listings; returns the bits: no reply to these will come. */
 unsigned zkli_requests_take_back(struct zkli_member *m);
 /* The member goes: replies to it are void. */
 void zkli_requests_forget(struct zkli_member *m);

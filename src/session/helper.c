@@ -112,8 +112,16 @@ static void on_watch(void *arg, struct zkli_port *port, const char *path,
 
 static void host_log(void *arg, zkl_log_level level, const char *text) {
     struct zkl_session *s = arg;
+    (void)pthread_mutex_lock(&s->log_mutex);
     if (s->log != NULL)
         s->log(level, text, s->arg);
+    (void)pthread_mutex_unlock(&s->log_mutex);
+}
+
+void zkli_session_end_log(struct zkl_session *s) {
+    (void)pthread_mutex_lock(&s->log_mutex);
+    s->log = NULL;
+    (void)pthread_mutex_unlock(&s->log_mutex);
 }
 
 static struct zkli_port *host_new_port(void *arg) {

@@ -82,6 +82,8 @@ unsigned zkli_requests_take_back(struct zkli_member *m) {
     if (m->core.state == ZKLI_SEARCHING)
         return 0; /* to leave, it needs just that */
     unsigned taken = m->unsent;
+    if (zkli_list_is_linked(&m->asker))
+        taken |= ZKLI_OP_LIST; /* sent or not, its reply will not reach us */
     m->unsent = 0;
     zkli_list_remove(&m->work.link);
     zkli_list_remove(&m->asker);

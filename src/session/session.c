@@ -106,6 +106,7 @@ static void session_free(struct zkl_session *s) {
     zkli_engine_fini(&s->engine);
     (void)pthread_cond_destroy(&s->callbacks_changed);
     (void)pthread_cond_destroy(&s->changed);
+    (void)pthread_mutex_destroy(&s->log_mutex);
     (void)pthread_mutex_destroy(&s->mutex);
     free(s->hosts);
     free(s->root);
@@ -236,8 +237,10 @@ static struct zkl_session *session_new(const char *hosts, const zkl_session_opti
     zkli_list_init(&s->callbacks);
     if (pthread_mutex_init(&s->mutex, NULL) != 0)
         goto fail_alloc;
-    if (!zkli_condition_init(&s->changed))
+    if (pthread_mutex_init(&s->log_mutex, NULL) != 0)
         goto fail_mutex;
+    if (!zkli_condition_init(&s->changed))
+        goto fail_log_mutex;
     if (!zkli_condition_init(&s->callbacks_changed))
         goto fail_changed;
     zkli_engine_init(&s->engine, &zkli_session_host, s, s->root, o->lazy_heartbeat);
@@ -246,6 +249,8 @@ static struct zkl_session *session_new(const char *hosts, const zkl_session_opti
 
 fail_changed:
     (void)pthread_cond_destroy(&s->changed);
+fail_log_mutex:
+    (void)pthread_mutex_destroy(&s->log_mutex);
 fail_mutex:
     (void)pthread_mutex_destroy(&s->mutex);
 fail_alloc:
@@ -267,6 +272,7 @@ static void session_end(struct zkl_session *s, int drain_ms, int close_ms) {
     zkli_session_unlock(s);
     zkli_timer_thread_stop(s);
     zkli_callbacks_stop(s);
+    zkli_session_end_log(s);
     zkli_session_lock(s);
     zkli_session_unlock_and_release(s);
 }

@@ -30,7 +30,8 @@ struct zkl_session {
     char *hosts, *root, *auth_scheme, *auth;
     bool is_creator_acl;
     zkl_event_fn on_event;
-    zkl_log_fn log;
+    pthread_mutex_t log_mutex; /* taken last; held while the hook runs */
+    zkl_log_fn log;            /* NULL once the session is closed */
     void *arg;
     /* Timer thread (timer.c) */
     int timer_fd;
@@ -93,6 +94,8 @@ void zkli_timer_thread_arm(struct zkl_session *s, int64_t at_ns);
 extern const struct zkli_host zkli_session_host;
 /* With the lock held: has a job done in the background. */
 void zkli_helper_ask(struct zkl_session *s, struct zkli_port *port, unsigned jobs);
+/* The log hook is not called any more, though the helper may go on. */
+void zkli_session_end_log(struct zkl_session *s);
 bool zkli_helper_is_idle(const struct zkl_session *s);
 
 /* ---- Callbacks (callbacks.c) ---- */
