@@ -126,7 +126,7 @@ typedef struct zkl_event {
 /*
  * Called for each event, in order, one at a time for a session, on a thread of the library's own.
  * The event is borrowed for the call. A callback that takes long delays later callbacks of the
- * session and nothing else: no heartbeat, no other lock. It may call zkl_release, zkl_cancel,
+ * session and nothing else: no heartbeat, no other lock; they queue in memory. It may call zkl_release, zkl_cancel,
  * zkl_lock_close and whatever does not block; a call that blocks returns ZKL_IN_CALLBACK.
  */
 typedef void (*zkl_event_fn)(const zkl_event *event, void *arg);
@@ -194,6 +194,7 @@ typedef struct zkl_session_options {
  * ZKL_UNREACHABLE: no server granted a session within connect_timeout_ms.
  * ZKL_AUTH_FAILED: the server rejected the credentials.
  * ZKL_NOMEM: out of memory, threads or descriptors.
+ * ZKL_IN_CALLBACK.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_session_open(zkl_session **ret_session, const char *hosts,
                                               const zkl_session_options *opts);
@@ -257,7 +258,7 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, 
 /*
  * Releases what is held through the handle, ends every wait on it with ZKL_CLOSED, and frees it.
  * Returns at once; the node is deleted in the background. It waits for a callback of this lock
- * that is running, unless called from one. NULL is accepted.
+ * that is running, unless called from a callback. NULL is accepted.
  * **Returns:** ZKL_OK; ZKL_FORKED.
  */
 ZKL_API zkl_err zkl_lock_close(zkl_lock *l);
@@ -274,6 +275,8 @@ ZKL_API zkl_err zkl_lock_close(zkl_lock *l);
  * ZKL_TIMEOUT; ZKL_BUSY (try); ZKL_UNREACHABLE (try, no answer).
  * ZKL_CANCELED: zkl_cancel was called. ZKL_CLOSED: the lock or the session was closed.
  * ZKL_DEADLOCK: the calling thread holds it and the lock is not recursive.
+ * ZKL_LOST (recursive only): the calling thread's hold was lost and is not released yet: an inner
+ * acquire must not make the outer section believe that it held all the time.
  * ZKL_LIMIT: the session's budget of nodes is spent; open another session.
  * ZKL_DENIED, ZKL_AUTH_FAILED, ZKL_SERVER: the log has the path and the server's code.
  * ZKL_INVALID: a NULL, or a negative timeout that is not ZKL_FOREVER.
@@ -284,7 +287,7 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms);
 /*
  * Gives up the calling thread's hold (one level of it, if recursive) and returns; the node is
  * deleted in the background, again and again until the server has confirmed it.
- * **Returns:** ZKL_OK; ZKL_NOT_HELD; ZKL_LOST: it had been lost before; it is given up now.
+ * **Returns:** ZKL_OK; ZKL_NOT_HELD; ZKL_LOST: it had been lost before; this level is given up now.
  * ZKL_CLOSED; ZKL_INVALID; ZKL_FORKED.
  */
 ZKL_API zkl_err zkl_release(zkl_lock *l);
@@ -293,7 +296,7 @@ ZKL_API zkl_err zkl_release(zkl_lock *l);
  * The same, and waits until the server has confirmed that the node is gone. timeout_ms as for
  * zkl_acquire; the hold is given up in any case.
  * **Returns:** as zkl_release, and ZKL_TIMEOUT: not confirmed yet, goes on in the background;
- * ZKL_IN_CALLBACK: nothing done.
+ * ZKL_IN_CALLBACK and ZKL_NOMEM: nothing done.
  */
 ZKL_API zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms);
 
@@ -356,7 +359,8 @@ typedef struct zkl_queue {
 /*
  * Reads the queue of a lock: one list and one read a contender, no write. The queue is the
  * caller's: zkl_queue_free. A lock that nobody uses has an empty queue.
- * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_UNREACHABLE: no answer within connect_timeout_ms;
+ * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_UNREACHABLE: no answer, within connect_timeout_ms
+ * at the latest;
  * ZKL_DENIED; ZKL_SERVER; ZKL_CLOSED; ZKL_IN_CALLBACK; ZKL_NOMEM; ZKL_FORKED.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue);
@@ -366,7 +370,8 @@ ZKL_API void zkl_queue_free(zkl_queue *queue);
 typedef void (*zkl_list_fn)(const char *name, size_t contenders, void *arg);
 /*
  * Calls fn, on the calling thread, for every lock at or below prefix (NULL or "": all), sorted by
- * name, that has contenders. One list a directory. **Returns:** as zkl_inspect.
+ * name, that has contenders. One list a directory. **Returns:** as zkl_inspect; ZKL_LIMIT: more
+ * than 65536 directories.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_list_fn fn,
                                       void *arg);

@@ -296,7 +296,7 @@ main() {
     trap 'exit 143' TERM
     File=$Work/number
     # Nobody else's, should the server be shared.
-    Lock=demo/$(uname -n)-$$
+    Lock=demo/$(uname -n)-${Work##*.}
     build
     start_server
     run_without_lock

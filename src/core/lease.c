@@ -18,11 +18,17 @@ static int64_t end_of(const struct zkli_lease *lease, int64_t proven_ns) {
 void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begun_ns) {
     memset(lease, 0, sizeof(*lease));
     lease->timeout_ns = timeout_ns;
+    lease->touched_ns = begun_ns;
     lease->certain_until_ns = end_of(lease, begun_ns);
 }
 
-void zkli_lease_reconnect(struct zkli_lease *lease) {
+void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns) {
+    bool is_shorter = timeout_ns < lease->timeout_ns;
     lease->beat_count = 0;
+    lease->timeout_ns = timeout_ns;
+    int64_t until_ns = end_of(lease, lease->touched_ns);
+    if (is_shorter && until_ns < lease->certain_until_ns)
+        lease->certain_until_ns = until_ns;
 }
 
 void zkli_lease_end(struct zkli_lease *lease) {
@@ -36,6 +42,7 @@ static void forget_oldest(struct zkli_lease *lease, size_t count) {
 
 void zkli_lease_beat(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns) {
     int64_t gap_ns = lease->timeout_ns / 4;
+    lease->touched_ns = sent_ns;
     size_t proven = lease->beat_count; /* index of the newest that the leader must know, plus one */
     while (proven > 0 && sent_ns - lease->beats[proven - 1].acked_ns < gap_ns)
         proven--;

@@ -25,6 +25,7 @@
 struct zkli_lease {
     int64_t timeout_ns; /* T, as negotiated; 0: no session */
     int64_t certain_until_ns;
+    int64_t touched_ns; /* a time at which the server surely still heard of the session */
     size_t beat_count;
     struct {
         int64_t sent_ns;
@@ -39,8 +40,10 @@ int64_t zkli_lease_period_ns(int64_t timeout_ns);
 
 /* A new session, whose connect was begun at that time: its creation starts the leader's clock. */
 void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begun_ns);
-/* A new connection of the same session: what was certain stays, heartbeats count anew. */
-void zkli_lease_reconnect(struct zkli_lease *lease);
+/* A new connection of the same session: what was certain stays, heartbeats count anew. The server
+ * may grant another timeout than before; a shorter one holds from the reconnect on, at the latest
+ * since the last thing that was acknowledged. */
+void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns);
 /* The session is over, or it is not known any more when it will be. */
 void zkli_lease_end(struct zkli_lease *lease);
 /* A heartbeat sent and acknowledged on the present connection; in the order they were sent. */

@@ -2,6 +2,7 @@
 #include "lock/lock.h"
 
 #include <limits.h>
+#include <stdlib.h>
 
 #define NS_PER_MS INT64_C(1000000)
 
@@ -19,41 +20,38 @@ static void request_timed_out(void *arg) {
     zkli_lock_abandon(request->lock, request, request->is_try ? ZKL_UNREACHABLE : ZKL_TIMEOUT);
 }
 
-/* What can be said without asking anybody; ZKL_OK: go on and ask. */
-static zkl_err check_at_once(struct zkl_lock *l, bool is_try, uint64_t thread) {
-    struct zkl_session *s = l->session;
-    if (l->is_closed || s->engine.state == ZKL_STATE_CLOSED)
-        return ZKL_CLOSED;
-    zkli_lock_refresh(l);
-    bool is_held = l->hold.member != NULL;
-    if (is_held && l->hold.thread == thread)
-        return ZKL_DEADLOCK;
-    if (!is_try)
-        return ZKL_OK;
-    if (is_held || !zkli_list_is_empty(&l->requests))
+/* What can be said of a try without asking anybody; ZKL_OK: ask. */
+static zkl_err try_at_once(const struct zkl_lock *l) {
+    const struct zkli_engine *e = &l->session->engine;
+    if (l->current != NULL || !zkli_list_is_empty(&l->requests))
         return ZKL_BUSY;
-    if (s->engine.state == ZKL_STATE_AUTH_FAILED)
+    if (e->state == ZKL_STATE_AUTH_FAILED)
         return ZKL_AUTH_FAILED;
-    return s->engine.is_connected ? ZKL_OK : ZKL_UNREACHABLE;
+    return e->is_connected ? ZKL_OK : ZKL_UNREACHABLE;
 }
 
-static zkl_err enter_again(struct zkl_lock *l) {
+/* The thread has a hold. Inside a lost one, a recursive lock must not make it believe that it has
+ * held all the time; without nesting, it is over and forgotten. *ret_is_done: no need to wait. */
+static zkl_err enter_again(struct zkl_lock *l, struct zkli_hold *hold, bool *ret_is_done) {
+    *ret_is_done = true;
+    if (hold->member == NULL && l->is_recursive)
+        return ZKL_LOST;
+    if (hold->member == NULL) {
+        zkli_lock_drop_hold(l, hold);
+        *ret_is_done = false;
+        return ZKL_OK;
+    }
     if (!l->is_recursive)
         return ZKL_DEADLOCK;
-    if (l->hold.depth == INT_MAX)
+    if (hold->depth == INT_MAX)
         return ZKL_LIMIT;
-    l->hold.depth++;
+    hold->depth++;
     return ZKL_OK;
 }
 
 /* Stands in the queue until granted, failed or out of time. */
-static zkl_err acquire_once(struct zkl_lock *l, struct zkli_request *request, int64_t until_ns) {
+static zkl_err wait_for_grant(struct zkl_lock *l, struct zkli_request *request, int64_t until_ns) {
     struct zkl_session *s = l->session;
-    zkl_err err = check_at_once(l, request->is_try, request->thread);
-    if (err == ZKL_DEADLOCK)
-        return enter_again(l);
-    if (err != ZKL_OK)
-        return err;
     request->lock = l;
     request->is_done = false;
     zkli_timer_init(&request->deadline, request_timed_out, request);
@@ -64,13 +62,15 @@ static zkl_err acquire_once(struct zkl_lock *l, struct zkli_request *request, in
     return request->result;
 }
 
-/* Granted, but was this thread told too late? Time may have passed since, without our running. */
-static bool is_stale(struct zkl_lock *l, const struct zkli_request *request) {
+/* Granted, but was this thread told too late? Time may have passed since, without our running.
+ * Then nobody was told that it held: the hold is taken back for the next attempt. */
+static bool is_stale(struct zkl_lock *l, struct zkli_request *request) {
     zkli_lock_refresh(l);
-    if (request->hold == 0 || (l->hold.id == request->hold && !l->hold.is_lost))
+    struct zkli_hold *hold = zkli_lock_find_hold(l, request->hold_id);
+    if (hold == NULL || hold->member != NULL)
         return false;
-    if (l->hold.id == request->hold)
-        l->hold = (struct zkli_hold){0}; /* nobody was told that it held */
+    zkli_list_remove(&hold->link);
+    request->hold = hold;
     return true;
 }
 
@@ -79,8 +79,17 @@ static zkl_err acquire(struct zkl_lock *l, struct zkli_request *request, int64_t
     /* A try is answered in a round trip or two; a silent server must not hold it up for long. */
     int64_t until_ns = deadline_ns(s, request->is_try ? s->engine.timeout_ms / 3 : timeout_ms);
     for (;;) {
-        request->hold = 0;
-        zkl_err err = acquire_once(l, request, until_ns);
+        if (l->is_closed || s->engine.state == ZKL_STATE_CLOSED)
+            return ZKL_CLOSED;
+        zkli_lock_refresh(l);
+        struct zkli_hold *mine = zkli_lock_hold_of(l, request->thread);
+        bool is_done = false;
+        zkl_err err = mine == NULL ? ZKL_OK : enter_again(l, mine, &is_done);
+        if (!is_done && request->is_try)
+            err = try_at_once(l);
+        if (is_done || err != ZKL_OK)
+            return err;
+        err = wait_for_grant(l, request, until_ns);
         if (err != ZKL_OK || !is_stale(l, request))
             return err;
         if (s->engine.now_ns >= until_ns)
@@ -96,42 +105,40 @@ zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms) {
         return ZKL_INVALID;
     if (zkli_in_callback())
         return ZKL_IN_CALLBACK;
-    struct zkli_request request = {
-        .thread = zkli_thread_number(), .thread_id = zkli_thread_id(), .is_try = timeout_ms == 0};
-    if (!zkli_condition_init(&request.done))
+    struct zkli_request request = {.thread = zkli_thread_number(),
+                                   .thread_id = zkli_thread_id(),
+                                   .is_try = timeout_ms == 0,
+                                   .hold = malloc(sizeof(struct zkli_hold))};
+    if (request.hold == NULL)
         return ZKL_NOMEM;
-    int cancel_state;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    if (!zkli_condition_init(&request.done)) {
+        free(request.hold);
+        return ZKL_NOMEM;
+    }
     zkli_lock_enter(l);
     err = acquire(l, &request, timeout_ms);
-    zkli_lock_leave(l);
-    (void)pthread_setcancelstate(cancel_state, NULL);
+    free(request.hold); /* NULL if the lock has taken it over */
     (void)pthread_cond_destroy(&request.done);
+    zkli_lock_leave(l);
     return err;
 }
 
 /* ---- Giving up ---- */
 
 /* Gives up one level; the farewell, if any, is set when that ended the hold. */
-static zkl_err release(struct zkl_lock *l, struct zkli_farewell *farewell) {
-    if (l->hold.is_lost) {
-        l->hold = (struct zkli_hold){0};
-        return ZKL_LOST;
-    }
-    if (--l->hold.depth == 0)
-        zkli_lock_give_up(l, farewell);
-    return ZKL_OK;
-}
-
-static bool is_mine(const struct zkl_lock *l) {
-    return l->hold.id != 0 && l->hold.thread == zkli_thread_number();
-}
-
-static zkl_err check_release(struct zkl_lock *l, bool is_the_one) {
+static zkl_err release(struct zkl_lock *l, struct zkli_hold *hold, struct zkli_farewell *farewell) {
     if (l->session->engine.state == ZKL_STATE_CLOSED)
         return ZKL_CLOSED;
-    zkli_lock_refresh(l);
-    return is_the_one ? ZKL_OK : ZKL_NOT_HELD;
+    if (hold == NULL)
+        return ZKL_NOT_HELD;
+    bool is_lost = hold->member == NULL;
+    if (--hold->depth == 0) {
+        if (is_lost)
+            zkli_lock_drop_hold(l, hold);
+        else
+            zkli_lock_give_up(l, farewell);
+    }
+    return is_lost ? ZKL_LOST : ZKL_OK;
 }
 
 zkl_err zkl_release(zkl_lock *l) {
@@ -139,9 +146,8 @@ zkl_err zkl_release(zkl_lock *l) {
     if (err != ZKL_OK)
         return err;
     zkli_lock_enter(l);
-    err = check_release(l, is_mine(l));
-    if (err == ZKL_OK)
-        err = release(l, NULL);
+    zkli_lock_refresh(l);
+    err = release(l, zkli_lock_hold_of(l, zkli_thread_number()), NULL);
     zkli_lock_leave(l);
     return err;
 }
@@ -151,9 +157,8 @@ zkl_err zkl_release_hold(zkl_lock *l, zkl_hold hold) {
     if (err != ZKL_OK)
         return err;
     zkli_lock_enter(l);
-    err = check_release(l, hold != 0 && l->hold.id == hold);
-    if (err == ZKL_OK)
-        err = release(l, NULL);
+    zkli_lock_refresh(l);
+    err = release(l, zkli_lock_find_hold(l, hold), NULL);
     zkli_lock_leave(l);
     return err;
 }
@@ -170,10 +175,11 @@ static zkl_err await_farewell(struct zkl_lock *l, struct zkli_farewell *farewell
     while (!farewell->is_over)
         zkli_session_wait(s, &farewell->changed);
     zkli_timer_clear(&s->engine.timers, &farewell->deadline);
+    zkli_list_remove(&farewell->link);
     if (farewell->member == NULL)
         return farewell->is_confirmed ? ZKL_OK : ZKL_CLOSED;
     zkli_member_detach(farewell->member);
-    return ZKL_TIMEOUT;
+    return l->is_closed ? ZKL_CLOSED : ZKL_TIMEOUT;
 }
 
 zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms) {
@@ -188,20 +194,16 @@ zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms) {
     struct zkli_farewell farewell = {0};
     if (!zkli_condition_init(&farewell.changed))
         return ZKL_NOMEM;
-    int cancel_state;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     zkli_timer_init(&farewell.deadline, farewell_timed_out, &farewell);
     zkli_lock_enter(l);
-    err = check_release(l, is_mine(l));
-    if (err == ZKL_OK)
-        err = release(l, &farewell);
+    zkli_lock_refresh(l);
+    err = release(l, zkli_lock_hold_of(l, zkli_thread_number()), &farewell);
     if (err == ZKL_OK && farewell.member != NULL) {
         zkli_timer_set(&s->engine.timers, &farewell.deadline, deadline_ns(s, timeout_ms));
         err = await_farewell(l, &farewell);
     }
-    zkli_lock_leave(l);
-    (void)pthread_setcancelstate(cancel_state, NULL);
     (void)pthread_cond_destroy(&farewell.changed);
+    zkli_lock_leave(l);
     return err;
 }
 

@@ -3,17 +3,18 @@
 
 #define NS_PER_MS INT64_C(1000000)
 
-/* Locks the session and says whether the calling thread holds, certainly, now. */
-static bool enter(struct zkl_lock *l) {
+/* Locks, and finds the calling thread's hold; NULL if it has none that is certain now. */
+static const struct zkli_hold *enter(struct zkl_lock *l) {
     zkli_lock_enter(l);
     zkli_lock_refresh(l);
-    return l->hold.member != NULL && l->hold.thread == zkli_thread_number();
+    bool is_mine = l->current != NULL && l->current->thread == zkli_thread_number();
+    return is_mine ? l->current : NULL;
 }
 
 bool zkl_held(zkl_lock *l) {
     if (zkli_lock_check(l) != ZKL_OK)
         return false;
-    bool is_held = enter(l);
+    bool is_held = enter(l) != NULL;
     zkli_lock_leave(l);
     return is_held;
 }
@@ -22,8 +23,9 @@ int64_t zkl_remaining_ms(zkl_lock *l) {
     if (zkli_lock_check(l) != ZKL_OK)
         return 0;
     const struct zkli_engine *e = &l->session->engine;
-    int64_t remaining_ms = enter(l) ? (e->lease.certain_until_ns - e->now_ns) / NS_PER_MS
-                                    : INT64_C(0);
+    int64_t remaining_ms = 0;
+    if (enter(l) != NULL)
+        remaining_ms = (e->lease.certain_until_ns - e->now_ns) / NS_PER_MS;
     zkli_lock_leave(l);
     return remaining_ms;
 }
@@ -31,7 +33,8 @@ int64_t zkl_remaining_ms(zkl_lock *l) {
 int64_t zkl_token(zkl_lock *l) {
     if (zkli_lock_check(l) != ZKL_OK)
         return 0;
-    int64_t token = enter(l) ? l->hold.token : 0;
+    const struct zkli_hold *hold = enter(l);
+    int64_t token = hold == NULL ? 0 : hold->token;
     zkli_lock_leave(l);
     return token;
 }
@@ -40,16 +43,17 @@ zkl_hold zkl_hold_of(zkl_lock *l) {
     if (zkli_lock_check(l) != ZKL_OK)
         return 0;
     (void)enter(l); /* a lost hold counts, too */
-    zkl_hold hold = l->hold.thread == zkli_thread_number() ? l->hold.id : 0;
+    const struct zkli_hold *hold = zkli_lock_hold_of(l, zkli_thread_number());
+    zkl_hold id = hold == NULL ? 0 : hold->id;
     zkli_lock_leave(l);
-    return hold;
+    return id;
 }
 
 bool zkl_hold_valid(zkl_lock *l, zkl_hold hold) {
-    if (zkli_lock_check(l) != ZKL_OK || hold == 0)
+    if (zkli_lock_check(l) != ZKL_OK)
         return false;
     (void)enter(l); /* any thread may ask */
-    bool is_valid = l->hold.member != NULL && l->hold.id == hold;
+    bool is_valid = l->current != NULL && l->current->id == hold;
     zkli_lock_leave(l);
     return is_valid;
 }
@@ -58,12 +62,12 @@ zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size) {
     zkl_err err = zkli_lock_check(l);
     if (err != ZKL_OK || buf == NULL)
         return err != ZKL_OK ? err : ZKL_INVALID;
-    bool is_held = enter(l);
+    const struct zkli_hold *hold = enter(l);
     if (l->session->engine.state == ZKL_STATE_CLOSED)
         err = ZKL_CLOSED;
-    else if (!is_held)
+    else if (hold == NULL)
         err = ZKL_NOT_HELD;
-    else if (!zkli_member_path(l->hold.member, buf, size))
+    else if (!zkli_member_path(hold->member, buf, size))
         err = ZKL_INVALID;
     zkli_lock_leave(l);
     return err;

@@ -10,7 +10,7 @@
 
 #define NS_PER_MS INT64_C(1000000)
 /* Directories visited by one zkl_list: a tree that size is no tree of locks. */
-#define DIRS_MAX 100000
+#define DIRS_MAX 65536
 
 /* A read whose caller waits for it; the reply is copied while it is valid. */
 struct read {
@@ -127,10 +127,21 @@ static char *join(const char *directory, const char *child) {
     return joined;
 }
 
-static zkl_err check(const struct zkl_session *s) {
+/* The session stays until the call is through, though it may be closed meanwhile. */
+static zkl_err enter(struct zkl_session *s) {
     if (zkli_session_is_forked(s))
         return ZKL_FORKED;
-    return zkli_in_callback() ? ZKL_IN_CALLBACK : ZKL_OK;
+    if (zkli_in_callback())
+        return ZKL_IN_CALLBACK;
+    zkli_session_lock(s);
+    zkli_session_reference(s);
+    zkli_session_unlock(s);
+    return ZKL_OK;
+}
+
+static void leave(struct zkl_session *s) {
+    zkli_session_lock(s);
+    zkli_session_unlock_and_release(s);
 }
 
 /* ---- One queue ---- */
@@ -226,17 +237,12 @@ void zkl_queue_free(zkl_queue *shown) {
     free(queue);
 }
 
-zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue) {
-    if (s == NULL || name == NULL || ret_queue == NULL || !zkli_lock_name_is_valid(name))
-        return ZKL_INVALID;
-    zkl_err err = check(s);
-    if (err != ZKL_OK)
-        return err;
+static zkl_err inspect(struct zkl_session *s, const char *name, zkl_queue **ret_queue) {
     char *directory = path_of(s, name);
     if (directory == NULL)
         return ZKL_NOMEM;
     struct read listing;
-    err = read_path(s, directory, true, &listing);
+    zkl_err err = read_path(s, directory, true, &listing);
     struct queue *queue = err == ZKL_OK ? queue_new(listing.child_count) : NULL;
     if (err == ZKL_OK && queue == NULL)
         err = ZKL_NOMEM;
@@ -251,6 +257,17 @@ zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue) {
     arrange(queue);
     *ret_queue = &queue->shown;
     return ZKL_OK;
+}
+
+zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue) {
+    if (s == NULL || name == NULL || ret_queue == NULL || !zkli_lock_name_is_valid(name))
+        return ZKL_INVALID;
+    zkl_err err = enter(s);
+    if (err != ZKL_OK)
+        return err;
+    err = inspect(s, name, ret_queue);
+    leave(s);
+    return err;
 }
 
 /* ---- All locks ---- */
@@ -308,13 +325,14 @@ zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_list_fn fn, void *arg) 
     bool is_all = prefix == NULL || prefix[0] == '\0';
     if (s == NULL || fn == NULL || (!is_all && !zkli_lock_name_is_valid(prefix)))
         return ZKL_INVALID;
-    zkl_err err = check(s);
+    zkl_err err = enter(s);
     if (err != ZKL_OK)
         return err;
     struct walk walk = {0};
     err = walk_add(&walk, strdup(is_all ? "" : prefix));
     while (err == ZKL_OK && walk.next < walk.count)
         err = visit(s, &walk, walk.next++);
+    leave(s);
     if (err == ZKL_OK)
         qsort(walk.dirs, walk.count, sizeof(*walk.dirs), compare_found);
     for (size_t i = 0; i < walk.count; i++) {

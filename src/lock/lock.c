@@ -32,15 +32,41 @@ static void complete(struct zkli_request *request, zkl_err result) {
 
 /* ---- The hold ---- */
 
+struct zkli_hold *zkli_lock_hold_of(struct zkl_lock *l, uint64_t thread) {
+    for (struct zkli_list *link = l->holds.next; link != &l->holds; link = link->next) {
+        struct zkli_hold *hold = ZKLI_CONTAINER(link, struct zkli_hold, link);
+        if (hold->thread == thread)
+            return hold;
+    }
+    return NULL;
+}
+
+struct zkli_hold *zkli_lock_find_hold(struct zkl_lock *l, zkl_hold id) {
+    for (struct zkli_list *link = l->holds.next; link != &l->holds; link = link->next) {
+        struct zkli_hold *hold = ZKLI_CONTAINER(link, struct zkli_hold, link);
+        if (hold->id == id)
+            return hold;
+    }
+    return NULL;
+}
+
+void zkli_lock_drop_hold(struct zkl_lock *l, struct zkli_hold *hold) {
+    if (l->current == hold)
+        l->current = NULL;
+    zkli_list_remove(&hold->link);
+    free(hold);
+}
+
 static void lose(struct zkl_lock *l) {
-    zkli_member_detach(l->hold.member);
-    l->hold.member = NULL;
-    l->hold.is_lost = true;
-    post(l, (zkl_event){.type = ZKL_EVENT_LOST, .hold = l->hold.id, .token = l->hold.token});
+    struct zkli_hold *hold = l->current;
+    zkli_member_detach(hold->member);
+    hold->member = NULL;
+    l->current = NULL;
+    post(l, (zkl_event){.type = ZKL_EVENT_LOST, .hold = hold->id, .token = hold->token});
 }
 
 void zkli_lock_refresh(struct zkl_lock *l) {
-    if (l->hold.member == NULL || zkli_member_is_held(l->hold.member))
+    if (l->current == NULL || zkli_member_is_held(l->current->member))
         return;
     lose(l);
     zkli_lock_start_next(l);
@@ -48,40 +74,55 @@ void zkli_lock_refresh(struct zkl_lock *l) {
 
 static void grant(struct zkl_lock *l, struct zkli_member *m) {
     struct zkli_request *request = first_request(l);
+    struct zkli_hold *hold = request->hold;
+    request->hold = NULL;
     l->member = NULL;
-    l->hold = (struct zkli_hold){
+    l->current = hold;
+    *hold = (struct zkli_hold){
         .id = hold_number(),
         .thread = request->thread,
         .depth = 1,
         .token = m->core.czxid,
         .member = m,
     };
-    request->hold = l->hold.id;
-    post(l, (zkl_event){.type = ZKL_EVENT_HELD, .hold = l->hold.id, .token = l->hold.token});
+    zkli_list_append(&l->holds, &hold->link);
+    request->hold_id = hold->id;
+    post(l, (zkl_event){.type = ZKL_EVENT_HELD, .hold = hold->id, .token = hold->token});
     complete(request, ZKL_OK);
 }
 
 static void farewell_notify(void *arg, struct zkli_member *m, unsigned notices) {
     struct zkli_farewell *farewell = arg;
+    zkl_state state = m->engine->state;
     if ((notices & ZKLI_DO_FORGET) == 0)
         return;
-    farewell->is_confirmed = m->engine->state != ZKL_STATE_CLOSED;
+    farewell->is_confirmed = state != ZKL_STATE_CLOSED && state != ZKL_STATE_AUTH_FAILED;
     farewell->member = NULL;
     farewell->is_over = true;
     pthread_cond_signal(&farewell->changed);
 }
 
 void zkli_lock_give_up(struct zkl_lock *l, struct zkli_farewell *farewell) {
-    struct zkli_member *m = l->hold.member;
-    memset(&l->hold, 0, sizeof(l->hold));
+    struct zkli_member *m = l->current->member;
+    zkli_lock_drop_hold(l, l->current);
     zkli_member_detach(m);
     if (farewell != NULL) {
         farewell->member = m;
         m->notify = farewell_notify;
         m->notify_arg = farewell;
+        zkli_list_append(&l->farewells, &farewell->link);
     }
     zkli_member_release(m);
     zkli_lock_start_next(l);
+}
+
+static void end_farewells(struct zkl_lock *l) {
+    struct zkli_list *link;
+    while ((link = zkli_list_take_first(&l->farewells)) != NULL) {
+        struct zkli_farewell *farewell = ZKLI_CONTAINER(link, struct zkli_farewell, link);
+        farewell->is_over = true;
+        pthread_cond_signal(&farewell->changed);
+    }
 }
 
 /* ---- The local queue ---- */
@@ -104,7 +145,7 @@ static void lock_notify(void *arg, struct zkli_member *m, unsigned notices) {
 }
 
 void zkli_lock_start_next(struct zkl_lock *l) {
-    while (l->member == NULL && l->hold.member == NULL && !zkli_list_is_empty(&l->requests)) {
+    while (l->member == NULL && l->current == NULL && !zkli_list_is_empty(&l->requests)) {
         struct zkli_request *request = first_request(l);
         zkl_err err = zkli_member_new(&l->member, &l->session->engine, l->name, request->is_try,
                                       request->thread_id, lock_notify, l);
@@ -171,6 +212,8 @@ zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
     l->on_event = o->on_event;
     l->arg = o->arg;
     zkli_list_init(&l->requests);
+    zkli_list_init(&l->holds);
+    zkli_list_init(&l->farewells);
     zkli_session_lock(s);
     bool is_open = s->engine.state != ZKL_STATE_CLOSED;
     if (is_open)
@@ -196,6 +239,8 @@ void zkli_lock_leave(struct zkl_lock *l) {
         zkli_session_unlock(s);
         return;
     }
+    while (!zkli_list_is_empty(&l->holds))
+        zkli_lock_drop_hold(l, ZKLI_CONTAINER(l->holds.next, struct zkli_hold, link));
     free(l);
     zkli_session_unlock_and_release(s);
 }
@@ -209,10 +254,11 @@ zkl_err zkl_lock_close(zkl_lock *l) {
     zkli_lock_enter(l);
     l->is_closed = true;
     zkli_lock_abandon_all(l, ZKL_CLOSED);
-    if (l->hold.member != NULL)
+    end_farewells(l);
+    if (l->current != NULL)
         zkli_lock_give_up(l, NULL);
     zkli_session_settle(s); /* a grant that was under way arrives, or the waits have failed */
-    if (l->hold.member != NULL)
+    if (l->current != NULL)
         zkli_lock_give_up(l, NULL);
     zkli_callbacks_drop(s, l);
     zkli_lock_leave(l);

@@ -22,17 +22,20 @@ struct zkli_request {
     struct zkli_timer deadline;
     bool is_done;
     zkl_err result;
-    zkl_hold hold; /* OK: the grant */
+    struct zkli_hold *hold; /* for the grant; taken over by the lock with it, then NULL */
+    zkl_hold hold_id;       /* OK: the grant */
     pthread_cond_t done;
 };
 
+/* A grant, until it is released. A lost one stays with its thread, so that whatever that thread
+ * does next in the belief to hold is told LOST, whoever has acquired since. */
 struct zkli_hold {
-    zkl_hold id; /* 0: none */
+    struct zkli_list link; /* in lock->holds */
+    zkl_hold id;
     uint64_t thread;
     unsigned depth;
     int64_t token;
-    bool is_lost;
-    struct zkli_member *member; /* NULL when lost */
+    struct zkli_member *member; /* NULL: lost */
 };
 
 struct zkl_lock {
@@ -44,12 +47,15 @@ struct zkl_lock {
     void *arg;
     struct zkli_list requests;  /* in order; the first is the contender's */
     struct zkli_member *member; /* the contender that waits; NULL: none */
-    struct zkli_hold hold;
+    struct zkli_list holds;     /* lost ones, and the current one */
+    struct zkli_hold *current;  /* NULL: not held */
+    struct zkli_list farewells;
     char name[];
 };
 
 /* A wait for the server's word that a node is gone, on its caller's stack. */
 struct zkli_farewell {
+    struct zkli_list link;      /* in lock->farewells */
     struct zkli_member *member; /* NULL: gone */
     struct zkli_timer deadline;
     bool is_over;
@@ -64,7 +70,10 @@ void zkli_lock_abandon(struct zkl_lock *l, struct zkli_request *request, zkl_err
 void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error);
 /* Notices a hold that is not one any more. Every call that asks about the hold begins with it. */
 void zkli_lock_refresh(struct zkl_lock *l);
-/* Gives up the hold; the contender is handed to the farewell, which may be NULL. */
+struct zkli_hold *zkli_lock_hold_of(struct zkl_lock *l, uint64_t thread);
+struct zkli_hold *zkli_lock_find_hold(struct zkl_lock *l, zkl_hold id);
+void zkli_lock_drop_hold(struct zkl_lock *l, struct zkli_hold *hold);
+/* Gives up the current hold; the contender is handed to the farewell, which may be NULL. */
 void zkli_lock_give_up(struct zkl_lock *l, struct zkli_farewell *farewell);
 void zkli_lock_start_next(struct zkl_lock *l);
 /* Every call on a handle happens between these. enter counts the caller in before it waits for the

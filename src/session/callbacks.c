@@ -60,6 +60,7 @@ void zkli_callback_post(struct zkl_session *s, zkl_event_fn fn, void *arg, const
     }
     *callback = (struct callback){.fn = fn, .arg = arg, .owner = owner, .event = *event};
     zkli_list_append(&s->callbacks, &callback->link);
+    s->engine.news++;
     pthread_cond_signal(&s->callbacks_changed);
 }
 
@@ -73,8 +74,8 @@ void zkli_callbacks_drop(struct zkl_session *s, const void *owner) {
         zkli_list_remove(&callback->link);
         free(callback);
     }
-    bool is_here = s->callbacks_run && pthread_equal(pthread_self(), s->callback_thread);
-    while (s->callback_owner == owner && !is_here)
+    /* Not from a callback, be it another session's: two of them could wait for each other. */
+    while (s->callback_owner == owner && !is_in_callback)
         zkli_session_wait(s, &s->changed);
 }
 
@@ -86,7 +87,9 @@ void zkli_callbacks_stop(struct zkl_session *s) {
     zkli_session_unlock(s);
     if (runs)
         (void)pthread_join(s->callback_thread, NULL);
+    zkli_session_lock(s);
     struct zkli_list *link;
     while ((link = zkli_list_take_first(&s->callbacks)) != NULL)
         free(ZKLI_CONTAINER(link, struct callback, link));
+    zkli_session_unlock(s);
 }

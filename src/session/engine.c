@@ -134,8 +134,19 @@ bool zkli_engine_start(struct zkli_engine *e) {
     return e->port != NULL;
 }
 
+static void suspend(struct zkli_engine *e) {
+    if (!e->is_connected)
+        return;
+    e->is_connected = false;
+    e->is_suspended = true;
+    e->state = ZKL_STATE_SUSPENDED;
+    zkli_timer_set(&e->timers, &e->beat, ZKLI_NEVER);
+    e->host->on_session_event(e->host_arg, ZKL_EVENT_SUSPENDED);
+}
+
 static void on_connected(struct zkli_engine *e) {
     bool is_new = e->session_id == 0;
+    suspend(e); /* the client may change servers without a word of the broken connection */
     e->is_connected = true;
     e->state = ZKL_STATE_CONNECTED;
     e->connection++;
@@ -144,7 +155,7 @@ static void on_connected(struct zkli_engine *e) {
     if (is_new)
         zkli_lease_begin(&e->lease, e->timeout_ms * NS_PER_MS, e->begun_ns);
     else
-        zkli_lease_reconnect(&e->lease);
+        zkli_lease_reconnect(&e->lease, e->timeout_ms * NS_PER_MS);
     zkli_engine_log(e, ZKL_LOG_INFO, "%s session 0x%llx, timeout %d ms",
                     is_new ? "opened" : "resumed", (unsigned long long)e->session_id,
                     e->timeout_ms);
@@ -154,16 +165,6 @@ static void on_connected(struct zkli_engine *e) {
         e->host->on_session_event(e->host_arg, ZKL_EVENT_RESUMED);
     e->is_suspended = false;
     zkli_members_step_all(e, ZKLI_EV_CONNECTED);
-}
-
-static void suspend(struct zkli_engine *e) {
-    if (!e->is_connected)
-        return;
-    e->is_connected = false;
-    e->is_suspended = true;
-    e->state = ZKL_STATE_SUSPENDED;
-    zkli_timer_set(&e->timers, &e->beat, ZKLI_NEVER);
-    e->host->on_session_event(e->host_arg, ZKL_EVENT_SUSPENDED);
 }
 
 /* The session is over: its nodes, watches, requests and certainty with it. */

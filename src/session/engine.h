@@ -195,6 +195,8 @@ struct zkli_engine {
     size_t siblings_max;
     const struct zkli_listing *listing; /* the one being delivered */
     struct zkli_timers timers;
+    uint64_t
+        news; /* counts what was handed out: who settles before a wait looks again if it grew */
     struct zkli_list watches[ZKLI_BUCKETS];
 };
 

@@ -10,6 +10,8 @@
 #include "session/session.h"
 #include "session/zk_client.h"
 
+#define RETRY_NS (INT64_C(100) * 1000000)
+
 bool zkli_helper_is_idle(const struct zkl_session *s) {
     return !s->helper_runs && zkli_list_is_empty(&s->helper_jobs);
 }
@@ -20,6 +22,8 @@ static void do_jobs(struct zkl_session *s, struct zkli_port *port, unsigned jobs
     if ((jobs & ZKLI_PORT_OPEN) != 0 && (jobs & ZKLI_PORT_CLOSE) == 0 && !port->ops->open(port)) {
         int error = errno;
         zkli_session_lock(s);
+        s->open_error = error;
+        pthread_cond_broadcast(&s->changed);
         zkli_engine_log(&s->engine, ZKL_LOG_WARN, "cannot start a connection (errno %d)", error);
         zkli_engine_on_open_failed(&s->engine, port);
         zkli_session_unlock(s);
@@ -31,43 +35,64 @@ static void do_jobs(struct zkl_session *s, struct zkli_port *port, unsigned jobs
         port->ops->close(port);
 }
 
-static void *run(void *arg) {
-    struct zkl_session *s = arg;
-    zkli_session_lock(s);
+/* With the lock held, which it releases for each job. */
+static void run_jobs(struct zkl_session *s) {
     struct zkli_list *link;
     while ((link = zkli_list_take_first(&s->helper_jobs)) != NULL) {
         struct zkli_port *port = ZKLI_CONTAINER(link, struct zkli_port, jobs_link);
         unsigned jobs = port->jobs;
         port->jobs = 0;
-        char *hosts = (jobs & ZKLI_PORT_SET_HOSTS) != 0 ? strndup(s->hosts, strcspn(s->hosts, "/"))
-                                                        : NULL;
+        char *hosts = NULL;
+        if ((jobs & ZKLI_PORT_SET_HOSTS) != 0)
+            hosts = strndup(s->hosts, strcspn(s->hosts, "/"));
         zkli_session_unlock(s);
         do_jobs(s, port, jobs, hosts);
         free(hosts);
         zkli_session_lock(s);
     }
+}
+
+static void *run(void *arg) {
+    struct zkl_session *s = arg;
+    zkli_session_lock(s);
+    run_jobs(s);
     s->helper_runs = false;
     pthread_cond_broadcast(&s->changed);
     zkli_session_unlock_and_release(s);
     return NULL;
 }
 
+static void start(void *arg) {
+    struct zkl_session *s = arg;
+    pthread_t thread;
+    if (s->helper_runs || zkli_list_is_empty(&s->helper_jobs))
+        return;
+    if (zkli_thread_start(&thread, run, s) == 0) {
+        (void)pthread_detach(thread);
+        zkli_session_reference(s);
+        s->helper_runs = true;
+        return;
+    }
+    zkli_engine_log(&s->engine, ZKL_LOG_ERROR, "cannot start a thread; trying again");
+    zkli_timer_set(&s->engine.timers, &s->helper_retry, s->engine.now_ns + RETRY_NS);
+}
+
+void zkli_helper_init(struct zkl_session *s) {
+    zkli_list_init(&s->helper_jobs);
+    zkli_timer_init(&s->helper_retry, start, s);
+}
+
+void zkli_helper_finish(struct zkl_session *s) {
+    zkli_timer_clear(&s->engine.timers, &s->helper_retry);
+    if (!s->helper_runs)
+        run_jobs(s);
+}
+
 void zkli_helper_ask(struct zkl_session *s, struct zkli_port *port, unsigned jobs) {
     port->jobs |= jobs;
     if (!zkli_list_is_linked(&port->jobs_link))
         zkli_list_append(&s->helper_jobs, &port->jobs_link);
-    if (s->helper_runs)
-        return;
-    zkli_session_reference(s);
-    s->helper_runs = true;
-    pthread_t thread;
-    if (zkli_thread_start(&thread, run, s) == 0) {
-        (void)pthread_detach(thread);
-        return;
-    }
-    s->helper_runs = false; /* asked again by the next job, and by close */
-    s->references--;
-    zkli_engine_log(&s->engine, ZKL_LOG_ERROR, "cannot start a thread");
+    start(s);
 }
 
 /* ---- The engine's host ---- */
@@ -77,11 +102,23 @@ static int64_t host_now_ns(void *arg) {
     return zkli_boottime_ns();
 }
 
+/* Uuids must differ, they need not be secret: where the kernel refuses, clock and address do. */
+static void mix(struct zkl_session *s, unsigned char *bytes, size_t size) {
+    uint64_t state = (uint64_t)zkli_boottime_ns() ^ (uint64_t)(uintptr_t)s ^
+                     ((uint64_t)s->pid << 32) ^ ++s->engine.news;
+    for (size_t i = 0; i < size; i++) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        bytes[i] = (unsigned char)(state >> 56);
+    }
+}
+
 static void host_random(void *arg, void *ret_bytes, size_t size) {
-    (void)arg;
-    /* Up to 256 bytes come whole or, before the kernel's pool is ready, after a wait. */
-    while (getrandom(ret_bytes, size, 0) != (ssize_t)size)
-        ;
+    ssize_t got;
+    do
+        got = getrandom(ret_bytes, size, 0); /* up to 256 bytes come whole */
+    while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)size)
+        mix(arg, ret_bytes, size);
 }
 
 static void on_state(void *arg, struct zkli_port *port, enum zkli_port_state state) {

@@ -233,6 +233,7 @@ void zkli_members_hand_out(struct zkli_engine *e) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, noticed);
         unsigned notices = m->notices;
         m->notices = 0;
+        e->news++;
         if (m->notify != NULL)
             m->notify(m->notify_arg, m, notices);
         if (m->is_gone)
@@ -243,8 +244,8 @@ void zkli_members_hand_out(struct zkli_engine *e) {
 /* ---- What the owner says ---- */
 
 void zkli_member_abandon(struct zkli_member *m, zkl_err error) {
-    if (m->is_gone || m->core.state == ZKLI_HELD)
-        return; /* granted already: exactly one of the two */
+    if (m->is_gone || m->core.state == ZKLI_LEAVING || m->core.state == ZKLI_HELD)
+        return; /* given up before, or granted: exactly one of the two */
     struct zkli_contender_event event = {
         .type = ZKLI_EV_ABANDON, .error = (int)error, .unsent = zkli_requests_take_back(m)};
     zkli_member_step(m, &event);

@@ -116,6 +116,12 @@ void zkli_requests_forget_query(struct zkli_engine *e, struct zkli_query *query)
             e->slots[i].use = ZKLI_SLOT_VOID;
 }
 
+static void query_done(struct zkli_engine *e, struct zkli_query *query,
+                       const struct zkli_reply *reply) {
+    e->news++;
+    query->done(query, reply);
+}
+
 void zkli_requests_end_queries(struct zkli_engine *e) {
     struct zkli_list *link = e->work.next;
     while (link != &e->work) {
@@ -125,7 +131,7 @@ void zkli_requests_end_queries(struct zkli_engine *e) {
             continue;
         zkli_list_remove(&work->link);
         struct zkli_query *query = ZKLI_CONTAINER(work, struct zkli_query, work);
-        query->done(query, NULL);
+        query_done(e, query, NULL);
     }
 }
 
@@ -176,7 +182,7 @@ void zkli_requests_reset(struct zkli_engine *e) {
             ZKLI_CONTAINER(work, struct zkli_member, work)->unsent = 0;
     }
     for (size_t i = 0; i < orphaned_count; i++)
-        orphaned[i]->done(orphaned[i], NULL);
+        query_done(e, orphaned[i], NULL);
 }
 
 /* ---- Replies to members ---- */
@@ -402,7 +408,7 @@ static void send_query(struct zkli_engine *e, struct zkli_query *query) {
                                   : e->port->ops->get(e->port, number, query->path, false);
     if (!is_sent) {
         slot_give_back(e, number);
-        query->done(query, NULL);
+        query_done(e, query, NULL);
     }
 }
 
@@ -505,7 +511,7 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
         answer_list(e, &askers, reply);
         break;
     case ZKLI_SLOT_QUERY:
-        slot.query->done(slot.query, reply->result == ZKLI_RESULT_LOST ? NULL : reply);
+        query_done(e, slot.query, reply->result == ZKLI_RESULT_LOST ? NULL : reply);
         break;
     case ZKLI_SLOT_BEAT:
         zkli_engine_on_beat(e, reply);

@@ -24,8 +24,15 @@
 
 /* ---- Lock, threads, clocks ---- */
 
+/* A thread that is canceled with the mutex held would stop the session for good, and much of what
+ * happens under it (writing to the client's pipe, waiting) is a point of cancellation. */
+static _Thread_local int cancel_state;
+
 void zkli_session_lock(struct zkl_session *s) {
+    int state;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     (void)pthread_mutex_lock(&s->mutex);
+    cancel_state = state;
     zkli_engine_enter(&s->engine);
 }
 
@@ -36,17 +43,24 @@ void zkli_session_settle(struct zkl_session *s) {
 void zkli_session_unlock(struct zkl_session *s) {
     zkli_session_settle(s);
     (void)pthread_mutex_unlock(&s->mutex);
+    (void)pthread_setcancelstate(cancel_state, NULL);
 }
 
 void zkli_session_wait(struct zkl_session *s, pthread_cond_t *condition) {
+    uint64_t news = s->engine.news;
     zkli_session_settle(s);
+    if (s->engine.news != news)
+        return; /* perhaps just what the caller waits for */
     (void)pthread_cond_wait(condition, &s->mutex);
     zkli_engine_enter(&s->engine);
 }
 
 bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, int64_t until_ns) {
     struct timespec until = {until_ns / NS_PER_S, until_ns % NS_PER_S};
+    uint64_t news = s->engine.news;
     zkli_session_settle(s);
+    if (s->engine.news != news)
+        return true;
     int error = pthread_cond_timedwait(condition, &s->mutex, &until);
     zkli_engine_enter(&s->engine);
     return error != ETIMEDOUT;
@@ -233,7 +247,7 @@ static struct zkl_session *session_new(const char *hosts, const zkl_session_opti
         goto fail_alloc;
     s->pid = getpid();
     s->references = 1;
-    zkli_list_init(&s->helper_jobs);
+    zkli_helper_init(s);
     zkli_list_init(&s->callbacks);
     if (pthread_mutex_init(&s->mutex, NULL) != 0)
         goto fail_alloc;
@@ -260,6 +274,8 @@ fail_alloc:
 
 /* Ends the session, waiting so long for the server; the caller's reference goes with it. */
 static void session_end(struct zkl_session *s, int drain_ms, int close_ms) {
+    int state;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     zkli_session_lock(s);
     zkli_engine_drain(&s->engine);
     int64_t until_ns = zkli_monotonic_ns() + drain_ms * NS_PER_MS;
@@ -272,9 +288,15 @@ static void session_end(struct zkl_session *s, int drain_ms, int close_ms) {
     zkli_session_unlock(s);
     zkli_timer_thread_stop(s);
     zkli_callbacks_stop(s);
-    zkli_session_end_log(s);
     zkli_session_lock(s);
+    zkli_helper_finish(s);
+    zkli_session_end_log(s);
     zkli_session_unlock_and_release(s);
+    (void)pthread_setcancelstate(state, NULL);
+}
+
+static bool is_exhausted(int error) {
+    return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
 static zkl_err await_connection(struct zkl_session *s) {
@@ -282,11 +304,12 @@ static zkl_err await_connection(struct zkl_session *s) {
     zkli_session_lock(s);
     bool is_started = zkli_engine_start(&s->engine);
     bool in_time = is_started;
-    while (in_time && s->engine.state == ZKL_STATE_CONNECTING)
+    while (in_time && s->engine.state == ZKL_STATE_CONNECTING && !is_exhausted(s->open_error))
         in_time = zkli_session_wait_until(s, &s->changed, until_ns);
     zkl_state state = s->engine.state;
+    bool has_no_room = !is_started || is_exhausted(s->open_error);
     zkli_session_unlock(s);
-    if (!is_started)
+    if (has_no_room)
         return ZKL_NOMEM;
     if (state == ZKL_STATE_AUTH_FAILED)
         return ZKL_AUTH_FAILED;

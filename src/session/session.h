@@ -41,6 +41,8 @@ struct zkl_session {
     /* Helper thread (helper.c): opens and closes ports, one job after the other */
     struct zkli_list helper_jobs;
     bool helper_runs;
+    struct zkli_timer helper_retry; /* no thread could be started */
+    int open_error;                 /* errno of the last port that could not be opened, or 0 */
     /* Callback thread (callbacks.c) */
     struct zkli_list callbacks;
     bool callbacks_run, callbacks_stop;
@@ -96,6 +98,9 @@ extern const struct zkli_host zkli_session_host;
 void zkli_helper_ask(struct zkl_session *s, struct zkli_port *port, unsigned jobs);
 /* The log hook is not called any more, though the helper may go on. */
 void zkli_session_end_log(struct zkl_session *s);
+void zkli_helper_init(struct zkl_session *s);
+/* With the lock held, at the very end: does here what no thread could be started for. */
+void zkli_helper_finish(struct zkl_session *s);
 bool zkli_helper_is_idle(const struct zkl_session *s);
 
 /* ---- Callbacks (callbacks.c) ---- */
