@@ -1,0 +1,507 @@
+/*
+ * What a contender does, claim by claim: the courses of events that decide about safety. Single
+ * steps: test_contender_matrix.c; pairs of replies: test_contender_flights.c.
+ */
+#include "unit/contender_bench.h"
+
+/* ---- Hand-off ---- */
+
+static void check_hand_off(enum crowd crowd, enum zkli_kind kind, bool by_czxid, bool reconnected) {
+    struct bench b;
+    to_enqueuing(&b);
+    b.others = kind;
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    if (by_czxid)
+        listed(&b, AT_THE_END);
+    listed(&b, crowd);
+    answer_all(&b, ZKLI_RESULT_OK);
+    CHECK_STATE(&b, "waiting");
+    if (reconnected)
+        bench_reconnect(&b);
+    unsigned actions = fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true);
+    bool is_exclusive = kind != ZKLI_KIND_READ && kind != ZKLI_KIND_WRITE;
+    if (crowd == BEHIND_HEAD && is_exclusive && !by_czxid && !reconnected)
+        CHECK_ACTIONS(actions, ZKLI_DO_GRANT);
+    else
+        CHECK_ACTIONS(actions, reconnected ? BARRIER_AND_LIST : ZKLI_OP_LIST);
+}
+
+static void only_the_head_s_end_grants_and_only_where_nothing_else_can_be_lower(void) {
+    for (enum zkli_kind kind = ZKLI_KIND_MUTEX; kind <= ZKLI_KIND_FOREIGN; kind++)
+        for (unsigned i = 0; i < 8; i++)
+            check_hand_off((i & 1) != 0 ? BEHIND_HEAD : BEHIND_TWO, kind, (i & 2) != 0,
+                           (i & 4) != 0);
+}
+
+static void a_grant_without_certainty_waits_for_it(void) {
+    struct bench b;
+    to_waiting(&b, BEHIND_HEAD);
+    b.world.is_certain = false;
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true), 0);
+    CHECK_STATE(&b, "admitted");
+    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), 0);
+    bench_reconnect(&b);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), 0);
+    b.world.is_certain = true;
+    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), 0);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), ZKLI_DO_GRANT);
+    CHECK_STATE(&b, "held");
+}
+
+/* T28 */
+static void a_hundred_reconnects_cost_a_waiter_nothing_and_grant_nothing(void) {
+    struct bench b;
+    to_waiting(&b, BEHIND_HEAD);
+    for (int i = 0; i < 100; i++) {
+        b.world.is_connected = false;
+        CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), 0);
+        bench_reconnect(&b);
+        CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), 0);
+        CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), 0);
+        CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), 0);
+    }
+    CHECK_STATE(&b, "waiting");
+}
+
+/* ---- Lost replies ---- */
+
+/* T10, T11: however often the search is lost as well. */
+static void after_a_lost_create_nothing_is_created_before_a_search_has_succeeded(void) {
+    for (unsigned losses = 0; losses < 16; losses++) {
+        struct bench b;
+        to_searching(&b);
+        for (unsigned bits = losses; bits != 0; bits >>= 2) {
+            reply(&b, ZKLI_EV_BARRIER, (bits & 1) != 0 ? ZKLI_RESULT_LOST : ZKLI_RESULT_OK);
+            reply(&b, ZKLI_EV_LISTED, (bits & 2) != 0 ? ZKLI_RESULT_LOST : ZKLI_RESULT_NO_NODE);
+            if (b.c.state == ZKLI_ENQUEUING)
+                break; /* both came through: there is none */
+            CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), BARRIER_AND_LIST);
+        }
+        if (b.c.state == ZKLI_ENQUEUING)
+            continue;
+        char uuid[ZKLI_UUID_LENGTH + 1];
+        memcpy(uuid, b.c.uuid, sizeof(uuid));
+        reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+        CHECK_ACTIONS(listed(&b, OTHERS), CREATE_AND_LIST);
+        CHECK_STRING(b.c.uuid, uuid); /* so that a late one is recognized */
+    }
+}
+
+static void a_search_that_finds_two_nodes_takes_the_lower(void) {
+    struct bench b;
+    char lower[ZKLI_CHILD_MAX + 1];
+    to_adopting(&b, TWICE);
+    bench_name(b.c.uuid, OWN_NUMBER, lower);
+    CHECK_STRING(b.c.node, lower);
+    /* To leave is to delete the lower one first, too. */
+    to_searching(&b);
+    abandon(&b);
+    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, TWICE), ZKLI_OP_DELETE);
+    bench_name(b.c.uuid, OWN_NUMBER, lower);
+    CHECK_STRING(b.c.node, lower);
+}
+
+/* T12 */
+static void a_node_of_another_session_is_never_adopted(void) {
+    for (unsigned list = 0; list < LIST_REPLIES; list++) {
+        struct bench b;
+        to_adopting(&b, FIRST);
+        reply_list(&b, list);
+        CHECK_ACTIONS(say(&b, (struct zkli_contender_event){.type = ZKLI_EV_OWN_READ,
+                                                            .czxid = 1,
+                                                            .owner = OTHER_SESSION}),
+                      CREATE_AND_LIST);
+        CHECK_STRING(b.c.node, "");
+        reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+        CHECK_ACTIONS(listed(&b, FIRST), ZKLI_DO_GRANT);
+        CHECK(b.c.owner == SESSION && b.c.czxid == 1000 + OWN_NUMBER);
+    }
+}
+
+/* The read has set a watch on that node; when it fires, it is not our new node that has gone. */
+static void the_end_of_a_node_that_was_not_adopted_is_not_the_end_of_ours(void) {
+    struct bench b;
+    to_adopting(&b, FIRST);
+    listed(&b, FIRST);
+    say(&b, (struct zkli_contender_event){.type = ZKLI_EV_OWN_READ, .owner = OTHER_SESSION});
+    CHECK_STATE(&b, "enqueuing");
+    fired(&b, ZKLI_EV_OWN_EVENT, true);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, FIRST), ZKLI_DO_GRANT);
+}
+
+static void a_node_that_was_adopted_has_its_own_token(void) {
+    struct bench b;
+    to_adopting(&b, FIRST);
+    listed(&b, FIRST);
+    CHECK_ACTIONS(say(&b, (struct zkli_contender_event){.type = ZKLI_EV_OWN_READ,
+                                                        .czxid = 77,
+                                                        .owner = SESSION}),
+                  ZKLI_DO_GRANT);
+    CHECK(b.c.czxid == 77);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), 0); /* it is watched already */
+}
+
+/* ---- Parents ---- */
+
+/* What a server says of a create at this level, whose lowest levels are missing. */
+static enum zkli_result create_parent(unsigned level, unsigned *missing) {
+    if (level < *missing)
+        return ZKLI_RESULT_NO_NODE;
+    if (level > *missing)
+        return ZKLI_RESULT_EXISTS;
+    *missing = level - 1;
+    return ZKLI_RESULT_OK;
+}
+
+/* Writes the levels asked for as digits. When one level is still missing, all vanish, so often. */
+static void ask_for_parents(unsigned depth, unsigned missing, unsigned reaped, char ret_asked[64]) {
+    struct bench b;
+    bench_init(&b, false);
+    zkli_contender_init(&b.c, b.c.uuid, false, depth);
+    news(&b, ZKLI_EV_CONNECTED);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_NO_NODE);
+    reply(&b, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE);
+    size_t count = 0;
+    while (b.c.state == ZKLI_PARENTING && count < 63) {
+        ret_asked[count++] = (char)('0' + b.c.parent_level);
+        reply(&b, ZKLI_EV_PARENT, create_parent(b.c.parent_level, &missing));
+        if (missing == 1 && reaped > 0) {
+            missing = depth;
+            reaped--;
+        }
+    }
+    ret_asked[count] = '\0';
+    CHECK_INT(missing, 0);
+    CHECK_ACTIONS(b.actions, CREATE_AND_LIST);
+}
+
+static void parents_are_created_from_the_lowest_missing_one(void) {
+    static const char *const asked[] = {"1", "1", "121", "12321", "1234321"};
+    for (unsigned depth = 1; depth < COUNT(asked); depth++)
+        for (unsigned missing = 0; missing <= depth; missing++) {
+            char levels[64];
+            ask_for_parents(depth, missing, 0, levels); /* none: somebody was faster */
+            CHECK_STRING(levels, asked[missing]);
+        }
+}
+
+/* T30 */
+static void parents_that_vanish_on_the_way_are_created_again(void) {
+    char levels[64];
+    ask_for_parents(3, 3, 2, levels);
+    CHECK_STRING(levels, "1232" "1232" "12321");
+}
+
+/* ---- Tries ---- */
+
+static void to_probing(struct bench *b) {
+    bench_init(b, true);
+    CHECK_ACTIONS(news(b, ZKLI_EV_CONNECTED), ZKLI_OP_LIST);
+}
+
+static void a_try_that_finds_anybody_writes_nothing(void) {
+    for (enum crowd crowd = FIRST; crowd < CROWDS; crowd++) {
+        struct bench b;
+        to_probing(&b);
+        CHECK_ACTIONS(listed(&b, crowd), ZKLI_DO_FAIL | ZKLI_DO_FORGET);
+        CHECK_INT(b.c.error, ZKL_BUSY);
+    }
+}
+
+/* T13 */
+static void a_try_that_somebody_was_faster_than_takes_its_node_away(void) {
+    struct bench b;
+    to_probing(&b);
+    CHECK_ACTIONS(listed(&b, NOBODY), CREATE_AND_LIST);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), ZKLI_DO_FAIL | ZKLI_OP_DELETE);
+    CHECK_INT(b.c.error, ZKL_BUSY);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_OK), ZKLI_DO_FORGET);
+}
+
+static void a_try_that_is_alone_holds(void) {
+    struct bench b;
+    to_probing(&b);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE), CREATE_AND_LIST);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, FIRST), ZKLI_DO_GRANT);
+}
+
+/* The new session knows nothing of who was there. */
+static void a_try_whose_session_ended_lists_again_before_it_creates(void) {
+    struct bench b;
+    to_probing(&b);
+    CHECK_ACTIONS(listed(&b, NOBODY), CREATE_AND_LIST);
+    b.world.is_connected = false;
+    news(&b, ZKLI_EV_EXPIRED);
+    bench_reconnect(&b);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), ZKLI_OP_LIST);
+    CHECK_STATE(&b, "probing");
+}
+
+/* ---- Places ---- */
+
+static void a_position_is_told_once_and_again_when_it_changes(void) {
+    struct bench b;
+    to_enqueuing(&b);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, BEHIND_TWO), OWN_AND_PREDECESSOR | ZKLI_TELL_QUEUED);
+    CHECK_INT(b.c.position, 2);
+    reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_PREDECESSOR_READ, ZKLI_RESULT_NO_NODE), ZKLI_OP_LIST);
+    CHECK_ACTIONS(listed(&b, BEHIND_TWO), ZKLI_OP_PREDECESSOR);
+    reply(&b, ZKLI_EV_PREDECESSOR_READ, ZKLI_RESULT_NO_NODE);
+    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), ZKLI_OP_PREDECESSOR | ZKLI_TELL_QUEUED);
+    CHECK_INT(b.c.position, 1);
+    fired(&b, ZKLI_EV_OWN_EVENT, true);
+    reply(&b, ZKLI_EV_PREDECESSOR_READ, ZKLI_RESULT_OK);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), OWN_AND_PREDECESSOR | ZKLI_TELL_QUEUED);
+}
+
+static void what_the_server_refused_for_the_moment_is_asked_again(void) {
+    struct bench b;
+    to_enqueuing(&b);
+    answer_all(&b, ZKLI_RESULT_AGAIN);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), CREATE_AND_LIST);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_LISTED, ZKLI_RESULT_AGAIN), ZKLI_DO_RETRY);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), BARRIER_AND_LIST); /* nothing is known of this one */
+    answer_all(&b, ZKLI_RESULT_AGAIN);
+    news(&b, ZKLI_EV_RETRY);
+    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), OWN_AND_PREDECESSOR | ZKLI_TELL_QUEUED);
+    answer_all(&b, ZKLI_RESULT_AGAIN);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), ZKLI_OP_LIST);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_LISTED, ZKLI_RESULT_AGAIN), ZKLI_DO_RETRY);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), ZKLI_OP_LIST);
+    CHECK_ACTIONS(listed(&b, FIRST), ZKLI_DO_GRANT);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RELEASE), ZKLI_OP_DELETE);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_AGAIN), ZKLI_DO_RETRY);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), ZKLI_OP_DELETE);
+}
+
+/* T34 */
+static void by_czxid_the_end_of_the_head_is_a_reason_to_list_not_to_hold(void) {
+    struct bench b;
+    to_placed(&b, AT_THE_END);
+    CHECK_ACTIONS(b.actions, ZKLI_OP_ORDER);
+    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), OWN_AND_PREDECESSOR | ZKLI_TELL_QUEUED);
+    answer_all(&b, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true), ZKLI_OP_LIST);
+    CHECK_ACTIONS(listed(&b, AT_THE_END), ZKLI_OP_ORDER);
+    CHECK_ACTIONS(listed(&b, FIRST), ZKLI_DO_GRANT);
+}
+
+static void a_new_session_s_place_has_a_new_name(void) {
+    for (unsigned way = 0; way < 3; way++) {
+        struct bench b;
+        if (way == 0)
+            to_unsure(&b);
+        else if (way == 1)
+            to_waiting(&b, BEHIND_HEAD);
+        else
+            to_enqueuing(&b);
+        char uuid[ZKLI_UUID_LENGTH + 1];
+        memcpy(uuid, b.c.uuid, sizeof(uuid));
+        CHECK_ACTIONS(news(&b, ZKLI_EV_EXPIRED), way == 1 ? ZKLI_TELL_REQUEUED : 0);
+        CHECK(strcmp(b.c.uuid, uuid) != 0);
+        answer_all(&b, ZKLI_RESULT_LOST);
+        bench_reconnect(&b);
+        CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), CREATE_AND_LIST);
+        reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+        CHECK_ACTIONS(listed(&b, BEHIND_HEAD), OWN_AND_PREDECESSOR | ZKLI_TELL_QUEUED);
+    }
+}
+
+/* ---- Holding and leaving ---- */
+
+static void a_holder_s_node_is_watched_from_the_next_heartbeat_on(void) {
+    struct bench b;
+    to_held(&b);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_OP_OWN);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), 0); /* on its way */
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_LOST), 0);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_OP_OWN);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK), 0);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), 0);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, false), 0);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_OP_OWN);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_NO_NODE),
+                  ZKLI_DO_LOSE | ZKLI_DO_FORGET);
+}
+
+/* T20 */
+static void a_hold_that_is_not_certain_is_lost_and_never_comes_back(void) {
+    struct bench b;
+    to_held(&b);
+    b.world.is_certain = false;
+    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), ZKLI_DO_LOSE | ZKLI_OP_DELETE);
+    b.world.is_certain = true;
+    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), 0);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_OK), ZKLI_DO_FORGET);
+}
+
+/* T15: the replies to what was in flight come all the same. */
+static void replies_after_leaving_are_void(void) {
+    for (int way = 0; way < 4; way++)
+        for (unsigned result = 0; result < RESULTS; result++) {
+            struct bench b;
+            if (way == 0)
+                to_placed(&b, BEHIND_HEAD);
+            else if (way == 1)
+                to_adopting(&b, BEHIND_HEAD);
+            else if (way == 2)
+                to_placed(&b, AT_THE_END);
+            else
+                to_held(&b);
+            if (way == 3)
+                news(&b, ZKLI_EV_HEARTBEAT);
+            unsigned flight = b.c.in_flight;
+            CHECK_ACTIONS(abandon(&b), ZKLI_DO_FAIL | ZKLI_OP_DELETE);
+            for (unsigned i = 0; i < ZKLI_OP_COUNT; i++)
+                if ((flight & BIT(i)) != 0)
+                    CHECK_ACTIONS(reply(&b, bench_reply_to(BIT(i)), (enum zkli_result)result), 0);
+            fired(&b, ZKLI_EV_OWN_EVENT, true);
+            CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_OK), ZKLI_DO_FORGET);
+        }
+}
+
+static unsigned abandon_unsent(struct bench *b, unsigned unsent) {
+    return say(b, (struct zkli_contender_event){
+                      .type = ZKLI_EV_ABANDON, .error = ZKL_TIMEOUT, .unsent = unsent});
+}
+
+static void a_create_that_was_not_sent_leaves_nothing_to_delete(void) {
+    struct bench b;
+    to_enqueuing(&b);
+    CHECK_ACTIONS(abandon_unsent(&b, CREATE_AND_LIST), ZKLI_DO_FAIL | ZKLI_DO_FORGET);
+    CHECK_INT(b.c.error, ZKL_TIMEOUT);
+    to_enqueuing(&b);
+    CHECK_ACTIONS(abandon_unsent(&b, ZKLI_OP_LIST), ZKLI_DO_FAIL);
+    CHECK_STATE(&b, "leaving");
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK), ZKLI_OP_DELETE);
+    to_placed(&b, BEHIND_HEAD);
+    CHECK_ACTIONS(abandon_unsent(&b, ZKLI_OP_PREDECESSOR), ZKLI_DO_FAIL | ZKLI_OP_DELETE);
+}
+
+/* T10 (b): who gives up while the reply is lost still looks for the node, and deletes it. */
+static void who_leaves_unsure_searches_and_deletes(void) {
+    struct bench b;
+    to_unsure(&b);
+    CHECK_ACTIONS(abandon(&b), ZKLI_DO_FAIL);
+    for (int losses = 0; losses < 3; losses++) {
+        bench_reconnect(&b);
+        CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), BARRIER_AND_LIST);
+        answer_all(&b, ZKLI_RESULT_LOST);
+    }
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), BARRIER_AND_LIST);
+    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), ZKLI_OP_DELETE);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_NO_NODE), ZKLI_DO_FORGET);
+}
+
+/* T10 (b), T15: one reply of the flight is in, and says that there may be a node. */
+static void who_gives_up_between_a_doubtful_create_and_its_listing_searches(void) {
+    static const enum zkli_result doubtful[] = {ZKLI_RESULT_LOST, ZKLI_RESULT_EXISTS,
+                                                ZKLI_RESULT_NOMEM};
+    for (size_t i = 0; i < COUNT(doubtful); i++) {
+        struct bench b;
+        to_enqueuing(&b);
+        reply(&b, ZKLI_EV_CREATED, doubtful[i]);
+        CHECK_ACTIONS(abandon_unsent(&b, ZKLI_OP_LIST), ZKLI_DO_FAIL | BARRIER_AND_LIST);
+        if (b.c.state == ZKLI_GONE)
+            continue;
+        reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+        CHECK_ACTIONS(listed(&b, FIRST), ZKLI_OP_DELETE);
+    }
+}
+
+/* What an earlier create came to is no reason to look for a node of this one. */
+static void who_gives_up_before_another_create_was_sent_searches_for_nothing(void) {
+    struct bench b;
+    to_searching(&b);
+    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, NOBODY), CREATE_AND_LIST);
+    CHECK_ACTIONS(abandon_unsent(&b, CREATE_AND_LIST), ZKLI_DO_FAIL | ZKLI_DO_FORGET);
+}
+
+/* ---- Names ---- */
+
+static void each_state_has_a_name_of_its_own(void) {
+    for (enum zkli_contender_state i = 0; i < ZKLI_CONTENDER_STATES; i++) {
+        const char *name = zkli_contender_state_name(i);
+        REQUIRE(name != NULL);
+        CHECK(strlen(name) > 3);
+        for (enum zkli_contender_state k = 0; k < i; k++)
+            CHECK(strcmp(name, zkli_contender_state_name(k)) != 0);
+    }
+}
+
+static void a_node_may_be_a_contender_s_by_name_or_while_unknown_by_uuid(void) {
+    struct bench b;
+    char node[ZKLI_CHILD_MAX + 1], twin[ZKLI_CHILD_MAX + 1];
+    to_enqueuing(&b);
+    bench_name(b.c.uuid, OWN_NUMBER, node);
+    bench_name(b.c.uuid, OWN_NUMBER + 1, twin);
+    CHECK(zkli_contender_may_own(&b.c, node) && zkli_contender_may_own(&b.c, twin));
+    CHECK(!zkli_contender_may_own(&b.c, "_c_other-lock-0000000001"));
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    CHECK(zkli_contender_may_own(&b.c, node) && !zkli_contender_may_own(&b.c, twin));
+    zkli_contender_init_orphan(&b.c, twin, DEPTH);
+    CHECK(zkli_contender_may_own(&b.c, twin) && !zkli_contender_may_own(&b.c, node));
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"only the head's end grants, and only where nothing else can be lower",
+         only_the_head_s_end_grants_and_only_where_nothing_else_can_be_lower},
+        {"a grant without certainty waits for it", a_grant_without_certainty_waits_for_it},
+        {"a hundred reconnects cost a waiter nothing and grant nothing",
+         a_hundred_reconnects_cost_a_waiter_nothing_and_grant_nothing},
+        {"after a lost create nothing is created before a search has succeeded",
+         after_a_lost_create_nothing_is_created_before_a_search_has_succeeded},
+        {"a search that finds two nodes takes the lower",
+         a_search_that_finds_two_nodes_takes_the_lower},
+        {"a node of another session is never adopted",
+         a_node_of_another_session_is_never_adopted},
+        {"the end of a node that was not adopted is not the end of ours",
+         the_end_of_a_node_that_was_not_adopted_is_not_the_end_of_ours},
+        {"a node that was adopted has its own token", a_node_that_was_adopted_has_its_own_token},
+        {"parents are created from the lowest missing one",
+         parents_are_created_from_the_lowest_missing_one},
+        {"parents that vanish on the way are created again",
+         parents_that_vanish_on_the_way_are_created_again},
+        {"a try that finds anybody writes nothing", a_try_that_finds_anybody_writes_nothing},
+        {"a try that somebody was faster than takes its node away",
+         a_try_that_somebody_was_faster_than_takes_its_node_away},
+        {"a try that is alone holds", a_try_that_is_alone_holds},
+        {"a try whose session ended lists again before it creates",
+         a_try_whose_session_ended_lists_again_before_it_creates},
+        {"a position is told once, and again when it changes",
+         a_position_is_told_once_and_again_when_it_changes},
+        {"what the server refused for the moment is asked again",
+         what_the_server_refused_for_the_moment_is_asked_again},
+        {"by czxid the end of the head is a reason to list, not to hold",
+         by_czxid_the_end_of_the_head_is_a_reason_to_list_not_to_hold},
+        {"a new session's place has a new name", a_new_session_s_place_has_a_new_name},
+        {"a holder's node is watched from the next heartbeat on",
+         a_holder_s_node_is_watched_from_the_next_heartbeat_on},
+        {"a hold that is not certain is lost and never comes back",
+         a_hold_that_is_not_certain_is_lost_and_never_comes_back},
+        {"replies after leaving are void", replies_after_leaving_are_void},
+        {"a create that was not sent leaves nothing to delete",
+         a_create_that_was_not_sent_leaves_nothing_to_delete},
+        {"who leaves unsure searches and deletes", who_leaves_unsure_searches_and_deletes},
+        {"who gives up between a doubtful create and its listing searches",
+         who_gives_up_between_a_doubtful_create_and_its_listing_searches},
+        {"who gives up before another create was sent searches for nothing",
+         who_gives_up_before_another_create_was_sent_searches_for_nothing},
+        {"each state has a name of its own", each_state_has_a_name_of_its_own},
+        {"a node may be a contender's by name or, while unknown, by uuid",
+         a_node_may_be_a_contender_s_by_name_or_while_unknown_by_uuid},
+    };
+    return TEST_MAIN(argc, argv, "contender", cases);
+}

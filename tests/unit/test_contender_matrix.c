@@ -1,0 +1,515 @@
+/*
+ * Every state of a contender against every event, with each result, connected or not, the lease
+ * certain or not. What must come of it is written in a table; where the table says nothing, the
+ * event must change nothing. The rules of the bench hold besides.
+ */
+#include "unit/contender_bench.h"
+
+/* ---- Situations: a state, and what is in flight in it. Each is one event away from another. ---- */
+
+enum situation {
+    S_IDLE,
+    S_PROBING,
+    S_PROBING_PARKED,
+    S_PARENTING,
+    S_PARENTING_TOP, /* below the root of all */
+    S_PARENTING_PARKED,
+    S_ENQUEUING,
+    S_ENQUEUING_CREATED, /* the listing is out, here and in the next four */
+    S_ENQUEUING_LOST,    /* the create's reply */
+    S_ENQUEUING_TWIN,    /* there is a node of this very name */
+    S_ENQUEUING_LOOSE,   /* there is no directory */
+    S_ENQUEUING_REFUSED,
+    S_UNSURE,
+    S_SEARCHING,
+    S_SEARCHING_PAST, /* the barrier; the listing is out */
+    S_ADOPTING,
+    S_ADOPTING_LISTED, /* as second; the read is out */
+    S_LISTING,         /* again, on the same connection */
+    S_LISTING_BARRIER, /* again, after a reconnect */
+    S_LISTING_PAST,    /* the barrier */
+    S_LISTING_PARKED,
+    S_ORDERING,
+    S_ARMING,
+    S_ARMING_OWN, /* our watch is set, the predecessor's is out */
+    S_REARMING,   /* only ours is out */
+    S_WAITING_HEAD,
+    S_WAITING_SECOND,
+    S_ADMITTED,
+    S_HELD,
+    S_HELD_READING,
+    S_HELD_WATCHED,
+    S_LEAVING,
+    S_LEAVING_PARKED,
+    S_LEAVING_CREATE, /* the create is out */
+    S_LEAVING_UNSURE, /* parked */
+    S_LEAVING_SEARCH,
+    S_LEAVING_PAST, /* the barrier */
+    S_ORPHAN,
+    SITUATIONS
+};
+
+#define IN(situation) (UINT64_C(1) << (situation))
+
+/* ---- Events: a type and a variation ---- */
+
+/* Replies vary by result, where OK is 0; listings that are OK by crowd; watches by what fired. */
+#define V_CROWD 8 /* + enum crowd */
+#define V_OTHERS_NODE 8
+#define V_CHANGED 0
+#define V_DELETED 1
+#define VARIATIONS 16
+#define EVENT_TYPES (ZKLI_EV_ABANDON + 1)
+
+#define ANY 0xffffu
+#define OK BIT(ZKLI_RESULT_OK)
+#define NO_NODE BIT(ZKLI_RESULT_NO_NODE)
+#define EXISTS BIT(ZKLI_RESULT_EXISTS)
+#define DENIED BIT(ZKLI_RESULT_DENIED)
+#define NOMEM BIT(ZKLI_RESULT_NOMEM)
+#define LATER (BIT(ZKLI_RESULT_LOST) | BIT(ZKLI_RESULT_AGAIN))
+#define FAULT BIT(ZKLI_RESULT_ERROR)
+#define LISTED_AS(crowd) BIT(V_CROWD + (crowd))
+#define WITH_US                                                                                    \
+    (LISTED_AS(FIRST) | LISTED_AS(BEHIND_HEAD) | LISTED_AS(BEHIND_TWO) | LISTED_AS(AT_THE_END))
+#define WITHOUT_US (LISTED_AS(NOBODY) | LISTED_AS(OTHERS))
+
+/* Whether there is such an event, and the server's order of replies lets it be. */
+static bool is_possible(enum situation situation, enum zkli_contender_event_type type, unsigned v) {
+    switch (type) {
+    case ZKLI_EV_LISTED:
+        if (situation == S_LEAVING_SEARCH)
+            return false; /* the barrier was sent before */
+        return (v > 0 && v < RESULTS) || (v >= V_CROWD && v < V_CROWD + TWICE);
+    case ZKLI_EV_OWN_READ:
+        return v < RESULTS || (v == V_OTHERS_NODE && situation == S_ADOPTING_LISTED);
+    case ZKLI_EV_PARENT:
+    case ZKLI_EV_CREATED:
+    case ZKLI_EV_BARRIER:
+    case ZKLI_EV_PREDECESSOR_READ:
+    case ZKLI_EV_DELETED:
+        return v < RESULTS;
+    case ZKLI_EV_OWN_EVENT:
+    case ZKLI_EV_PREDECESSOR_EVENT:
+        return v <= V_DELETED;
+    case ZKLI_EV_CONNECTED:
+    case ZKLI_EV_EXPIRED:
+    case ZKLI_EV_RETRY:
+    case ZKLI_EV_LEASE:
+    case ZKLI_EV_HEARTBEAT:
+    case ZKLI_EV_RELEASE:
+    case ZKLI_EV_ABANDON:
+        break;
+    }
+    return v == 0;
+}
+
+static void feed(struct bench *b, enum zkli_contender_event_type type, unsigned v) {
+    if (type == ZKLI_EV_LISTED && v >= V_CROWD)
+        listed(b, (enum crowd)(v - V_CROWD));
+    else if (type == ZKLI_EV_OWN_READ && v == V_OTHERS_NODE)
+        say(b, (struct zkli_contender_event){.type = type, .owner = OTHER_SESSION});
+    else if (type == ZKLI_EV_OWN_EVENT || type == ZKLI_EV_PREDECESSOR_EVENT)
+        fired(b, type, v == V_DELETED);
+    else if (type == ZKLI_EV_ABANDON)
+        abandon(b);
+    else
+        reply(b, type, (enum zkli_result)v);
+}
+
+/* ---- The way to each situation ---- */
+
+static const struct {
+    enum situation from; /* itself: from the beginning */
+    enum zkli_contender_event_type type;
+    unsigned v;
+    enum {
+        PLAIN,
+        UNCERTAIN,
+        DISCONNECTED, /* the event finds the connection gone; a new one is there afterwards */
+        RECONNECTED   /* before the event */
+    } how;
+    enum zkli_contender_state state;
+} ways[SITUATIONS] = {
+    [S_IDLE] = {S_IDLE, ZKLI_EV_LEASE, 0, PLAIN, ZKLI_IDLE},
+    [S_PROBING] = {S_PROBING, ZKLI_EV_CONNECTED, 0, PLAIN, ZKLI_PROBING},
+    [S_PROBING_PARKED] = {S_PROBING, ZKLI_EV_LISTED, ZKLI_RESULT_AGAIN, PLAIN, ZKLI_PROBING},
+    [S_PARENTING] = {S_ENQUEUING_LOOSE, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE, PLAIN,
+                     ZKLI_PARENTING},
+    [S_PARENTING_TOP] = {S_PARENTING, ZKLI_EV_PARENT, ZKLI_RESULT_NO_NODE, PLAIN, ZKLI_PARENTING},
+    [S_PARENTING_PARKED] = {S_PARENTING, ZKLI_EV_PARENT, ZKLI_RESULT_LOST, DISCONNECTED,
+                            ZKLI_PARENTING},
+    [S_ENQUEUING] = {S_IDLE, ZKLI_EV_CONNECTED, 0, PLAIN, ZKLI_ENQUEUING},
+    [S_ENQUEUING_CREATED] = {S_ENQUEUING, ZKLI_EV_CREATED, 0, PLAIN, ZKLI_ENQUEUING},
+    [S_ENQUEUING_LOST] = {S_ENQUEUING, ZKLI_EV_CREATED, ZKLI_RESULT_LOST, PLAIN, ZKLI_ENQUEUING},
+    [S_ENQUEUING_TWIN] = {S_ENQUEUING, ZKLI_EV_CREATED, ZKLI_RESULT_EXISTS, PLAIN, ZKLI_ENQUEUING},
+    [S_ENQUEUING_LOOSE] = {S_ENQUEUING, ZKLI_EV_CREATED, ZKLI_RESULT_NO_NODE, PLAIN,
+                           ZKLI_ENQUEUING},
+    [S_ENQUEUING_REFUSED] = {S_ENQUEUING, ZKLI_EV_CREATED, ZKLI_RESULT_ERROR, PLAIN,
+                             ZKLI_ENQUEUING},
+    [S_UNSURE] = {S_SEARCHING_PAST, ZKLI_EV_LISTED, ZKLI_RESULT_LOST, DISCONNECTED, ZKLI_UNSURE},
+    [S_SEARCHING] = {S_SEARCHING, ZKLI_EV_CONNECTED, 0, PLAIN, ZKLI_SEARCHING},
+    [S_SEARCHING_PAST] = {S_SEARCHING, ZKLI_EV_BARRIER, 0, PLAIN, ZKLI_SEARCHING},
+    [S_ADOPTING] = {S_SEARCHING_PAST, ZKLI_EV_LISTED, V_CROWD + BEHIND_HEAD, PLAIN, ZKLI_ADOPTING},
+    [S_ADOPTING_LISTED] = {S_ADOPTING, ZKLI_EV_LISTED, V_CROWD + BEHIND_HEAD, PLAIN, ZKLI_ADOPTING},
+    [S_LISTING] = {S_WAITING_SECOND, ZKLI_EV_PREDECESSOR_EVENT, V_DELETED, PLAIN, ZKLI_LISTING},
+    [S_LISTING_BARRIER] = {S_WAITING_SECOND, ZKLI_EV_PREDECESSOR_EVENT, V_DELETED, RECONNECTED,
+                           ZKLI_LISTING},
+    [S_LISTING_PAST] = {S_LISTING_BARRIER, ZKLI_EV_BARRIER, 0, PLAIN, ZKLI_LISTING},
+    [S_LISTING_PARKED] = {S_LISTING, ZKLI_EV_LISTED, ZKLI_RESULT_LOST, DISCONNECTED, ZKLI_LISTING},
+    [S_ORDERING] = {S_ENQUEUING_CREATED, ZKLI_EV_LISTED, V_CROWD + AT_THE_END, PLAIN,
+                    ZKLI_ORDERING},
+    [S_ARMING] = {S_ENQUEUING_CREATED, ZKLI_EV_LISTED, V_CROWD + BEHIND_HEAD, PLAIN, ZKLI_ARMING},
+    [S_ARMING_OWN] = {S_ARMING, ZKLI_EV_OWN_READ, 0, PLAIN, ZKLI_ARMING},
+    [S_REARMING] = {S_WAITING_HEAD, ZKLI_EV_OWN_EVENT, V_CHANGED, PLAIN, ZKLI_ARMING},
+    [S_WAITING_HEAD] = {S_ARMING_OWN, ZKLI_EV_PREDECESSOR_READ, 0, PLAIN, ZKLI_WAITING},
+    [S_WAITING_SECOND] = {S_WAITING_SECOND, ZKLI_EV_PREDECESSOR_READ, 0, PLAIN, ZKLI_WAITING},
+    [S_ADMITTED] = {S_ENQUEUING_CREATED, ZKLI_EV_LISTED, V_CROWD + FIRST, UNCERTAIN, ZKLI_ADMITTED},
+    [S_HELD] = {S_ENQUEUING_CREATED, ZKLI_EV_LISTED, V_CROWD + FIRST, PLAIN, ZKLI_HELD},
+    [S_HELD_READING] = {S_HELD, ZKLI_EV_HEARTBEAT, 0, PLAIN, ZKLI_HELD},
+    [S_HELD_WATCHED] = {S_HELD_READING, ZKLI_EV_OWN_READ, 0, PLAIN, ZKLI_HELD},
+    [S_LEAVING] = {S_HELD, ZKLI_EV_RELEASE, 0, PLAIN, ZKLI_LEAVING},
+    [S_LEAVING_PARKED] = {S_LEAVING, ZKLI_EV_DELETED, ZKLI_RESULT_LOST, DISCONNECTED, ZKLI_LEAVING},
+    [S_LEAVING_CREATE] = {S_ENQUEUING, ZKLI_EV_ABANDON, 0, PLAIN, ZKLI_LEAVING},
+    [S_LEAVING_UNSURE] = {S_LEAVING_CREATE, ZKLI_EV_CREATED, ZKLI_RESULT_LOST, DISCONNECTED,
+                          ZKLI_LEAVING},
+    [S_LEAVING_SEARCH] = {S_SEARCHING, ZKLI_EV_ABANDON, 0, PLAIN, ZKLI_LEAVING},
+    [S_LEAVING_PAST] = {S_LEAVING_SEARCH, ZKLI_EV_BARRIER, 0, PLAIN, ZKLI_LEAVING},
+    [S_ORPHAN] = {S_ORPHAN, ZKLI_EV_LEASE, 0, PLAIN, ZKLI_LEAVING},
+};
+
+static void begin(struct bench *b, enum situation situation) {
+    bench_init(b, situation == S_PROBING);
+    if (situation == S_SEARCHING) {
+        to_unsure(b);
+        bench_reconnect(b);
+    }
+    if (situation == S_WAITING_SECOND) {
+        to_placed(b, BEHIND_TWO);
+        reply(b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK);
+    }
+    if (situation == S_ORPHAN) {
+        char node[ZKLI_CHILD_MAX + 1];
+        bench_name(b->c.uuid, OWN_NUMBER, node);
+        zkli_contender_init_orphan(&b->c, node, DEPTH);
+    }
+}
+
+static void bring(struct bench *b, enum situation situation) {
+    if (ways[situation].from == situation)
+        begin(b, situation);
+    else
+        bring(b, ways[situation].from);
+    b->world.is_certain = ways[situation].how != UNCERTAIN;
+    b->world.is_connected = ways[situation].how != DISCONNECTED;
+    if (ways[situation].how == RECONNECTED)
+        bench_reconnect(b);
+    feed(b, ways[situation].type, ways[situation].v);
+    if (ways[situation].how == DISCONNECTED)
+        bench_reconnect(b);
+    if (b->c.state != ways[situation].state)
+        test_note("situation %d", situation);
+    CHECK(b->c.state == ways[situation].state);
+}
+
+/* ---- What must come of it ---- */
+
+enum effect {
+    PLAINLY,
+    IF_CONNECTED,   /* else nothing */
+    IF_CERTAIN,     /* else nothing */
+    IF_UNCERTAIN,   /* else nothing */
+    ADMITTING,      /* held if certain, else admitted */
+    REQUEUING,      /* as said if connected, else idle */
+    PARKING,        /* with a retry if connected */
+    SEARCHING_OR_PARKING /* as said if connected, else parked */
+};
+
+#define SAME ZKLI_CONTENDER_STATES
+
+struct outcome {
+    uint64_t situations;
+    enum zkli_contender_event_type type;
+    unsigned variations;
+    enum zkli_contender_state state;
+    unsigned actions;
+    int error;
+    enum effect effect;
+};
+
+/* The last part of a row. */
+#define BECOMES(state, actions) (state), (actions), 0, PLAINLY
+#define ON(state, actions) (state), (actions), 0, IF_CONNECTED
+#define ENQUEUES ZKLI_ENQUEUING, CREATE_AND_LIST, 0, PLAINLY
+#define REQUEUES ZKLI_ENQUEUING, CREATE_AND_LIST | ZKLI_TELL_REQUEUED, 0, REQUEUING
+#define ADMITS ZKLI_HELD, ZKLI_DO_GRANT, 0, ADMITTING
+#define PARKS(state) (state), 0, 0, PARKING
+#define FAILS(error) ZKLI_GONE, ZKLI_DO_FAIL | ZKLI_DO_FORGET, (error), PLAINLY
+#define FAILS_AND_DELETES(error) ZKLI_LEAVING, ZKLI_DO_FAIL | ZKLI_OP_DELETE, (error), PLAINLY
+#define LOSES ZKLI_GONE, ZKLI_DO_LOSE | ZKLI_DO_FORGET, 0, PLAINLY
+#define FORGETS ZKLI_GONE, ZKLI_DO_FORGET, 0, PLAINLY
+
+#define PLACING (IN(S_ENQUEUING_CREATED) | IN(S_LISTING) | IN(S_LISTING_PAST) | IN(S_ORDERING))
+#define WAITING (IN(S_WAITING_HEAD) | IN(S_WAITING_SECOND))
+#define HOLDING (IN(S_HELD) | IN(S_HELD_READING) | IN(S_HELD_WATCHED))
+#define GOING                                                                                      \
+    (IN(S_LEAVING) | IN(S_LEAVING_PARKED) | IN(S_LEAVING_CREATE) | IN(S_LEAVING_UNSURE) |          \
+     IN(S_LEAVING_SEARCH) | IN(S_LEAVING_PAST) | IN(S_ORPHAN))
+/* Waiters without a node, and with one. */
+#define NOTHING_YET                                                                                \
+    (IN(S_IDLE) | IN(S_PROBING) | IN(S_PROBING_PARKED) | IN(S_PARENTING) | IN(S_PARENTING_TOP) |   \
+     IN(S_PARENTING_PARKED) | IN(S_ENQUEUING_LOOSE) | IN(S_ENQUEUING_REFUSED))
+#define SEARCHES (IN(S_SEARCHING) | IN(S_SEARCHING_PAST))
+/* There may be a node, and nothing is in flight that tells. */
+#define DOUBTING (IN(S_UNSURE) | IN(S_ENQUEUING_LOST) | IN(S_ENQUEUING_TWIN))
+#define WITHOUT_NODE (NOTHING_YET | IN(S_ENQUEUING) | DOUBTING | SEARCHES)
+#define QUEUED                                                                                     \
+    (PLACING | WAITING | IN(S_ADOPTING) | IN(S_ADOPTING_LISTED) | IN(S_LISTING_BARRIER) |          \
+     IN(S_LISTING_PARKED) | IN(S_ARMING) | IN(S_ARMING_OWN) | IN(S_REARMING) | IN(S_ADMITTED))
+
+static const struct outcome outcomes[] = {
+    /* A connection, or the time for another try: what is parked goes on. */
+    {IN(S_IDLE), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_ENQUEUING, CREATE_AND_LIST)},
+    {IN(S_PROBING_PARKED), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_PROBING, ZKLI_OP_LIST)},
+    {IN(S_PARENTING_PARKED), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_PARENTING, ZKLI_OP_PARENT)},
+    {IN(S_UNSURE), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_SEARCHING, BARRIER_AND_LIST)},
+    {IN(S_LISTING_PARKED), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_LISTING, BARRIER_AND_LIST)},
+    {IN(S_LEAVING_PARKED), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_LEAVING, ZKLI_OP_DELETE)},
+    {IN(S_LEAVING_UNSURE), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_LEAVING, BARRIER_AND_LIST)},
+    {IN(S_ORPHAN), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_LEAVING, ZKLI_OP_DELETE)},
+
+    /* The end of the session ends holds and what was to be deleted; waiters begin anew. */
+    {WITHOUT_NODE, ZKLI_EV_EXPIRED, ANY, BECOMES(ZKLI_IDLE, 0)},
+    {QUEUED, ZKLI_EV_EXPIRED, ANY, BECOMES(ZKLI_IDLE, ZKLI_TELL_REQUEUED)},
+    {HOLDING, ZKLI_EV_EXPIRED, ANY, LOSES},
+    {GOING, ZKLI_EV_EXPIRED, ANY, FORGETS},
+
+    /* Parents, the lowest missing one first. */
+    {IN(S_PARENTING), ZKLI_EV_PARENT, OK | EXISTS, ENQUEUES},
+    {IN(S_PARENTING), ZKLI_EV_PARENT, NO_NODE, BECOMES(ZKLI_PARENTING, ZKLI_OP_PARENT)},
+    {IN(S_PARENTING_TOP), ZKLI_EV_PARENT, OK | EXISTS, BECOMES(ZKLI_PARENTING, ZKLI_OP_PARENT)},
+    {IN(S_PARENTING_TOP), ZKLI_EV_PARENT, NO_NODE, FAILS(ZKL_SERVER)},
+    {IN(S_PARENTING) | IN(S_PARENTING_TOP), ZKLI_EV_PARENT, LATER, PARKS(ZKLI_PARENTING)},
+    {IN(S_PARENTING) | IN(S_PARENTING_TOP), ZKLI_EV_PARENT, DENIED, FAILS(ZKL_DENIED)},
+    {IN(S_PARENTING) | IN(S_PARENTING_TOP), ZKLI_EV_PARENT, NOMEM, FAILS(ZKL_NOMEM)},
+    {IN(S_PARENTING) | IN(S_PARENTING_TOP), ZKLI_EV_PARENT, FAULT, FAILS(ZKL_SERVER)},
+
+    /* A try: anybody there, and nothing is written. */
+    {IN(S_PROBING), ZKLI_EV_LISTED, LISTED_AS(NOBODY) | NO_NODE, ENQUEUES},
+    {IN(S_PROBING), ZKLI_EV_LISTED, WITH_US | LISTED_AS(OTHERS), FAILS(ZKL_BUSY)},
+    {IN(S_PROBING), ZKLI_EV_LISTED, LATER, PARKS(ZKLI_PROBING)},
+    {IN(S_PROBING), ZKLI_EV_LISTED, DENIED, FAILS(ZKL_DENIED)},
+    {IN(S_PROBING), ZKLI_EV_LISTED, NOMEM, FAILS(ZKL_NOMEM)},
+    {IN(S_PROBING), ZKLI_EV_LISTED, EXISTS | FAULT, FAILS(ZKL_SERVER)},
+
+    /* The listing that shows our place. */
+    {PLACING, ZKLI_EV_LISTED, LISTED_AS(FIRST), ADMITS},
+    {PLACING, ZKLI_EV_LISTED, WITHOUT_US | NO_NODE, REQUEUES},
+    {PLACING & ~IN(S_ORDERING), ZKLI_EV_LISTED, LISTED_AS(AT_THE_END),
+     BECOMES(ZKLI_ORDERING, ZKLI_OP_ORDER)},
+    {IN(S_ORDERING), ZKLI_EV_LISTED, LISTED_AS(AT_THE_END), ADMITS},
+    {IN(S_ENQUEUING_CREATED) | IN(S_ORDERING), ZKLI_EV_LISTED,
+     LISTED_AS(BEHIND_HEAD) | LISTED_AS(BEHIND_TWO),
+     BECOMES(ZKLI_ARMING, OWN_AND_PREDECESSOR | ZKLI_TELL_QUEUED)},
+    {IN(S_LISTING) | IN(S_LISTING_PAST), ZKLI_EV_LISTED, LISTED_AS(BEHIND_HEAD),
+     BECOMES(ZKLI_ARMING, ZKLI_OP_PREDECESSOR | ZKLI_TELL_QUEUED)}, /* our own watch stands */
+    {IN(S_LISTING) | IN(S_LISTING_PAST), ZKLI_EV_LISTED, LISTED_AS(BEHIND_TWO),
+     BECOMES(ZKLI_ARMING, ZKLI_OP_PREDECESSOR)}, /* and the position is known */
+    {PLACING, ZKLI_EV_LISTED, LATER, PARKS(ZKLI_LISTING)},
+    {PLACING, ZKLI_EV_LISTED, DENIED, FAILS_AND_DELETES(ZKL_DENIED)},
+    {PLACING, ZKLI_EV_LISTED, NOMEM, FAILS_AND_DELETES(ZKL_NOMEM)},
+    {PLACING, ZKLI_EV_LISTED, EXISTS | FAULT, FAILS_AND_DELETES(ZKL_SERVER)},
+
+    /* A lost create: nothing is created before a barrier and a listing. */
+    {IN(S_ENQUEUING_LOST), ZKLI_EV_LISTED, ANY, PARKS(ZKLI_UNSURE)},
+    {IN(S_ENQUEUING_TWIN), ZKLI_EV_LISTED, ANY, BECOMES(ZKLI_SEARCHING, BARRIER_AND_LIST)},
+    {IN(S_ENQUEUING_LOOSE), ZKLI_EV_LISTED, ANY, BECOMES(ZKLI_PARENTING, ZKLI_OP_PARENT)},
+    {IN(S_ENQUEUING_REFUSED), ZKLI_EV_LISTED, ANY, FAILS(ZKL_SERVER)},
+    {IN(S_SEARCHING_PAST), ZKLI_EV_LISTED, WITH_US, BECOMES(ZKLI_ADOPTING, OWN_AND_LIST)},
+    {IN(S_SEARCHING_PAST), ZKLI_EV_LISTED, WITHOUT_US | NO_NODE, ENQUEUES},
+    {IN(S_SEARCHING_PAST), ZKLI_EV_LISTED, LATER | EXISTS | NOMEM | FAULT, PARKS(ZKLI_UNSURE)},
+    {IN(S_SEARCHING_PAST), ZKLI_EV_LISTED, DENIED, ZKLI_LEAVING, ZKLI_DO_FAIL | BARRIER_AND_LIST,
+     ZKL_DENIED, SEARCHING_OR_PARKING},
+    {IN(S_ADOPTING_LISTED), ZKLI_EV_OWN_READ, OK,
+     BECOMES(ZKLI_ARMING, ZKLI_OP_PREDECESSOR | ZKLI_TELL_QUEUED)},
+    {IN(S_ADOPTING_LISTED), ZKLI_EV_OWN_READ, BIT(V_OTHERS_NODE) | NO_NODE, ENQUEUES},
+    {IN(S_ADOPTING_LISTED), ZKLI_EV_OWN_READ, LATER, PARKS(ZKLI_UNSURE)},
+    {IN(S_ADOPTING_LISTED), ZKLI_EV_OWN_READ, DENIED, FAILS_AND_DELETES(ZKL_DENIED)},
+    {IN(S_ADOPTING_LISTED), ZKLI_EV_OWN_READ, NOMEM, FAILS_AND_DELETES(ZKL_NOMEM)},
+    {IN(S_ADOPTING_LISTED), ZKLI_EV_OWN_READ, EXISTS | FAULT, FAILS_AND_DELETES(ZKL_SERVER)},
+
+    /* The watches. */
+    {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, OK, BECOMES(ZKLI_WAITING, 0)},
+    {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, NO_NODE, BECOMES(ZKLI_LISTING, ZKLI_OP_LIST)},
+    {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, LATER, PARKS(ZKLI_LISTING)},
+    {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, DENIED, FAILS_AND_DELETES(ZKL_DENIED)},
+    {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, NOMEM, FAILS_AND_DELETES(ZKL_NOMEM)},
+    {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, EXISTS | FAULT, FAILS_AND_DELETES(ZKL_SERVER)},
+    {IN(S_REARMING), ZKLI_EV_OWN_READ, OK, BECOMES(ZKLI_WAITING, 0)},
+    {IN(S_REARMING), ZKLI_EV_OWN_READ, NO_NODE, REQUEUES},
+    {IN(S_REARMING), ZKLI_EV_OWN_READ, LATER, PARKS(ZKLI_LISTING)},
+    {IN(S_REARMING), ZKLI_EV_OWN_READ, DENIED, FAILS_AND_DELETES(ZKL_DENIED)},
+    {IN(S_REARMING), ZKLI_EV_OWN_READ, NOMEM, FAILS_AND_DELETES(ZKL_NOMEM)},
+    {IN(S_REARMING), ZKLI_EV_OWN_READ, EXISTS | FAULT, FAILS_AND_DELETES(ZKL_SERVER)},
+    {WAITING | IN(S_ADMITTED), ZKLI_EV_OWN_EVENT, BIT(V_DELETED), REQUEUES},
+    {WAITING, ZKLI_EV_OWN_EVENT, BIT(V_CHANGED), BECOMES(ZKLI_ARMING, ZKLI_OP_OWN)},
+    {WAITING, ZKLI_EV_PREDECESSOR_EVENT, BIT(V_CHANGED),
+     BECOMES(ZKLI_ARMING, ZKLI_OP_PREDECESSOR)},
+    {IN(S_WAITING_HEAD), ZKLI_EV_PREDECESSOR_EVENT, BIT(V_DELETED), ADMITS},
+    {IN(S_WAITING_SECOND), ZKLI_EV_PREDECESSOR_EVENT, BIT(V_DELETED),
+     BECOMES(ZKLI_LISTING, ZKLI_OP_LIST)},
+
+    /* Holding. */
+    {IN(S_ADMITTED), ZKLI_EV_LEASE, ANY, ZKLI_HELD, ZKLI_DO_GRANT, 0, IF_CERTAIN},
+    {HOLDING, ZKLI_EV_LEASE, ANY, ZKLI_LEAVING, ZKLI_DO_LOSE | ZKLI_OP_DELETE, 0, IF_UNCERTAIN},
+    {HOLDING, ZKLI_EV_OWN_EVENT, BIT(V_DELETED), LOSES},
+    {IN(S_HELD), ZKLI_EV_HEARTBEAT, ANY, BECOMES(ZKLI_HELD, ZKLI_OP_OWN)},
+    {IN(S_HELD_READING), ZKLI_EV_OWN_READ, NO_NODE, LOSES},
+
+    /* Good-bye. */
+    {NOTHING_YET, ZKLI_EV_ABANDON, ANY, FAILS(ZKL_CANCELED)},
+    {NOTHING_YET, ZKLI_EV_RELEASE, ANY, FORGETS},
+    {IN(S_ENQUEUING) | SEARCHES, ZKLI_EV_ABANDON, ANY, ZKLI_LEAVING, ZKLI_DO_FAIL, ZKL_CANCELED,
+     PLAINLY},
+    {IN(S_ENQUEUING) | SEARCHES, ZKLI_EV_RELEASE, ANY, BECOMES(ZKLI_LEAVING, 0)},
+    {DOUBTING, ZKLI_EV_ABANDON, ANY, ZKLI_LEAVING, ZKLI_DO_FAIL | BARRIER_AND_LIST,
+     ZKL_CANCELED, SEARCHING_OR_PARKING},
+    {DOUBTING, ZKLI_EV_RELEASE, ANY, ZKLI_LEAVING, BARRIER_AND_LIST, 0, SEARCHING_OR_PARKING},
+    {QUEUED | HOLDING, ZKLI_EV_ABANDON, ANY, FAILS_AND_DELETES(ZKL_CANCELED)},
+    {QUEUED | HOLDING, ZKLI_EV_RELEASE, ANY, BECOMES(ZKLI_LEAVING, ZKLI_OP_DELETE)},
+
+    /* Leaving, until the server has confirmed. */
+    {IN(S_LEAVING), ZKLI_EV_DELETED, OK | NO_NODE, FORGETS},
+    {IN(S_LEAVING), ZKLI_EV_DELETED, LATER | EXISTS | DENIED | NOMEM | FAULT, PARKS(ZKLI_LEAVING)},
+    {IN(S_LEAVING_CREATE), ZKLI_EV_CREATED, OK, BECOMES(ZKLI_LEAVING, ZKLI_OP_DELETE)},
+    {IN(S_LEAVING_CREATE), ZKLI_EV_CREATED, EXISTS | NOMEM, BECOMES(ZKLI_LEAVING, BARRIER_AND_LIST)},
+    {IN(S_LEAVING_CREATE), ZKLI_EV_CREATED, BIT(ZKLI_RESULT_LOST), PARKS(ZKLI_LEAVING)},
+    {IN(S_LEAVING_CREATE), ZKLI_EV_CREATED, NO_NODE | DENIED | BIT(ZKLI_RESULT_AGAIN) | FAULT,
+     FORGETS},
+    {IN(S_LEAVING_PAST), ZKLI_EV_LISTED, WITH_US, BECOMES(ZKLI_LEAVING, ZKLI_OP_DELETE)},
+    {IN(S_LEAVING_PAST), ZKLI_EV_LISTED, WITHOUT_US | NO_NODE, FORGETS},
+    {IN(S_LEAVING_PAST), ZKLI_EV_LISTED, LATER | EXISTS | DENIED | NOMEM | FAULT,
+     PARKS(ZKLI_LEAVING)},
+};
+
+/* ---- The comparison ---- */
+
+/* The row for this event, if there is one; two would be a contradiction. */
+static const struct outcome *row_of(enum situation situation, enum zkli_contender_event_type type,
+                                    unsigned v) {
+    const struct outcome *row = NULL;
+    if (type == ZKLI_EV_RETRY)
+        type = ZKLI_EV_CONNECTED;
+    for (size_t i = 0; i < COUNT(outcomes); i++)
+        if ((outcomes[i].situations & IN(situation)) != 0 && outcomes[i].type == type &&
+            (outcomes[i].variations & BIT(v)) != 0) {
+            CHECK(row == NULL);
+            row = &outcomes[i];
+        }
+    return row;
+}
+
+/* The row, as it reads with or without a connection and certainty. */
+static struct outcome resolve(const struct outcome *row, const struct bench *b) {
+    static const struct outcome nothing = {.state = SAME};
+    bool is_connected = b->world.is_connected, is_certain = b->world.is_certain;
+    struct outcome expected = row == NULL ? nothing : *row;
+    switch (expected.effect) {
+    case PLAINLY:
+        return expected;
+    case IF_CONNECTED:
+        return is_connected ? expected : nothing;
+    case IF_CERTAIN:
+        return is_certain ? expected : nothing;
+    case IF_UNCERTAIN:
+        return is_certain ? nothing : expected;
+    case ADMITTING:
+        if (!is_certain)
+            expected.state = ZKLI_ADMITTED, expected.actions = 0;
+        return expected;
+    case REQUEUING:
+        if (!is_connected)
+            expected.state = ZKLI_IDLE, expected.actions = ZKLI_TELL_REQUEUED;
+        return expected;
+    case PARKING:
+        expected.actions |= is_connected ? ZKLI_DO_RETRY : 0u;
+        return expected;
+    case SEARCHING_OR_PARKING:
+        if (!is_connected)
+            expected.actions &= ~BARRIER_AND_LIST;
+        return expected;
+    }
+    return nothing;
+}
+
+static bool is_as_expected(enum situation situation, enum zkli_contender_event_type type,
+                           unsigned v, bool is_connected, bool is_certain) {
+    struct bench b;
+    bring(&b, situation);
+    enum zkli_contender_state before = b.c.state;
+    b.world.is_connected = is_connected;
+    b.world.is_certain = is_certain;
+    struct outcome expected = resolve(row_of(situation, type, v), &b);
+    enum zkli_contender_state state = expected.state == SAME ? before : expected.state;
+    feed(&b, type, v);
+    if (b.c.state == state && b.actions == expected.actions &&
+        (expected.error == 0 || b.c.error == expected.error))
+        return true;
+    test_note("situation %d (%s), event %d.%u%s%s: %s, actions 0x%x, error %d; "
+              "not %s, 0x%x, %d",
+              situation, zkli_contender_state_name(before), type, v,
+              is_connected ? "" : ", not connected", is_certain ? "" : ", not certain",
+              zkli_contender_state_name(b.c.state), b.actions, b.c.error,
+              zkli_contender_state_name(state), expected.actions, expected.error);
+    return false;
+}
+
+static void every_situation_can_be_reached(void) {
+    unsigned states = 0;
+    for (enum situation situation = 0; situation < SITUATIONS; situation++) {
+        struct bench b;
+        bring(&b, situation);
+        states |= BIT(b.c.state);
+    }
+    CHECK_INT(states, BIT(ZKLI_GONE) - 1); /* all but the last */
+}
+
+static void every_event_in_every_situation_has_the_outcome_of_the_table(void) {
+    size_t tried = 0, wrong = 0;
+    for (enum situation situation = 0; situation < SITUATIONS; situation++)
+        for (unsigned type = 0; type < EVENT_TYPES; type++)
+            for (unsigned v = 0; v < VARIATIONS; v++)
+                for (unsigned world = 0; world < 4; world++) {
+                    enum zkli_contender_event_type of = (enum zkli_contender_event_type)type;
+                    if (!is_possible(situation, of, v))
+                        continue;
+                    tried++;
+                    wrong += !is_as_expected(situation, of, v, (world & 1) != 0, (world & 2) != 0);
+                }
+    test_note("%zu combinations", tried);
+    CHECK_INT(wrong, 0);
+}
+
+/* A row that no event meets says nothing. */
+static void every_row_of_the_table_is_met(void) {
+    for (size_t i = 0; i < COUNT(outcomes); i++) {
+        size_t met = 0;
+        for (enum situation situation = 0; situation < SITUATIONS; situation++)
+            for (unsigned v = 0; v < VARIATIONS; v++)
+                met += is_possible(situation, outcomes[i].type, v) &&
+                       row_of(situation, outcomes[i].type, v) == &outcomes[i];
+        if (met == 0)
+            test_note("row %zu", i);
+        CHECK(met > 0);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"every situation can be reached", every_situation_can_be_reached},
+        {"every event in every situation has the outcome of the table",
+         every_event_in_every_situation_has_the_outcome_of_the_table},
+        {"every row of the table is met", every_row_of_the_table_is_met},
+    };
+    return TEST_MAIN(argc, argv, "contender_matrix", cases);
+}

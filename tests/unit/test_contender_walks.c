@@ -1,0 +1,394 @@
+/*
+ * Random walks of several contenders through a small world (contender_world.h): whatever is lost,
+ * cut, expired, delayed, broken or changed, at most one holds, every node is accounted for, and in
+ * the end everybody has had the lock or been told why not, and nothing is left on the server.
+ *
+ * ZKLOCK_TEST_SEED=n in the environment runs the walk of that seed alone and prints its course.
+ */
+#include "unit/contender_clients.h"
+
+#include <stdlib.h>
+
+#define WALKS 20000
+#define STEPS 60 /* random moves in a walk, before the faults end */
+#define ROUNDS 400 /* after that; far more than the worst takes */
+
+static struct world World; /* too large for a stack */
+
+/* ---- Moves: each does something if there is something to do it to ---- */
+
+static struct client *any_client(struct world *w) {
+    return &w->clients[draw(w, CLIENTS)];
+}
+
+/* The next player, from a random one on, for whom this is true; or NULL. */
+static struct player *any_player(struct world *w, bool (*is_meant)(const struct world *,
+                                                                   const struct player *)) {
+    size_t first = draw(w, PLAYERS);
+    for (size_t i = 0; i < PLAYERS; i++) {
+        struct player *player = &w->players[(first + i) % PLAYERS];
+        if (is_meant(w, player))
+            return player;
+    }
+    return NULL;
+}
+
+static bool can_send(const struct world *w, const struct player *player) {
+    const struct client *client = &w->clients[player->client];
+    return player->unsent != 0 && client->is_connected &&
+           client->requests.count + client->inbox.count < WINDOW;
+}
+
+static bool is_gone(const struct world *w, const struct player *player) {
+    (void)w;
+    return player->core.state == ZKLI_GONE;
+}
+
+static bool is_waiting(const struct world *w, const struct player *player) {
+    (void)w;
+    return !has_left(&player->core) && player->core.state != ZKLI_HELD;
+}
+
+static bool is_holding(const struct world *w, const struct player *player) {
+    (void)w;
+    return player->core.state == ZKLI_HELD;
+}
+
+static bool has_retry(const struct world *w, const struct player *player) {
+    (void)w;
+    return player->has_retry;
+}
+
+static void move_send(struct world *w) {
+    struct player *player = any_player(w, can_send);
+    if (player != NULL)
+        send_next(w, player);
+}
+
+static void move_serve(struct world *w) {
+    struct client *client = any_client(w);
+    if (client->requests.count > 0)
+        serve_next(w, client);
+}
+
+static void move_deliver(struct world *w) {
+    struct client *client = any_client(w);
+    if (client->inbox.count > 0)
+        deliver_next(w, client);
+}
+
+/* All that one client has to say and to hear, so that walks get somewhere. */
+static void move_flow(struct world *w) {
+    struct client *client = any_client(w);
+    for (size_t i = 0; i < PLAYERS; i++)
+        while (&w->clients[w->players[i].client] == client && can_send(w, &w->players[i]))
+            send_next(w, &w->players[i]);
+    while (client->requests.count > 0)
+        serve_next(w, client);
+    while (client->inbox.count > 0)
+        deliver_next(w, client);
+}
+
+static void move_begin(struct world *w) {
+    struct player *player = any_player(w, is_gone);
+    if (player != NULL)
+        begin_contender(w, player, draw(w, 4) == 0);
+}
+
+/* What the owner says takes back what is not sent yet, but for a search, which is needed. */
+static void say_goodbye(struct world *w, struct player *player,
+                        enum zkli_contender_event_type type) {
+    struct zkli_contender_event e = {.type = type, .error = ZKL_CANCELED};
+    trace(w, "good-bye", (int)(player - w->players), player->own);
+    if (player->core.state != ZKLI_SEARCHING) {
+        e.unsent = player->unsent;
+        player->unsent = 0;
+        player->list_serial++;
+    }
+    step(w, player, e);
+}
+
+static void move_abandon(struct world *w) {
+    struct player *player = any_player(w, is_waiting);
+    if (player != NULL)
+        say_goodbye(w, player, ZKLI_EV_ABANDON);
+}
+
+static void move_release(struct world *w) {
+    struct player *player = any_player(w, is_holding);
+    if (player != NULL)
+        say_goodbye(w, player, ZKLI_EV_RELEASE);
+}
+
+static void move_retry(struct world *w) {
+    struct player *player = any_player(w, has_retry);
+    if (player == NULL)
+        return;
+    player->has_retry = false;
+    step(w, player, (struct zkli_contender_event){.type = ZKLI_EV_RETRY});
+}
+
+static void move_heartbeat(struct world *w) {
+    struct client *client = any_client(w);
+    if (client->is_connected)
+        step_all(w, client, ZKLI_EV_HEARTBEAT);
+}
+
+static void move_cut(struct world *w) {
+    struct client *client = any_client(w);
+    if (client->is_connected)
+        cut(w, client, true);
+}
+
+static void move_reconnect(struct world *w) {
+    struct client *client = any_client(w);
+    if (!client->is_connected)
+        reconnect(w, client);
+}
+
+static void move_uncertain(struct world *w) {
+    set_certain(w, any_client(w), false);
+}
+
+static void move_certain(struct world *w) {
+    struct client *client = any_client(w);
+    if (client->is_connected && client->is_alive)
+        set_certain(w, client, true);
+}
+
+static void move_expire(struct world *w) {
+    struct client *client = any_client(w);
+    if (client->is_alive && !client->is_certain)
+        expire(w, client);
+}
+
+static void move_settle(struct world *w) {
+    struct client *client = any_client(w);
+    end_limbo(w, client);
+    catch_up(w, client);
+}
+
+/* ---- Others ---- */
+
+/* A node that exists: one of ours, or another library's. */
+static int any_node(struct world *w, bool is_ours) {
+    size_t first = draw(w, NODES_MAX);
+    for (size_t i = 0; i < NODES_MAX; i++) {
+        int node = (int)((first + i) % NODES_MAX);
+        if (is_there(w, node) && (w->nodes[node].owner != 0) == is_ours)
+            return node;
+    }
+    return NO_ONE;
+}
+
+static void move_others_enter(struct world *w) {
+    static const char *const ends[] = {"lock-", "__WRIT__", "__READ__", "lease-"};
+    char prefix[64];
+    (void)snprintf(prefix, sizeof(prefix), "_c_%08x-aaaa-bbbb-cccc-0123456789ab-%s", w->uuids++,
+                   ends[draw(w, COUNT(ends))]);
+    w->missing = 0;
+    trace(w, "enters", 0, add_node(w, prefix, next_number(w), 0));
+}
+
+static void move_others_leave(struct world *w) {
+    int node = any_node(w, false);
+    if (node != NO_ONE)
+        delete_node(w, node);
+}
+
+/* A writer becomes a reader, in one transaction: a new node with the old number. Its czxid is new,
+ * so not near the counter's end: there nobody can tell who is before whom. */
+static void move_others_downgrade(struct world *w) {
+    int writer = any_node(w, false);
+    if (writer == NO_ONE || w->nodes[writer].sibling.kind != ZKLI_KIND_WRITE ||
+        w->counter > ZKLI_COUNTER_END - 2 * ZKLI_COUNTER_MARGIN)
+        return;
+    char prefix[64];
+    (void)snprintf(prefix, sizeof(prefix), "_c_%08x-aaaa-bbbb-cccc-0123456789ab-__READ__",
+                   w->uuids++);
+    int reader = add_node(w, prefix, w->nodes[writer].sibling.order, 0);
+    trace(w, "downgrades", 0, writer);
+    if (reader == NO_ONE)
+        return;
+    w->counter++;
+    w->nodes[reader].rank = w->nodes[writer].rank;
+    delete_node(w, writer);
+}
+
+static void move_touch(struct world *w) {
+    int node = any_node(w, true);
+    trace(w, "touched", 0, node);
+    if (node != NO_ONE)
+        fire(w, node, false);
+}
+
+static void move_break(struct world *w) {
+    int node = w->may_break ? any_node(w, true) : NO_ONE;
+    if (node == NO_ONE)
+        return;
+    trace(w, "broken", 0, node);
+    w->has_broken = w->nodes[node].is_broken = true;
+    delete_node(w, node);
+}
+
+/* The empty directory is removed, and perhaps its parent with it; numbers start anew. */
+static void move_reap(struct world *w) {
+    if (w->existing != 0)
+        return;
+    w->missing = 1 + (unsigned)draw(w, 2);
+    w->counter = 0;
+}
+
+/* ---- A walk ---- */
+
+static const struct {
+    unsigned weight;
+    void (*move)(struct world *w);
+} moves[] = {
+    {18, move_send},        {16, move_serve},        {16, move_deliver},       {8, move_flow},
+    {6, move_begin},        {3, move_abandon},       {4, move_release},        {4, move_retry},
+    {2, move_heartbeat},    {3, move_cut},           {6, move_reconnect},      {4, move_uncertain},
+    {4, move_certain},      {2, move_expire},        {2, move_settle},          {2, move_others_enter},
+    {3, move_others_leave}, {2, move_others_downgrade}, {1, move_touch},       {1, move_break},
+    {1, move_reap},
+};
+
+static void begin_walk(struct world *w, uint64_t seed) {
+    static const int64_t counters[] = {0, 0, 0, ZKLI_COUNTER_END - ZKLI_COUNTER_MARGIN - 2,
+                                       ZKLI_COUNTER_END - 3};
+    w->seed = w->random = seed;
+    w->node_count = 0;
+    w->existing = 0;
+    w->zxid = w->last_token = 0;
+    w->uuids = 0;
+    w->has_broken = false;
+    w->broken = NULL;
+    w->counter = counters[draw(w, COUNT(counters))];
+    w->missing = (unsigned)draw(w, 3);
+    w->has_faults = draw(w, 2) == 0;
+    /* Not where a create that is repeated gets the name of the node that was broken. */
+    w->may_break = draw(w, 4) == 0 && w->counter == 0;
+    w->lists_last = draw(w, 2) == 0;
+    for (size_t i = 0; i < PLAYERS; i++)
+        w->players[i].core.state = ZKLI_GONE;
+    for (size_t i = 0; i < CLIENTS; i++) {
+        struct client *client = &w->clients[i];
+        client->is_connected = client->is_certain = true;
+        client->connection = 1;
+        client->requests.count = client->inbox.count = client->limbo_count = 0;
+        client->server_watches = 0;
+        begin_session(w, client);
+    }
+    for (size_t i = 0; i < PLAYERS; i++) {
+        struct player *player = &w->players[i];
+        player->client = (int)(i % CLIENTS);
+        player->generation++;
+        player->unsent = 0;
+        player->has_retry = false;
+        if (i < 3)
+            begin_contender(w, player, false);
+    }
+}
+
+static void wander(struct world *w) {
+    unsigned sum = 0;
+    for (size_t i = 0; i < COUNT(moves); i++)
+        sum += moves[i].weight;
+    for (size_t i = 0; i < STEPS && w->node_count < NODES_MAX - 20 && w->broken == NULL; i++) {
+        uint64_t dice = draw(w, sum);
+        size_t move = 0;
+        for (; dice >= moves[move].weight; move++)
+            dice -= moves[move].weight;
+        moves[move].move(w);
+        check_holders(w);
+    }
+}
+
+/* Whether anything happened when everybody said and heard all there is. */
+static bool flow(struct world *w) {
+    size_t before = w->steps;
+    for (size_t i = 0; i < CLIENTS; i++) {
+        struct client *client = &w->clients[i];
+        if (!client->is_connected)
+            reconnect(w, client);
+        set_certain(w, client, true);
+        end_limbo(w, client);
+        catch_up(w, client);
+    }
+    for (size_t i = 0; i < PLAYERS; i++)
+        move_retry(w);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        struct client *client = &w->clients[i];
+        for (size_t k = 0; k < PLAYERS; k++)
+            while (w->players[k].client == (int)i && can_send(w, &w->players[k]))
+                send_next(w, &w->players[k]);
+        while (client->requests.count > 0)
+            serve_next(w, client);
+        while (client->inbox.count > 0)
+            deliver_next(w, client);
+    }
+    check_holders(w);
+    return w->steps != before;
+}
+
+/* No more faults: each waiter comes to hold, releases, and all is as it was before. */
+static void come_to_an_end(struct world *w) {
+    trace(w, "the end", 0, NO_ONE);
+    w->has_faults = false;
+    for (int node = any_node(w, false); node != NO_ONE; node = any_node(w, false))
+        delete_node(w, node);
+    for (unsigned round = 0; w->broken == NULL; round++) {
+        if (round == ROUNDS)
+            break_rule(w, "it goes on and on");
+        if (flow(w))
+            continue;
+        if (any_player(w, is_holding) != NULL)
+            move_release(w);
+        else
+            break;
+    }
+    for (size_t i = 0; i < PLAYERS; i++)
+        if (w->players[i].core.state != ZKLI_GONE)
+            break_rule(w, "somebody waits for ever");
+    if (w->existing != 0)
+        break_rule(w, "a node is left in the end");
+}
+
+static bool walk(struct world *w, uint64_t seed) {
+    begin_walk(w, seed);
+    wander(w);
+    if (w->broken == NULL)
+        come_to_an_end(w);
+    if (w->broken != NULL)
+        test_note("seed %" PRIu64 ": %s", seed, w->broken);
+    return w->broken == NULL;
+}
+
+static void of_any_contenders_one_holds_at_most_and_no_node_is_left(void) {
+    const char *only = getenv("ZKLOCK_TEST_SEED");
+    if (only != NULL) {
+        World.is_traced = true;
+        CHECK(walk(&World, strtoull(only, NULL, 10)));
+        return;
+    }
+    size_t failed = 0;
+    for (uint64_t seed = 1; seed <= WALKS && failed < 5; seed++)
+        failed += !walk(&World, seed);
+    test_note("%d walks, %zu steps, %zu grants of which %zu at once, %zu lost, %zu sessions ended, "
+              "%zu nodes adopted, %zu times by czxid",
+              WALKS, World.steps, World.grants, World.hand_offs, World.losses, World.expiries,
+              World.adoptions, World.orderings);
+    CHECK_INT(failed, 0);
+    /* Or the walks went nowhere. */
+    CHECK(World.grants > WALKS && World.hand_offs > WALKS / 20 && World.losses > WALKS / 20);
+    CHECK(World.expiries > WALKS / 20 && World.adoptions > WALKS / 50);
+    CHECK(World.orderings > WALKS / 20);
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"of any contenders one holds at most, and no node is left",
+         of_any_contenders_one_holds_at_most_and_no_node_is_left},
+    };
+    return TEST_MAIN(argc, argv, "contender_walks", cases);
+}

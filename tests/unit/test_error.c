@@ -1,0 +1,110 @@
+/* Errors: every value has a name, a sentence and a class, and unknown ones are no trap. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/main.h"
+#include "support/wait.h"
+#include "zklock.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Written out once more: a value, a name or a class that changes breaks programs. */
+static const struct {
+    zkl_err err;
+    int value;
+    const char *name;
+    zkl_class class_;
+} errors[] = {
+    {ZKL_OK, 0, "OK", ZKL_CLASS_OK},
+    {ZKL_TIMEOUT, 1, "TIMEOUT", ZKL_CLASS_RETRY},
+    {ZKL_BUSY, 2, "BUSY", ZKL_CLASS_RETRY},
+    {ZKL_CANCELED, 3, "CANCELED", ZKL_CLASS_RETRY},
+    {ZKL_LOST, 4, "LOST", ZKL_CLASS_LOST},
+    {ZKL_CLOSED, 5, "CLOSED", ZKL_CLASS_LOCAL},
+    {ZKL_UNREACHABLE, 6, "UNREACHABLE", ZKL_CLASS_RETRY},
+    {ZKL_DENIED, 7, "DENIED", ZKL_CLASS_DENIED},
+    {ZKL_AUTH_FAILED, 8, "AUTH_FAILED", ZKL_CLASS_DENIED},
+    {ZKL_INVALID, 9, "INVALID", ZKL_CLASS_USAGE},
+    {ZKL_NOT_HELD, 10, "NOT_HELD", ZKL_CLASS_USAGE},
+    {ZKL_DEADLOCK, 11, "DEADLOCK", ZKL_CLASS_USAGE},
+    {ZKL_MISMATCH, 12, "MISMATCH", ZKL_CLASS_USAGE},
+    {ZKL_LIMIT, 13, "LIMIT", ZKL_CLASS_LOCAL},
+    {ZKL_UNSUPPORTED, 14, "UNSUPPORTED", ZKL_CLASS_USAGE},
+    {ZKL_IN_CALLBACK, 15, "IN_CALLBACK", ZKL_CLASS_USAGE},
+    {ZKL_NOMEM, 16, "NOMEM", ZKL_CLASS_LOCAL},
+    {ZKL_FORKED, 17, "FORKED", ZKL_CLASS_USAGE},
+    {ZKL_SERVER, 18, "SERVER", ZKL_CLASS_RETRY},
+};
+
+#define ONE(name, value, class_, text) +1
+enum {
+    DECLARED = 0 ZKL_ERRORS(ONE)
+};
+
+static void every_error_has_the_value_name_and_class_it_was_given(void) {
+    CHECK_INT(COUNT(errors), DECLARED);
+    for (size_t i = 0; i < COUNT(errors); i++) {
+        CHECK_INT(errors[i].err, errors[i].value);
+        CHECK_STRING(zkl_errname(errors[i].err), errors[i].name);
+        CHECK_INT(zkl_errclass(errors[i].err), errors[i].class_);
+    }
+}
+
+static void no_two_errors_share_a_value_a_name_or_a_text(void) {
+    for (size_t i = 0; i < COUNT(errors); i++)
+        for (size_t k = 0; k < i; k++) {
+            CHECK(errors[i].err != errors[k].err);
+            CHECK(strcmp(zkl_errname(errors[i].err), zkl_errname(errors[k].err)) != 0);
+            CHECK(strcmp(zkl_strerror(errors[i].err), zkl_strerror(errors[k].err)) != 0);
+        }
+}
+
+static void a_text_is_a_sentence_without_a_full_stop(void) {
+    for (size_t i = 0; i < COUNT(errors); i++) {
+        const char *text = zkl_strerror(errors[i].err);
+        size_t length = strlen(text);
+        REQUIRE(length > 4 && length < 80);
+        CHECK(text[length - 1] != '.' && text[length - 1] != '\n');
+        for (const char *p = text; *p != '\0'; p++)
+            CHECK(*p >= ' ' && *p < 0x7f);
+    }
+}
+
+static void only_success_is_of_the_class_of_success(void) {
+    for (size_t i = 0; i < COUNT(errors); i++)
+        CHECK((zkl_errclass(errors[i].err) == ZKL_CLASS_OK) == (errors[i].err == ZKL_OK));
+}
+
+static void an_unknown_value_is_named_so_and_local(void) {
+    static const int unknown[] = {-1, -2147483647 - 1, DECLARED, DECLARED + 1, 1000, 0x7fffffff};
+    for (size_t i = 0; i < COUNT(unknown); i++) {
+        zkl_err err = (zkl_err)unknown[i];
+        CHECK_STRING(zkl_errname(err), "UNKNOWN");
+        CHECK_STRING(zkl_strerror(err), "unknown error");
+        CHECK_INT(zkl_errclass(err), ZKL_CLASS_LOCAL);
+    }
+}
+
+static void the_version_is_the_header_s(void) {
+    char *end = NULL;
+    CHECK_INT(strtol(zkl_version(), &end, 10), ZKL_VERSION_MAJOR);
+    REQUIRE(*end == '.');
+    CHECK_INT(strtol(end + 1, &end, 10), ZKL_VERSION_MINOR);
+    REQUIRE(*end == '.');
+    CHECK_INT(strtol(end + 1, &end, 10), ZKL_VERSION_PATCH);
+    CHECK(*end == '\0');
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"every error has the value, name and class it was given",
+         every_error_has_the_value_name_and_class_it_was_given},
+        {"no two errors share a value, a name or a text",
+         no_two_errors_share_a_value_a_name_or_a_text},
+        {"a text is a sentence without a full stop", a_text_is_a_sentence_without_a_full_stop},
+        {"only success is of the class of success", only_success_is_of_the_class_of_success},
+        {"an unknown value is named so, and local", an_unknown_value_is_named_so_and_local},
+        {"the version is the header's", the_version_is_the_header_s},
+    };
+    return TEST_MAIN(argc, argv, "error", cases);
+}

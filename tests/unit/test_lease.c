@@ -1,0 +1,380 @@
+/*
+ * How long a hold is certain: the schedules of the rule one by one, then many small schedules
+ * against the rule written anew, and against a leader that ends the session as soon as it may.
+ */
+#include "core/lease.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "support/main.h"
+#include "support/wait.h"
+
+#define MS INT64_C(1000000)
+#define T (10000 * MS)
+#define MARGIN (T / 24)
+#define BEATS_MAX 48
+
+static struct zkli_lease Lease;
+
+static void begin(int64_t begun_ns) {
+    memset(&Lease, 0xff, sizeof(Lease));
+    zkli_lease_begin(&Lease, T, begun_ns);
+}
+
+/* ---- The rule, case by case ---- */
+
+static void the_margin_is_a_24th_and_the_period_a_tenth(void) {
+    CHECK(zkli_lease_margin_ns(T) == INT64_C(416666666));
+    CHECK(zkli_lease_period_ns(T) == 1000 * MS);
+    CHECK(zkli_lease_margin_ns(240) == 10);
+    CHECK(zkli_lease_period_ns(240) == 24);
+}
+
+static void without_a_session_nothing_is_certain(void) {
+    memset(&Lease, 0, sizeof(Lease));
+    CHECK(!zkli_lease_is_certain(&Lease, INT64_MIN));
+    CHECK(!zkli_lease_is_certain(&Lease, 0));
+    begin(0);
+    CHECK(zkli_lease_is_certain(&Lease, 1));
+    zkli_lease_end(&Lease);
+    CHECK(!zkli_lease_is_certain(&Lease, 1));
+    CHECK(!zkli_lease_is_certain(&Lease, -T));
+}
+
+static void a_session_is_certain_from_when_its_connect_was_begun(void) {
+    begin(5000 * MS);
+    CHECK(Lease.certain_until_ns == 5000 * MS + T - MARGIN);
+    CHECK(zkli_lease_is_certain(&Lease, 5000 * MS));
+    CHECK(zkli_lease_is_certain(&Lease, Lease.certain_until_ns - 1));
+    CHECK(!zkli_lease_is_certain(&Lease, Lease.certain_until_ns));
+    CHECK(!zkli_lease_is_certain(&Lease, INT64_MAX));
+}
+
+static void a_new_session_owes_nothing_to_the_last_one(void) {
+    begin(100000 * MS);
+    zkli_lease_beat(&Lease, 100000 * MS, 100001 * MS);
+    zkli_lease_begin(&Lease, 4000 * MS, 0);
+    CHECK(Lease.certain_until_ns == 4000 * MS - 4000 * MS / 24);
+    zkli_lease_beat(&Lease, 110000 * MS, 110001 * MS);
+    CHECK(Lease.certain_until_ns == 4000 * MS - 4000 * MS / 24);
+}
+
+static void one_heartbeat_alone_proves_nothing(void) {
+    begin(0);
+    zkli_lease_beat(&Lease, 9000 * MS, 9001 * MS);
+    CHECK(Lease.certain_until_ns == T - MARGIN);
+}
+
+static void a_heartbeat_acked_a_quarter_before_the_next_was_sent_counts(void) {
+    for (int64_t short_by = 0; short_by < 2; short_by++) {
+        begin(0);
+        zkli_lease_beat(&Lease, 1000 * MS, 1010 * MS);
+        zkli_lease_beat(&Lease, 1010 * MS + T / 4 - short_by, 1010 * MS + T / 4);
+        CHECK(Lease.certain_until_ns == (short_by == 0 ? 1000 * MS : 0) + T - MARGIN);
+    }
+}
+
+/* What counts is when j was acknowledged and when k was sent, not the other two times. */
+static void slow_acks_cost_certainty(void) {
+    begin(0);
+    zkli_lease_beat(&Lease, 1000 * MS, 4000 * MS);
+    zkli_lease_beat(&Lease, 4000 * MS + T / 4 - 1, 9000 * MS);
+    CHECK(Lease.certain_until_ns == T - MARGIN);
+    zkli_lease_beat(&Lease, 9000 * MS, 9001 * MS); /* since the first was acked, 5 s */
+    CHECK(Lease.certain_until_ns == 1000 * MS + T - MARGIN);
+    zkli_lease_beat(&Lease, 9000 * MS + T / 4, 20000 * MS);
+    CHECK(Lease.certain_until_ns == 4000 * MS + T / 4 - 1 + T - MARGIN);
+}
+
+static void the_newest_that_counts_decides(void) {
+    begin(0);
+    for (int64_t i = 0; i < 6; i++)
+        zkli_lease_beat(&Lease, i * 1000 * MS, i * 1000 * MS + 100 * MS);
+    /* Sent at 5 s: acknowledged by 2.5 s were those sent at 0, 1 and 2 s. */
+    CHECK(Lease.certain_until_ns == 2000 * MS + T - MARGIN);
+}
+
+static void a_heartbeat_that_proves_no_more_changes_nothing(void) {
+    begin(1000 * MS);
+    zkli_lease_beat(&Lease, 1000 * MS, 1001 * MS);
+    zkli_lease_beat(&Lease, 4000 * MS, 4001 * MS);
+    CHECK(Lease.certain_until_ns == 1000 * MS + T - MARGIN);
+    zkli_lease_beat(&Lease, 4100 * MS, 4101 * MS);
+    CHECK(Lease.certain_until_ns == 1000 * MS + T - MARGIN);
+}
+
+/* The server touches the session with its own limit from the reconnect on; the last thing that was
+ * acknowledged before is the latest time that is sure. */
+static void a_shorter_timeout_shortens_certainty(void) {
+    begin(0);
+    zkli_lease_beat(&Lease, 1000 * MS, 1010 * MS);
+    zkli_lease_beat(&Lease, 4000 * MS, 4010 * MS);
+    zkli_lease_reconnect(&Lease, T / 5);
+    CHECK(Lease.certain_until_ns == 4000 * MS + T / 5 - T / 5 / 24);
+    CHECK(!zkli_lease_is_certain(&Lease, 4000 * MS + T / 5));
+}
+
+static void a_longer_timeout_proves_nothing_by_itself(void) {
+    begin(0);
+    zkli_lease_beat(&Lease, 1000 * MS, 1010 * MS);
+    zkli_lease_beat(&Lease, 4000 * MS, 4010 * MS);
+    zkli_lease_reconnect(&Lease, 5 * T);
+    CHECK(Lease.certain_until_ns == 1000 * MS + T - MARGIN);
+}
+
+static void a_reconnect_forgets_heartbeats_and_keeps_certainty(void) {
+    begin(0);
+    zkli_lease_beat(&Lease, 1000 * MS, 1010 * MS);
+    zkli_lease_beat(&Lease, 4000 * MS, 4010 * MS);
+    CHECK(Lease.certain_until_ns == 1000 * MS + T - MARGIN);
+    zkli_lease_reconnect(&Lease, T);
+    CHECK(Lease.certain_until_ns == 1000 * MS + T - MARGIN);
+    zkli_lease_beat(&Lease, 8000 * MS, 8010 * MS); /* what the old follower knew is not known */
+    CHECK(Lease.certain_until_ns == 1000 * MS + T - MARGIN);
+    zkli_lease_beat(&Lease, 10510 * MS, 10520 * MS);
+    CHECK(Lease.certain_until_ns == 8000 * MS + T - MARGIN);
+}
+
+/* So many within a quarter of T that the one that counts has been forgotten: less, never more. */
+static void more_heartbeats_than_are_remembered_cost_certainty_only(void) {
+    begin(0);
+    for (int64_t i = 0; i < ZKLI_LEASE_BEATS + 3; i++)
+        zkli_lease_beat(&Lease, 1000 * MS + i, 1000 * MS + i);
+    zkli_lease_beat(&Lease, 1000 * MS + T / 4 + 2, 1000 * MS + T / 4 + 2);
+    CHECK(Lease.certain_until_ns == T - MARGIN); /* would count, but is forgotten */
+    zkli_lease_beat(&Lease, 1000 * MS + T / 4 + 4, 1000 * MS + T / 4 + 4);
+    CHECK(Lease.certain_until_ns == 1000 * MS + 4 + T - MARGIN);
+}
+
+/* Heartbeats each T/10, but for those missing; the least and most certainty left at any moment
+ * from the tenth on. */
+static void beat_steadily(unsigned missing, int64_t *ret_least_ns, int64_t *ret_most_ns) {
+    int64_t period_ns = zkli_lease_period_ns(T), round_trip_ns = 10 * MS;
+    begin(0);
+    *ret_least_ns = INT64_MAX;
+    *ret_most_ns = 0;
+    for (unsigned i = 0; i < 40; i++) {
+        if (i >= 20 && i < 20 + missing)
+            continue;
+        int64_t acked_ns = i * period_ns + round_trip_ns;
+        int64_t left_before_ns = Lease.certain_until_ns - acked_ns;
+        zkli_lease_beat(&Lease, i * period_ns, acked_ns);
+        if (i < 10)
+            continue;
+        int64_t left_ns = Lease.certain_until_ns - acked_ns;
+        *ret_least_ns = left_before_ns < *ret_least_ns ? left_before_ns : *ret_least_ns;
+        *ret_most_ns = left_ns > *ret_most_ns ? left_ns : *ret_most_ns;
+    }
+}
+
+static void with_steady_heartbeats_a_hold_outlives_an_outage_of_half_the_timeout(void) {
+    int64_t least_ns, most_ns;
+    beat_steadily(0, &least_ns, &most_ns);
+    CHECK_RANGE(least_ns, T / 2, T * 57 / 100);
+}
+
+/* The client notices silence after 2/3 of the timeout: no certainty may be left to hope for. */
+static void certainty_ends_before_the_client_notices_a_silent_server(void) {
+    int64_t least_ns, most_ns;
+    beat_steadily(0, &least_ns, &most_ns);
+    CHECK_RANGE(most_ns, T * 6 / 10, T * 2 / 3);
+}
+
+static void three_heartbeats_in_a_row_may_be_missing(void) {
+    int64_t least_ns = 0, most_ns;
+    for (unsigned missing = 1; missing <= 5; missing++) {
+        beat_steadily(missing, &least_ns, &most_ns);
+        CHECK(least_ns > 0);
+        CHECK_RANGE(most_ns, T * 6 / 10, T * 2 / 3); /* and then it is as before */
+    }
+    beat_steadily(6, &least_ns, &most_ns);
+    CHECK(least_ns <= 0);
+}
+
+/* ---- Many schedules ---- */
+
+struct schedule {
+    int64_t timeout, begun;
+    size_t count;
+    struct {
+        int64_t sent, acked;
+        unsigned connection;
+    } beats[BEATS_MAX];
+};
+
+/* The rule once more: the best of the beats that count, among those remembered of a connection. */
+static int64_t certain_by_the_rule(const struct schedule *s, size_t count, size_t remembered) {
+    int64_t best = s->begun;
+    for (size_t k = 0; k < count; k++)
+        for (size_t j = 0; j < k; j++)
+            if (s->beats[j].connection == s->beats[k].connection && k - j <= remembered &&
+                s->beats[k].sent - s->beats[j].acked >= s->timeout / 4 && s->beats[j].sent > best)
+                best = s->beats[j].sent;
+    return best + s->timeout - s->timeout / 24;
+}
+
+/*
+ * When the leader may end the session at the earliest, if everything is cut when the last beat has
+ * reached it. A follower hears of us when a beat arrives, and reports it with its next answer to a
+ * ping, before the beats that arrive later; pings come each period from phase on. A beat arrives
+ * between the times it was sent and acknowledged: to report it, early or late; behind a report, as
+ * early as can be.
+ */
+static int64_t ended_by_a_leader(const struct schedule *s, size_t count, int64_t period,
+                                 int64_t phase, bool is_late) {
+    int64_t end = s->begun + s->timeout;
+    for (size_t k = 0; k < count; k++) {
+        for (size_t j = 0; j < k; j++) {
+            if (s->beats[j].connection != s->beats[k].connection)
+                continue;
+            int64_t touch = is_late ? s->beats[j].acked : s->beats[j].sent;
+            int64_t ping = phase + (touch - phase) / period * period;
+            if (ping < touch)
+                ping += period;
+            if (ping <= s->beats[k].sent && ping + s->timeout > end)
+                end = ping + s->timeout;
+        }
+    }
+    return end;
+}
+
+static void play(const struct schedule *s, struct zkli_lease *lease, size_t n) {
+    if (n == 0)
+        zkli_lease_begin(lease, s->timeout, s->begun);
+    if (n > 0 && s->beats[n].connection != s->beats[n - 1].connection)
+        zkli_lease_reconnect(lease, s->timeout);
+    zkli_lease_beat(lease, s->beats[n].sent, s->beats[n].acked);
+}
+
+/* Adds a beat: what to do before it is sent, and how long it is under way. */
+static void add_beat(struct schedule *s, bool is_reconnect, int64_t pause, int64_t round_trip) {
+    size_t n = s->count++;
+    unsigned connection = n == 0 ? 0 : s->beats[n - 1].connection;
+    s->beats[n].sent = (n == 0 ? s->begun : s->beats[n - 1].acked) + pause;
+    s->beats[n].acked = s->beats[n].sent + round_trip;
+    s->beats[n].connection = connection + (is_reconnect && n > 0);
+}
+
+/* The number's digits say what each of the beats is like. */
+static void make_schedule(struct schedule *s, size_t beats, const int64_t *choices, size_t count,
+                          size_t number) {
+    *s = (struct schedule){.timeout = 24, .begun = 3};
+    for (size_t n = 0; n < beats; n++) {
+        bool is_reconnect = number % 2 != 0;
+        int64_t pause = choices[number / 2 % count];
+        int64_t round_trip = choices[number / 2 / count % count];
+        number /= 2 * count * count;
+        add_beat(s, is_reconnect, pause, round_trip);
+    }
+}
+
+static void every_small_schedule_is_judged_as_the_rule_says(void) {
+    static const int64_t choices[] = {0, 1, 5, 6};
+    const size_t schedules = 32 * 32 * 32;
+    size_t wrong = 0, back = 0;
+    for (size_t number = 0; number < schedules; number++) {
+        struct schedule s;
+        struct zkli_lease lease;
+        int64_t before = INT64_MIN;
+        make_schedule(&s, 3, choices, 4, number);
+        for (size_t n = 0; n < s.count; n++) {
+            play(&s, &lease, n);
+            wrong += lease.certain_until_ns != certain_by_the_rule(&s, n + 1, ZKLI_LEASE_BEATS);
+            back += lease.certain_until_ns < before;
+            before = lease.certain_until_ns;
+        }
+    }
+    CHECK_INT(wrong, 0);
+    CHECK_INT(back, 0);
+}
+
+static uint64_t next_random(uint64_t *state) {
+    *state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = *state;
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    return z ^ (z >> 27);
+}
+
+/* Long ones, some so dense that not all that matter are remembered. */
+static void long_schedules_too_and_forgetting_never_adds(void) {
+    uint64_t random = 1;
+    size_t wrong = 0, more = 0, less = 0;
+    for (int round = 0; round < 1000; round++) {
+        struct schedule s = {.timeout = 100 + (int64_t)(next_random(&random) % 100), .begun = -50};
+        int64_t pause_max = 1 + (int64_t)(next_random(&random) % 30);
+        int64_t trip_max = 1 + (int64_t)(next_random(&random) % 20);
+        struct zkli_lease lease;
+        while (s.count < BEATS_MAX)
+            add_beat(&s, next_random(&random) % 16 == 0,
+                     (int64_t)(next_random(&random) % (uint64_t)pause_max),
+                     (int64_t)(next_random(&random) % (uint64_t)trip_max));
+        for (size_t n = 0; n < s.count; n++)
+            play(&s, &lease, n);
+        int64_t all = certain_by_the_rule(&s, s.count, BEATS_MAX);
+        wrong += lease.certain_until_ns != certain_by_the_rule(&s, s.count, ZKLI_LEASE_BEATS);
+        more += lease.certain_until_ns > all;
+        less += lease.certain_until_ns < all;
+    }
+    CHECK_INT(wrong, 0);
+    CHECK_INT(more, 0);
+    CHECK(less > 10); /* or the schedules were not dense */
+}
+
+/* Half a tick is at most a quarter of the timeout, and may be less. */
+static void no_leader_ends_a_session_that_is_certain(void) {
+    static const int64_t choices[] = {0, 1, 4, 7};
+    size_t too_long = 0, proofs = 0;
+    for (size_t number = 0; number < 32 * 32 * 32; number++) {
+        struct schedule s;
+        struct zkli_lease lease;
+        make_schedule(&s, 3, choices, 4, number);
+        for (size_t n = 0; n < s.count; n++)
+            play(&s, &lease, n);
+        proofs += lease.certain_until_ns > s.begun + s.timeout - 1;
+        for (int64_t period = 2; period <= 6; period += 2)
+            for (int64_t phase = 0; phase < period; phase++)
+                for (int is_late = 0; is_late < 2; is_late++)
+                    too_long += lease.certain_until_ns >=
+                                ended_by_a_leader(&s, s.count, period, phase, is_late != 0);
+    }
+    CHECK_INT(too_long, 0);
+    CHECK(proofs > 1000);
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"the margin is a 24th and the period a tenth",
+         the_margin_is_a_24th_and_the_period_a_tenth},
+        {"without a session nothing is certain", without_a_session_nothing_is_certain},
+        {"a session is certain from when its connect was begun",
+         a_session_is_certain_from_when_its_connect_was_begun},
+        {"a new session owes nothing to the last one", a_new_session_owes_nothing_to_the_last_one},
+        {"one heartbeat alone proves nothing", one_heartbeat_alone_proves_nothing},
+        {"a heartbeat acked a quarter before the next was sent counts",
+         a_heartbeat_acked_a_quarter_before_the_next_was_sent_counts},
+        {"slow acks cost certainty", slow_acks_cost_certainty},
+        {"the newest that counts decides", the_newest_that_counts_decides},
+        {"a heartbeat that proves no more changes nothing",
+         a_heartbeat_that_proves_no_more_changes_nothing},
+        {"a shorter timeout granted at a reconnect shortens certainty",
+         a_shorter_timeout_shortens_certainty},
+        {"a longer timeout granted at a reconnect proves nothing by itself",
+         a_longer_timeout_proves_nothing_by_itself},
+        {"a reconnect forgets heartbeats and keeps certainty",
+         a_reconnect_forgets_heartbeats_and_keeps_certainty},
+        {"more heartbeats than are remembered cost certainty only",
+         more_heartbeats_than_are_remembered_cost_certainty_only},
+        {"with steady heartbeats a hold outlives an outage of half the timeout",
+         with_steady_heartbeats_a_hold_outlives_an_outage_of_half_the_timeout},
+        {"certainty ends before the client notices a silent server",
+         certainty_ends_before_the_client_notices_a_silent_server},
+        {"three heartbeats in a row may be missing", three_heartbeats_in_a_row_may_be_missing},
+        {"every small schedule is judged as the rule says",
+         every_small_schedule_is_judged_as_the_rule_says},
+        {"long schedules too, and forgetting never adds",
+         long_schedules_too_and_forgetting_never_adds},
+        {"no leader ends a session that is certain", no_leader_ends_a_session_that_is_certain},
+    };
+    return TEST_MAIN(argc, argv, "lease", cases);
+}

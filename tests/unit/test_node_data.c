@@ -1,0 +1,266 @@
+/* The line in a node: what is written is read back, and what others write there does no harm. */
+#include "core/node_data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/main.h"
+#include "support/wait.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static uint64_t Random;
+
+static uint64_t next_random(void) {
+    Random += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = Random;
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    return z ^ (z >> 27);
+}
+
+/* Formats into a string; the line itself has no NUL, and nothing behind it is touched. */
+static size_t format(char ret_text[ZKLI_NODE_DATA_MAX + 1], const struct zkli_node_data *data) {
+    char *line = malloc(ZKLI_NODE_DATA_MAX);
+    if (line == NULL)
+        abort();
+    size_t length = zkli_node_data_format(line, data);
+    CHECK(length <= ZKLI_NODE_DATA_MAX);
+    memcpy(ret_text, line, length);
+    ret_text[length] = '\0';
+    free(line);
+    return length;
+}
+
+/* Parses from the heap, without a byte to spare. */
+static bool parse(struct zkli_node_data *ret_data, const char *line, size_t length) {
+    char *copy = malloc(length == 0 ? 1 : length);
+    if (copy == NULL)
+        abort();
+    memcpy(copy, line, length);
+    bool is_ours = zkli_node_data_parse(ret_data, copy, length);
+    free(copy);
+    return is_ours;
+}
+
+static bool parse_text(struct zkli_node_data *ret_data, const char *line) {
+    return parse(ret_data, line, strlen(line));
+}
+
+static void put(char ret_value[ZKLI_NODE_DATA_VALUE_MAX + 1], const char *value) {
+    memcpy(ret_value, value, strlen(value) + 1);
+}
+
+static void the_line_says_who_it_is(void) {
+    struct zkli_node_data data = {.pid = 4711, .thread = 42};
+    char line[ZKLI_NODE_DATA_MAX + 1];
+    put(data.host, "db-3");
+    put(data.program, "/usr/bin/job");
+    put(data.label, "night shift");
+    (void)format(line, &data);
+    CHECK_STRING(line, "zklock1 pid=4711 tid=42 host=db-3 prog=/usr/bin/job label=night%20shift");
+}
+
+static void what_is_not_known_is_left_out(void) {
+    struct zkli_node_data data = {.pid = 0, .thread = -1};
+    char line[ZKLI_NODE_DATA_MAX + 1];
+    CHECK_INT(format(line, &data), 7);
+    CHECK_STRING(line, "zklock1");
+    put(data.label, "x");
+    (void)format(line, &data);
+    CHECK_STRING(line, "zklock1 label=x");
+}
+
+static void check_round_trip(const struct zkli_node_data *data) {
+    char line[ZKLI_NODE_DATA_MAX + 1];
+    struct zkli_node_data back;
+    size_t length = format(line, data);
+    REQUIRE(parse(&back, line, length));
+    CHECK_STRING(back.host, data->host);
+    CHECK_STRING(back.program, data->program);
+    CHECK_STRING(back.label, data->label);
+    CHECK(back.pid == data->pid);
+    CHECK(back.thread == data->thread);
+}
+
+static void every_byte_but_nul_survives_the_way_there_and_back(void) {
+    for (unsigned byte = 1; byte < 256; byte++) {
+        struct zkli_node_data data = {.pid = byte, .thread = INT64_C(999999999999999999)};
+        char value[] = {'a', (char)byte, (char)byte, 'z', (char)byte, '\0'};
+        put(data.host, value);
+        put(data.program, value + 1);
+        put(data.label, value + 4);
+        check_round_trip(&data);
+    }
+}
+
+static void any_values_that_fit_survive(void) {
+    Random = 2;
+    for (int round = 0; round < 2000; round++) {
+        struct zkli_node_data data = {.pid = (int64_t)(next_random() % 4194304),
+                                      .thread = (int64_t)(next_random() >> 5)};
+        char *values[] = {data.host, data.program, data.label};
+        for (size_t i = 0; i < COUNT(values); i++)
+            for (size_t n = next_random() % 45, at = 0; at < n; at++)
+                values[i][at] = (char)(1 + next_random() % 255);
+        check_round_trip(&data);
+    }
+}
+
+static void a_line_is_printable_ascii_whatever_the_values(void) {
+    Random = 3;
+    for (int round = 0; round < 2000; round++) {
+        struct zkli_node_data data = {.pid = INT64_MAX, .thread = INT64_MAX};
+        char *values[] = {data.host, data.program, data.label};
+        for (size_t i = 0; i < COUNT(values); i++)
+            for (size_t n = next_random() % (ZKLI_NODE_DATA_VALUE_MAX + 1), at = 0; at < n; at++)
+                values[i][at] = (char)(1 + next_random() % 255);
+        char line[ZKLI_NODE_DATA_MAX + 1];
+        size_t length = format(line, &data), blanks = 0;
+        bool is_printable = true;
+        for (size_t i = 0; i < length; i++) {
+            is_printable = is_printable && line[i] >= ' ' && line[i] < 0x7f;
+            blanks += line[i] == ' ';
+        }
+        CHECK(is_printable);
+        CHECK(blanks <= 5);
+    }
+}
+
+/* For each length of the label, the longest cut: a value of escapes only. */
+static void a_line_is_cut_at_512_bytes_between_characters(void) {
+    for (size_t n = 0; n <= ZKLI_NODE_DATA_VALUE_MAX; n++) {
+        struct zkli_node_data data = {.pid = INT64_MAX, .thread = INT64_MAX}, back;
+        memset(data.host, 'h', n);
+        memset(data.program, '\x01', ZKLI_NODE_DATA_VALUE_MAX);
+        memset(data.label, '\xff', ZKLI_NODE_DATA_VALUE_MAX);
+        char line[ZKLI_NODE_DATA_MAX + 1];
+        size_t length = format(line, &data);
+        CHECK(length > ZKLI_NODE_DATA_MAX - 7 && length <= ZKLI_NODE_DATA_MAX);
+        REQUIRE(parse(&back, line, length));
+        CHECK_STRING(back.host, data.host);
+        size_t program = strlen(back.program), label = strlen(back.label);
+        CHECK(memcmp(back.program, data.program, program) == 0);
+        CHECK(memcmp(back.label, data.label, label) == 0);
+        CHECK(program == ZKLI_NODE_DATA_VALUE_MAX || label == 0);
+    }
+}
+
+static void a_value_is_read_up_to_128_bytes(void) {
+    struct zkli_node_data data;
+    char line[300] = "zklock1 label=";
+    memset(line + strlen(line), 'l', 200);
+    REQUIRE(parse_text(&data, line));
+    CHECK_INT(strlen(data.label), ZKLI_NODE_DATA_VALUE_MAX);
+    CHECK_STRING(data.host, "");
+}
+
+static const struct {
+    const char *line, *host, *program, *label;
+    int64_t pid, thread;
+} lines[] = {
+    {"zklock1", "", "", "", 0, 0},
+    {"zklock1 ", "", "", "", 0, 0},
+    {"zklock1      ", "", "", "", 0, 0},
+    {"zklock1 label=b host=a", "a", "", "b", 0, 0},        /* any order */
+    {"zklock1  host=a   prog=b ", "a", "b", "", 0, 0},      /* blanks */
+    {"zklock1 host=a host=b", "b", "", "", 0, 0},           /* the last one counts */
+    {"zklock1 future=1 host=a x", "a", "", "", 0, 0},       /* a later version's */
+    {"zklock1 host", "", "", "", 0, 0},
+    {"zklock1 host=", "", "", "", 0, 0},
+    {"zklock1 host== prog=a=b", "=", "a=b", "", 0, 0},
+    {"zklock1 hosts=a", "", "", "", 0, 0},
+    {"zklock1 =a", "", "", "", 0, 0},
+    {"zklock1 host=%41%6a%6A", "Ajj", "", "", 0, 0},
+    {"zklock1 host=% prog=%4 label=%4", "%", "%4", "%4", 0, 0},
+    {"zklock1 host=%zz prog=%4z label=%z4", "%zz", "%4z", "%z4", 0, 0},
+    {"zklock1 host=%%41 prog=%25 label=%G0", "%A", "%", "%G0", 0, 0},
+    {"zklock1 host=a%00b prog=%00 label=%0a", "ab", "", "\n", 0, 0},
+    {"zklock1 host=\x1b[31m\xff", "\x1b[31m\xff", "", "", 0, 0}, /* not for terminals */
+    {"zklock1 pid=1 tid=2", "", "", "", 1, 2},
+    {"zklock1 pid=999999999999999999", "", "", "", INT64_C(999999999999999999), 0},
+    {"zklock1 pid=9999999999999999999 tid=99999999999999999999999", "", "", "", 0, 0},
+    {"zklock1 pid= tid=-1", "", "", "", 0, 0},
+    {"zklock1 pid=1x tid=x1", "", "", "", 0, 0},
+    {"zklock1 pid=+1 tid=1.0", "", "", "", 0, 0},
+    {"zklock1 pid=7 pid=x", "", "", "", 0, 0},
+};
+
+static void what_is_malformed_is_left_empty(void) {
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        struct zkli_node_data data;
+        memset(&data, '#', sizeof(data));
+        REQUIRE(parse_text(&data, lines[i].line));
+        CHECK_STRING(data.host, lines[i].host);
+        CHECK_STRING(data.program, lines[i].program);
+        CHECK_STRING(data.label, lines[i].label);
+        CHECK_INT(data.pid, lines[i].pid);
+        CHECK_INT(data.thread, lines[i].thread);
+    }
+}
+
+static void any_other_data_is_no_such_line(void) {
+    static const char *const others[] = {
+        "", "z", "zklock", "zklock2", "zklock10", "zklock1\n", "zklock1=", "ZKLOCK1 pid=1",
+        " zklock1 pid=1", "192.0.2.1", "{\"pid\":1}",
+    };
+    for (size_t i = 0; i < COUNT(others); i++) {
+        struct zkli_node_data data;
+        memset(&data, '#', sizeof(data));
+        CHECK(!parse_text(&data, others[i]));
+        CHECK(data.host[0] == '\0' && data.pid == 0); /* also then it is safe to look */
+    }
+}
+
+static void more_than_512_bytes_are_no_such_line(void) {
+    struct zkli_node_data data;
+    char line[ZKLI_NODE_DATA_MAX + 2];
+    memset(line, 'x', sizeof(line));
+    memcpy(line, "zklock1 host=a ", 15);
+    CHECK(parse(&data, line, ZKLI_NODE_DATA_MAX));
+    CHECK_STRING(data.host, "a");
+    CHECK(!parse(&data, line, ZKLI_NODE_DATA_MAX + 1));
+    CHECK_STRING(data.host, "");
+}
+
+/* Also with NULs in the middle: lengths count, not ends of strings. */
+static void no_bytes_at_all_can_overrun_the_reader(void) {
+    static const char alphabet[] = "  ==%%%%0123456789abcdefghilnoprst\0\xff\n";
+    Random = 4;
+    for (int round = 0; round < 5000; round++) {
+        char line[600] = "zklock1 ";
+        size_t length = next_random() % sizeof(line);
+        for (size_t i = 8; i < length; i++)
+            line[i] = alphabet[next_random() % (sizeof(alphabet) - 1)];
+        for (size_t i = 8; i + 8 < length; i += 8 + next_random() % 64)
+            memcpy(line + i, &" host= prog= label=  pid= tid="[6 * (next_random() % 5)], 6);
+        struct zkli_node_data data;
+        memset(&data, '#', sizeof(data));
+        bool is_ours = parse(&data, line, length);
+        CHECK(is_ours == (length >= 7 && length <= ZKLI_NODE_DATA_MAX));
+        CHECK(memchr(data.host, '\0', sizeof(data.host)) != NULL);
+        CHECK(memchr(data.program, '\0', sizeof(data.program)) != NULL);
+        CHECK(memchr(data.label, '\0', sizeof(data.label)) != NULL);
+        CHECK(data.pid >= 0 && data.thread >= 0);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"the line says who it is", the_line_says_who_it_is},
+        {"what is not known is left out", what_is_not_known_is_left_out},
+        {"every byte but NUL survives the way there and back",
+         every_byte_but_nul_survives_the_way_there_and_back},
+        {"any values that fit survive", any_values_that_fit_survive},
+        {"a line is printable ASCII whatever the values",
+         a_line_is_printable_ascii_whatever_the_values},
+        {"a line is cut at 512 bytes, between characters",
+         a_line_is_cut_at_512_bytes_between_characters},
+        {"a value is read up to 128 bytes", a_value_is_read_up_to_128_bytes},
+        {"what is malformed is left empty", what_is_malformed_is_left_empty},
+        {"any other data is no such line", any_other_data_is_no_such_line},
+        {"more than 512 bytes are no such line", more_than_512_bytes_are_no_such_line},
+        {"no bytes at all can overrun the reader", no_bytes_at_all_can_overrun_the_reader},
+    };
+    return TEST_MAIN(argc, argv, "node_data", cases);
+}

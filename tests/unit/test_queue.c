@@ -1,0 +1,256 @@
+/* Who is before whom: every order and subset of small sets, against a plain sort. */
+#include "core/queue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/main.h"
+#include "support/wait.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define POOL_MAX 6
+#define HEX32 "0a1b2c3d4e5f406182738495a6b7c8d9"
+#define UUID(digit) "_c_0000000" digit "-4e5f-4061-8273-8495a6b7c8d9"
+
+/* ---- The oracle ---- */
+
+static int compare(const void *a, const void *b) {
+    const struct zkli_sibling *left = a, *right = b;
+    if (left->order != right->order)
+        return left->order < right->order ? -1 : 1;
+    return strcmp(left->name, right->name);
+}
+
+/* Whether the place is what sorting says. */
+static bool is_right(const struct zkli_listing *listing, const char *own,
+                     const struct zkli_place *place) {
+    struct zkli_sibling sorted[POOL_MAX];
+    memcpy(sorted, listing->siblings, listing->count * sizeof(sorted[0]));
+    qsort(sorted, listing->count, sizeof(sorted[0]), compare);
+    size_t position = 0;
+    while (position < listing->count && strcmp(sorted[position].name, own) != 0)
+        position++;
+    if (position == listing->count)
+        return place->verdict == ZKLI_ABSENT;
+    if (place->position != position || place->is_by_sequence == listing->is_by_czxid)
+        return false;
+    if (position == 0)
+        return place->verdict == ZKLI_FIRST && place->predecessor == NULL;
+    return place->verdict == ZKLI_BEHIND && place->predecessor >= listing->siblings &&
+           place->predecessor < listing->siblings + listing->count &&
+           strcmp(place->predecessor->name, sorted[position - 1].name) == 0;
+}
+
+/* ---- All subsets in all orders ---- */
+
+struct pool {
+    const struct zkli_sibling *siblings;
+    size_t count;
+    bool is_by_czxid;
+    size_t listings, wrong, not_one_first; /* what was seen */
+};
+
+/* Each of the listing as own, and one that is not in it. */
+static void look_at(struct pool *pool, const struct zkli_sibling *siblings, size_t count) {
+    struct zkli_listing listing = {siblings, count, pool->is_by_czxid};
+    size_t firsts = 0;
+    for (size_t own = 0; own < count; own++) {
+        struct zkli_place place = zkli_queue_place(&listing, siblings[own].name);
+        firsts += place.verdict == ZKLI_FIRST;
+        pool->wrong += !is_right(&listing, siblings[own].name, &place);
+    }
+    struct zkli_place absent = zkli_queue_place(&listing, UUID("9") "-lock-0000000000");
+    pool->wrong += absent.verdict != ZKLI_ABSENT;
+    pool->not_one_first += firsts != (count > 0);
+    pool->listings++;
+}
+
+/* Extends the listing by each sibling that is not in it; taken: bits of the pool. */
+static void permute(struct pool *pool, struct zkli_sibling *siblings, size_t count,
+                    unsigned taken) {
+    look_at(pool, siblings, count);
+    for (size_t i = 0; i < pool->count; i++)
+        if ((taken & (1u << i)) == 0) {
+            siblings[count] = pool->siblings[i];
+            permute(pool, siblings, count + 1, taken | 1u << i);
+        }
+}
+
+static void check_pool(const struct zkli_sibling *siblings, size_t count, bool is_by_czxid) {
+    struct pool pool = {siblings, count, is_by_czxid, 0, 0, 0};
+    struct zkli_sibling room[POOL_MAX];
+    permute(&pool, room, 0, 0);
+    CHECK_INT(pool.listings, 1957); /* the subsets of six, in every order */
+    CHECK_INT(pool.wrong, 0);
+    CHECK_INT(pool.not_one_first, 0);
+}
+
+static void check_names(const char *const *names, size_t count) {
+    struct zkli_sibling siblings[POOL_MAX];
+    for (size_t i = 0; i < count; i++)
+        REQUIRE(zkli_sibling_parse(&siblings[i], names[i]));
+    check_pool(siblings, count, false);
+}
+
+/* T33, T37: the text of the names says another order than their numbers. */
+static void one_of_any_kinds_is_first_and_the_others_follow_by_number(void) {
+    static const char *const names[] = {
+        "x-72057594037927936-0000000000",
+        UUID("9") "-lock-0000000002",
+        HEX32 "__rlock__0000000009",
+        UUID("5") "-__READ__0000000010",
+        UUID("1") "-__WRIT__0000000099",
+        UUID("0") "-lease-2146435071",
+    };
+    check_names(names, COUNT(names));
+}
+
+/* Numbers that repeat far from the counter's end were made by hand: any order that all agree on. */
+static void equal_numbers_are_ordered_by_name(void) {
+    static const char *const names[] = {
+        UUID("1") "-lock-0000000005",     UUID("2") "-lock-0000000005",
+        UUID("1") "-__WRIT__0000000005",  UUID("1") "-__READ__0000000005",
+        "x-1-0000000005",                 "lock-0000000004",
+    };
+    check_names(names, COUNT(names));
+}
+
+static void by_czxid_numbers_do_not_count(void) {
+    static const struct zkli_sibling siblings[] = {
+        {UUID("1") "-lock-2147483647", ZKLI_KIND_MUTEX, INT64_C(0x100000007)},
+        {UUID("2") "-lock-2147483647", ZKLI_KIND_MUTEX, INT64_C(0x0ffffffff)},
+        {UUID("3") "-lock--2147483648", ZKLI_KIND_MUTEX, INT64_C(0x100000008)},
+        {UUID("4") "-lock--000000001", ZKLI_KIND_MUTEX, INT64_C(0x200000000)},
+        {HEX32 "__lock__0000000003", ZKLI_KIND_FOREIGN, 3},
+        {"x-1-0000000002", ZKLI_KIND_FOREIGN, 3}, /* of one transaction */
+    };
+    check_pool(siblings, COUNT(siblings), true);
+}
+
+/* ---- The counter's end (T34) ---- */
+
+static enum zkli_verdict verdict_of(const char *const *names, size_t count, const char *own) {
+    struct zkli_sibling siblings[POOL_MAX];
+    for (size_t i = 0; i < count; i++)
+        REQUIRE(zkli_sibling_parse(&siblings[i], names[i]));
+    struct zkli_listing listing = {siblings, count, false};
+    return zkli_queue_place(&listing, own).verdict;
+}
+
+static void numbers_near_the_counter_s_end_are_not_trusted(void) {
+    static const struct {
+        const char *number;
+        bool is_trusted;
+    } samples[] = {
+        {"0000000000", true},   {"2146435071", true},   /* 2^31 - 1 - 2^20 */
+        {"2146435072", false},  {"2147483646", false}, {"2147483647", false},
+        {"2147483648", false},  {"9999999999", false}, {"-000000001", false},
+        {"-2147483648", false}, {"-9999999999", false},
+    };
+    for (size_t i = 0; i < COUNT(samples); i++)
+        for (size_t at = 0; at < 3; at++) {
+            char odd[80];
+            (void)snprintf(odd, sizeof(odd), "x-1-%s", samples[i].number);
+            const char *names[] = {UUID("1") "-lock-0000000001", UUID("2") "-lock-0000000002",
+                                   "x-2-0000000003"};
+            names[at] = odd;
+            for (size_t own = 0; own < 3; own++) {
+                enum zkli_verdict verdict = verdict_of(names, 3, names[own]);
+                CHECK((verdict == ZKLI_NEEDS_CZXID) == !samples[i].is_trusted);
+            }
+            CHECK(verdict_of(names, 3, "lock-0000000009") == ZKLI_ABSENT);
+        }
+}
+
+/* What a real server gave, serially and to a burst: numbers repeat, then jump. */
+static void where_numbers_repeat_or_jump_everybody_asks_for_czxids(void) {
+    static const char *const names[] = {
+        UUID("1") "-lock-2147483646",  UUID("2") "-lock-2147483647",
+        UUID("3") "-lock-2147483647",  UUID("4") "-lock--2147483648",
+        UUID("5") "-lock--2147483647", UUID("6") "-lock-2147483647",
+    };
+    struct zkli_sibling siblings[POOL_MAX];
+    for (size_t own = 0; own < COUNT(names); own++) {
+        CHECK(verdict_of(names, COUNT(names), names[own]) == ZKLI_NEEDS_CZXID);
+        CHECK(verdict_of(names + own, 1, names[own]) == ZKLI_NEEDS_CZXID);
+        REQUIRE(zkli_sibling_parse(&siblings[own], names[own]));
+        siblings[own].order = 1000 + (int64_t)own;
+    }
+    struct zkli_listing listing = {siblings, COUNT(names), true};
+    CHECK(!zkli_listing_needs_czxid(&listing));
+    for (size_t own = 0; own < COUNT(names); own++) {
+        struct zkli_place place = zkli_queue_place(&listing, names[own]);
+        CHECK_INT(place.position, own);
+        CHECK(!place.is_by_sequence);
+    }
+}
+
+/* ---- The order itself ---- */
+
+static void the_order_is_total(void) {
+    static const int64_t orders[] = {INT64_MIN, -1, 0, 1, 2147483647, INT64_MAX};
+    static const char *const names[] = {"a", "ab", "b"};
+    struct zkli_sibling all[COUNT(orders) * COUNT(names)];
+    for (size_t i = 0; i < COUNT(all); i++)
+        all[i] = (struct zkli_sibling){names[i % COUNT(names)], ZKLI_KIND_FOREIGN,
+                                       orders[i / COUNT(names)]};
+    for (size_t i = 0; i < COUNT(all); i++)
+        for (size_t k = 0; k < COUNT(all); k++) {
+            bool is_before = zkli_sibling_is_before(&all[i], &all[k]);
+            CHECK(is_before == (i < k)); /* they were listed in order */
+        }
+}
+
+static void a_sibling_borrows_its_name(void) {
+    static const char name[] = HEX32 "__rlock__0000000009";
+    struct zkli_sibling sibling;
+    REQUIRE(zkli_sibling_parse(&sibling, name));
+    CHECK(sibling.name == name);
+    CHECK(sibling.kind == ZKLI_KIND_FOREIGN);
+    CHECK(sibling.order == 9);
+}
+
+/* T32 */
+static void a_child_that_is_no_contender_is_no_sibling(void) {
+    struct zkli_sibling sibling = {"untouched", ZKLI_KIND_LEASE, 7};
+    CHECK(!zkli_sibling_parse(&sibling, "readme"));
+    CHECK(!zkli_sibling_parse(&sibling, ""));
+    CHECK_STRING(sibling.name, "untouched");
+    CHECK(sibling.kind == ZKLI_KIND_LEASE && sibling.order == 7);
+}
+
+static void in_an_empty_directory_everybody_is_absent(void) {
+    struct zkli_listing listing = {NULL, 0, false};
+    struct zkli_place place = zkli_queue_place(&listing, "lock-0000000001");
+    CHECK(place.verdict == ZKLI_ABSENT);
+    CHECK(place.predecessor == NULL && place.position == 0);
+    CHECK(!zkli_listing_needs_czxid(&listing));
+}
+
+/* Names are compared whole: a node of another kind with our number is not ours. */
+static void own_is_the_very_name(void) {
+    static const char *const names[] = {UUID("1") "-lock-0000000001", UUID("2") "-lock-0000000002"};
+    CHECK(verdict_of(names, 2, UUID("1") "-lock-0000000002") == ZKLI_ABSENT);
+    CHECK(verdict_of(names, 2, UUID("1") "-lock-000000000") == ZKLI_ABSENT);
+    CHECK(verdict_of(names, 2, UUID("1") "-lock-0000000001") == ZKLI_FIRST);
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"one of any kinds is first and the others follow by number",
+         one_of_any_kinds_is_first_and_the_others_follow_by_number},
+        {"equal numbers are ordered by name", equal_numbers_are_ordered_by_name},
+        {"by czxid, numbers do not count", by_czxid_numbers_do_not_count},
+        {"numbers near the counter's end are not trusted",
+         numbers_near_the_counter_s_end_are_not_trusted},
+        {"where numbers repeat or jump everybody asks for czxids",
+         where_numbers_repeat_or_jump_everybody_asks_for_czxids},
+        {"the order is total", the_order_is_total},
+        {"a sibling borrows its name", a_sibling_borrows_its_name},
+        {"a child that is no contender is no sibling", a_child_that_is_no_contender_is_no_sibling},
+        {"in an empty directory everybody is absent", in_an_empty_directory_everybody_is_absent},
+        {"own is the very name", own_is_the_very_name},
+    };
+    return TEST_MAIN(argc, argv, "queue", cases);
+}
