@@ -44,8 +44,8 @@ static inline bool may_grant(const struct zkli_contender *was, const struct zkli
     if (e->type == ZKLI_EV_PREDECESSOR_EVENT)
         return was->state == ZKLI_WAITING && e->is_deleted && was->position == 1 &&
                was->listed_on == e->connection;
-    return (e->type == ZKLI_EV_LISTED || e->type == ZKLI_EV_CREATED ||
-            e->type == ZKLI_EV_BARRIER || e->type == ZKLI_EV_OWN_READ) &&
+    return (e->type == ZKLI_EV_LISTED || e->type == ZKLI_EV_CREATED || e->type == ZKLI_EV_BARRIER ||
+            e->type == ZKLI_EV_OWN_READ) &&
            is->verdict == ZKLI_FIRST;
 }
 
@@ -154,8 +154,7 @@ static inline void bench_new_uuid(struct bench *b) {
     zkli_uuid_format(b->fresh_uuid, "12345678-9abc", random);
 }
 
-static inline void bench_name(const char *uuid, int64_t number,
-                              char ret_name[ZKLI_CHILD_MAX + 1]) {
+static inline void bench_name(const char *uuid, int64_t number, char ret_name[ZKLI_CHILD_MAX + 1]) {
     (void)snprintf(ret_name, ZKLI_CHILD_MAX + 1, "_c_%s-lock-%010" PRId64, uuid, number);
 }
 
@@ -205,8 +204,7 @@ static inline unsigned fired(struct bench *b, enum zkli_contender_event_type typ
 }
 
 static inline unsigned abandon(struct bench *b) {
-    return say(b,
-               (struct zkli_contender_event){.type = ZKLI_EV_ABANDON, .error = ZKL_CANCELED});
+    return say(b, (struct zkli_contender_event){.type = ZKLI_EV_ABANDON, .error = ZKL_CANCELED});
 }
 
 /* A reply that is not a listing. */

@@ -198,8 +198,9 @@ static inline void deliver_listing(struct world *w, struct player *player,
             siblings[listing.count].order = w->nodes[node].czxid;
         listing.count++;
     }
-    step(w, player, (struct zkli_contender_event){
-                        .type = ZKLI_EV_LISTED, .result = m->result, .listing = &listing});
+    step(w, player,
+         (struct zkli_contender_event){
+             .type = ZKLI_EV_LISTED, .result = m->result, .listing = &listing});
 }
 
 static inline void deliver_reply(struct world *w, const struct message *m) {
@@ -226,7 +227,8 @@ static inline void deliver_watch(struct world *w, struct client *client, const s
     size_t first = draw(w, PLAYERS);
     for (size_t i = 0; i < PLAYERS; i++) {
         struct player *player = &w->players[(i + first) % PLAYERS];
-        bool is_own = player->own_aim == m->node, is_predecessor = player->predecessor_aim == m->node;
+        bool is_own = player->own_aim == m->node,
+             is_predecessor = player->predecessor_aim == m->node;
         struct zkli_contender_event e = {.type = ZKLI_EV_OWN_EVENT, .is_deleted = m->is_deleted};
         if (&w->clients[player->client] != client)
             continue;

@@ -20,7 +20,7 @@
 #define CLIENTS 3
 #define PLAYERS 5
 #define QUEUE_MAX 64
-#define WINDOW 20 /* in both directions of a client; what it is full for stays unsent */
+#define WINDOW 20   /* in both directions of a client; what it is full for stays unsent */
 #define NO_ONE (-1) /* no node */
 #define LIMBO_MAX 8
 #define UP_TO_DATE INT64_MAX

@@ -135,10 +135,10 @@ static void a_node_that_was_adopted_has_its_own_token(void) {
     struct bench b;
     to_adopting(&b, FIRST);
     listed(&b, FIRST);
-    CHECK_ACTIONS(say(&b, (struct zkli_contender_event){.type = ZKLI_EV_OWN_READ,
-                                                        .czxid = 77,
-                                                        .owner = SESSION}),
-                  ZKLI_DO_GRANT);
+    CHECK_ACTIONS(
+        say(&b,
+            (struct zkli_contender_event){.type = ZKLI_EV_OWN_READ, .czxid = 77, .owner = SESSION}),
+        ZKLI_DO_GRANT);
     CHECK(b.c.czxid == 77);
     CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), 0); /* it is watched already */
 }
@@ -191,7 +191,9 @@ static void parents_are_created_from_the_lowest_missing_one(void) {
 static void parents_that_vanish_on_the_way_are_created_again(void) {
     char levels[64];
     ask_for_parents(3, 3, 2, levels);
-    CHECK_STRING(levels, "1232" "1232" "12321");
+    CHECK_STRING(levels, "1232"
+                         "1232"
+                         "12321");
 }
 
 /* ---- Tries ---- */
@@ -329,8 +331,7 @@ static void a_holder_s_node_is_watched_from_the_next_heartbeat_on(void) {
     CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), 0);
     CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, false), 0);
     CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_OP_OWN);
-    CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_NO_NODE),
-                  ZKLI_DO_LOSE | ZKLI_DO_FORGET);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_NO_NODE), ZKLI_DO_LOSE | ZKLI_DO_FORGET);
 }
 
 /* T20 */
@@ -465,8 +466,7 @@ int main(int argc, char **argv) {
          after_a_lost_create_nothing_is_created_before_a_search_has_succeeded},
         {"a search that finds two nodes takes the lower",
          a_search_that_finds_two_nodes_takes_the_lower},
-        {"a node of another session is never adopted",
-         a_node_of_another_session_is_never_adopted},
+        {"a node of another session is never adopted", a_node_of_another_session_is_never_adopted},
         {"the end of a node that was not adopted is not the end of ours",
          the_end_of_a_node_that_was_not_adopted_is_not_the_end_of_ours},
         {"a node that was adopted has its own token", a_node_that_was_adopted_has_its_own_token},

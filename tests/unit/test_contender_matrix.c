@@ -5,7 +5,7 @@
  */
 #include "unit/contender_bench.h"
 
-/* ---- Situations: a state, and what is in flight in it. Each is one event away from another. ---- */
+/* ---- Situations: a state, and what is in flight in it ---- */
 
 enum situation {
     S_IDLE,
@@ -134,8 +134,7 @@ static const struct {
     [S_IDLE] = {S_IDLE, ZKLI_EV_LEASE, 0, PLAIN, ZKLI_IDLE},
     [S_PROBING] = {S_PROBING, ZKLI_EV_CONNECTED, 0, PLAIN, ZKLI_PROBING},
     [S_PROBING_PARKED] = {S_PROBING, ZKLI_EV_LISTED, ZKLI_RESULT_AGAIN, PLAIN, ZKLI_PROBING},
-    [S_PARENTING] = {S_ENQUEUING_LOOSE, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE, PLAIN,
-                     ZKLI_PARENTING},
+    [S_PARENTING] = {S_ENQUEUING_LOOSE, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE, PLAIN, ZKLI_PARENTING},
     [S_PARENTING_TOP] = {S_PARENTING, ZKLI_EV_PARENT, ZKLI_RESULT_NO_NODE, PLAIN, ZKLI_PARENTING},
     [S_PARENTING_PARKED] = {S_PARENTING, ZKLI_EV_PARENT, ZKLI_RESULT_LOST, DISCONNECTED,
                             ZKLI_PARENTING},
@@ -216,12 +215,12 @@ static void bring(struct bench *b, enum situation situation) {
 
 enum effect {
     PLAINLY,
-    IF_CONNECTED,   /* else nothing */
-    IF_CERTAIN,     /* else nothing */
-    IF_UNCERTAIN,   /* else nothing */
-    ADMITTING,      /* held if certain, else admitted */
-    REQUEUING,      /* as said if connected, else idle */
-    PARKING,        /* with a retry if connected */
+    IF_CONNECTED,        /* else nothing */
+    IF_CERTAIN,          /* else nothing */
+    IF_UNCERTAIN,        /* else nothing */
+    ADMITTING,           /* held if certain, else admitted */
+    REQUEUING,           /* as said if connected, else idle */
+    PARKING,             /* with a retry if connected */
     SEARCHING_OR_PARKING /* as said if connected, else parked */
 };
 
@@ -353,8 +352,7 @@ static const struct outcome outcomes[] = {
     {IN(S_REARMING), ZKLI_EV_OWN_READ, EXISTS | FAULT, FAILS_AND_DELETES(ZKL_SERVER)},
     {WAITING | IN(S_ADMITTED), ZKLI_EV_OWN_EVENT, BIT(V_DELETED), REQUEUES},
     {WAITING, ZKLI_EV_OWN_EVENT, BIT(V_CHANGED), BECOMES(ZKLI_ARMING, ZKLI_OP_OWN)},
-    {WAITING, ZKLI_EV_PREDECESSOR_EVENT, BIT(V_CHANGED),
-     BECOMES(ZKLI_ARMING, ZKLI_OP_PREDECESSOR)},
+    {WAITING, ZKLI_EV_PREDECESSOR_EVENT, BIT(V_CHANGED), BECOMES(ZKLI_ARMING, ZKLI_OP_PREDECESSOR)},
     {IN(S_WAITING_HEAD), ZKLI_EV_PREDECESSOR_EVENT, BIT(V_DELETED), ADMITS},
     {IN(S_WAITING_SECOND), ZKLI_EV_PREDECESSOR_EVENT, BIT(V_DELETED),
      BECOMES(ZKLI_LISTING, ZKLI_OP_LIST)},
@@ -372,8 +370,8 @@ static const struct outcome outcomes[] = {
     {IN(S_ENQUEUING) | SEARCHES, ZKLI_EV_ABANDON, ANY, ZKLI_LEAVING, ZKLI_DO_FAIL, ZKL_CANCELED,
      PLAINLY},
     {IN(S_ENQUEUING) | SEARCHES, ZKLI_EV_RELEASE, ANY, BECOMES(ZKLI_LEAVING, 0)},
-    {DOUBTING, ZKLI_EV_ABANDON, ANY, ZKLI_LEAVING, ZKLI_DO_FAIL | BARRIER_AND_LIST,
-     ZKL_CANCELED, SEARCHING_OR_PARKING},
+    {DOUBTING, ZKLI_EV_ABANDON, ANY, ZKLI_LEAVING, ZKLI_DO_FAIL | BARRIER_AND_LIST, ZKL_CANCELED,
+     SEARCHING_OR_PARKING},
     {DOUBTING, ZKLI_EV_RELEASE, ANY, ZKLI_LEAVING, BARRIER_AND_LIST, 0, SEARCHING_OR_PARKING},
     {QUEUED | HOLDING, ZKLI_EV_ABANDON, ANY, FAILS_AND_DELETES(ZKL_CANCELED)},
     {QUEUED | HOLDING, ZKLI_EV_RELEASE, ANY, BECOMES(ZKLI_LEAVING, ZKLI_OP_DELETE)},
@@ -382,7 +380,8 @@ static const struct outcome outcomes[] = {
     {IN(S_LEAVING), ZKLI_EV_DELETED, OK | NO_NODE, FORGETS},
     {IN(S_LEAVING), ZKLI_EV_DELETED, LATER | EXISTS | DENIED | NOMEM | FAULT, PARKS(ZKLI_LEAVING)},
     {IN(S_LEAVING_CREATE), ZKLI_EV_CREATED, OK, BECOMES(ZKLI_LEAVING, ZKLI_OP_DELETE)},
-    {IN(S_LEAVING_CREATE), ZKLI_EV_CREATED, EXISTS | NOMEM, BECOMES(ZKLI_LEAVING, BARRIER_AND_LIST)},
+    {IN(S_LEAVING_CREATE), ZKLI_EV_CREATED, EXISTS | NOMEM,
+     BECOMES(ZKLI_LEAVING, BARRIER_AND_LIST)},
     {IN(S_LEAVING_CREATE), ZKLI_EV_CREATED, BIT(ZKLI_RESULT_LOST), PARKS(ZKLI_LEAVING)},
     {IN(S_LEAVING_CREATE), ZKLI_EV_CREATED, NO_NODE | DENIED | BIT(ZKLI_RESULT_AGAIN) | FAULT,
      FORGETS},

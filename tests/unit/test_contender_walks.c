@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define WALKS 20000
-#define STEPS 60 /* random moves in a walk, before the faults end */
+#define STEPS 60   /* random moves in a walk, before the faults end */
 #define ROUNDS 400 /* after that; far more than the worst takes */
 
 static struct world World; /* too large for a stack */
@@ -22,8 +22,8 @@ static struct client *any_client(struct world *w) {
 }
 
 /* The next player, from a random one on, for whom this is true; or NULL. */
-static struct player *any_player(struct world *w, bool (*is_meant)(const struct world *,
-                                                                   const struct player *)) {
+static struct player *any_player(struct world *w,
+                                 bool (*is_meant)(const struct world *, const struct player *)) {
     size_t first = draw(w, PLAYERS);
     for (size_t i = 0; i < PLAYERS; i++) {
         struct player *player = &w->players[(first + i) % PLAYERS];
@@ -245,12 +245,13 @@ static const struct {
     unsigned weight;
     void (*move)(struct world *w);
 } moves[] = {
-    {18, move_send},        {16, move_serve},        {16, move_deliver},       {8, move_flow},
-    {6, move_begin},        {3, move_abandon},       {4, move_release},        {4, move_retry},
-    {2, move_heartbeat},    {3, move_cut},           {6, move_reconnect},      {4, move_uncertain},
-    {4, move_certain},      {2, move_expire},        {2, move_settle},          {2, move_others_enter},
-    {3, move_others_leave}, {2, move_others_downgrade}, {1, move_touch},       {1, move_break},
-    {1, move_reap},
+    {18, move_send},        {16, move_serve},       {16, move_deliver},
+    {8, move_flow},         {6, move_begin},        {3, move_abandon},
+    {4, move_release},      {4, move_retry},        {2, move_heartbeat},
+    {3, move_cut},          {6, move_reconnect},    {4, move_uncertain},
+    {4, move_certain},      {2, move_expire},       {2, move_settle},
+    {2, move_others_enter}, {3, move_others_leave}, {2, move_others_downgrade},
+    {1, move_touch},        {1, move_break},        {1, move_reap},
 };
 
 static void begin_walk(struct world *w, uint64_t seed) {

@@ -195,23 +195,39 @@ static void three_heartbeats_in_a_row_may_be_missing(void) {
 /* ---- Many schedules ---- */
 
 struct schedule {
-    int64_t timeout, begun;
+    int64_t begun;
     size_t count;
     struct {
         int64_t sent, acked;
         unsigned connection;
+        int64_t timeout; /* the same for all of a connection */
     } beats[BEATS_MAX];
 };
 
-/* The rule once more: the best of the beats that count, among those remembered of a connection. */
+static bool is_reconnected(const struct schedule *s, size_t n) {
+    return n > 0 && s->beats[n].connection != s->beats[n - 1].connection;
+}
+
+static int64_t certain_from(int64_t sent, int64_t timeout) {
+    return sent + timeout - timeout / 24;
+}
+
+/* The rule once more: the best of the beats that count, among those remembered of a connection;
+ * but no more than a shorter timeout leaves of what was acknowledged last. */
 static int64_t certain_by_the_rule(const struct schedule *s, size_t count, size_t remembered) {
-    int64_t best = s->begun;
-    for (size_t k = 0; k < count; k++)
+    int64_t certain = certain_from(s->begun, s->beats[0].timeout);
+    for (size_t k = 0; k < count; k++) {
+        int64_t timeout = s->beats[k].timeout;
+        if (is_reconnected(s, k) && timeout < s->beats[k - 1].timeout &&
+            certain > certain_from(s->beats[k - 1].sent, timeout))
+            certain = certain_from(s->beats[k - 1].sent, timeout);
         for (size_t j = 0; j < k; j++)
             if (s->beats[j].connection == s->beats[k].connection && k - j <= remembered &&
-                s->beats[k].sent - s->beats[j].acked >= s->timeout / 4 && s->beats[j].sent > best)
-                best = s->beats[j].sent;
-    return best + s->timeout - s->timeout / 24;
+                s->beats[k].sent - s->beats[j].acked >= timeout / 4 &&
+                certain < certain_from(s->beats[j].sent, timeout))
+                certain = certain_from(s->beats[j].sent, timeout);
+    }
+    return certain;
 }
 
 /*
@@ -219,12 +235,14 @@ static int64_t certain_by_the_rule(const struct schedule *s, size_t count, size_
  * reached it. A follower hears of us when a beat arrives, and reports it with its next answer to a
  * ping, before the beats that arrive later; pings come each period from phase on. A beat arrives
  * between the times it was sent and acknowledged: to report it, early or late; behind a report, as
- * early as can be.
+ * early as can be. A new connection is news of us, too, from when the last beat was acknowledged.
  */
 static int64_t ended_by_a_leader(const struct schedule *s, size_t count, int64_t period,
                                  int64_t phase, bool is_late) {
-    int64_t end = s->begun + s->timeout;
+    int64_t heard = s->begun;
     for (size_t k = 0; k < count; k++) {
+        if (is_reconnected(s, k) && heard < s->beats[k - 1].acked)
+            heard = s->beats[k - 1].acked;
         for (size_t j = 0; j < k; j++) {
             if (s->beats[j].connection != s->beats[k].connection)
                 continue;
@@ -232,56 +250,58 @@ static int64_t ended_by_a_leader(const struct schedule *s, size_t count, int64_t
             int64_t ping = phase + (touch - phase) / period * period;
             if (ping < touch)
                 ping += period;
-            if (ping <= s->beats[k].sent && ping + s->timeout > end)
-                end = ping + s->timeout;
+            if (ping <= s->beats[k].sent && ping > heard)
+                heard = ping;
         }
     }
-    return end;
+    return heard + s->beats[count - 1].timeout;
 }
 
 static void play(const struct schedule *s, struct zkli_lease *lease, size_t n) {
     if (n == 0)
-        zkli_lease_begin(lease, s->timeout, s->begun);
-    if (n > 0 && s->beats[n].connection != s->beats[n - 1].connection)
-        zkli_lease_reconnect(lease, s->timeout);
+        zkli_lease_begin(lease, s->beats[0].timeout, s->begun);
+    if (is_reconnected(s, n))
+        zkli_lease_reconnect(lease, s->beats[n].timeout);
     zkli_lease_beat(lease, s->beats[n].sent, s->beats[n].acked);
 }
 
-/* Adds a beat: what to do before it is sent, and how long it is under way. */
-static void add_beat(struct schedule *s, bool is_reconnect, int64_t pause, int64_t round_trip) {
+/* Adds a beat: on a new connection of this timeout, unless that is 0; so long after the last one,
+ * and so long under way. */
+static void add_beat(struct schedule *s, int64_t timeout, int64_t pause, int64_t round_trip) {
     size_t n = s->count++;
-    unsigned connection = n == 0 ? 0 : s->beats[n - 1].connection;
+    bool is_new = n > 0 && timeout != 0;
+    s->beats[n].connection = n == 0 ? 0 : s->beats[n - 1].connection + is_new;
+    s->beats[n].timeout = n == 0 || is_new ? timeout : s->beats[n - 1].timeout;
     s->beats[n].sent = (n == 0 ? s->begun : s->beats[n - 1].acked) + pause;
     s->beats[n].acked = s->beats[n].sent + round_trip;
-    s->beats[n].connection = connection + (is_reconnect && n > 0);
 }
 
-/* The number's digits say what each of the beats is like. */
-static void make_schedule(struct schedule *s, size_t beats, const int64_t *choices, size_t count,
-                          size_t number) {
-    *s = (struct schedule){.timeout = 24, .begun = 3};
-    for (size_t n = 0; n < beats; n++) {
-        bool is_reconnect = number % 2 != 0;
-        int64_t pause = choices[number / 2 % count];
-        int64_t round_trip = choices[number / 2 / count % count];
-        number /= 2 * count * count;
-        add_beat(s, is_reconnect, pause, round_trip);
+/* The number's digits say what each of three beats is like. */
+#define SCHEDULES (64 * 64 * 64)
+static void make_schedule(struct schedule *s, const int64_t choices[4], size_t number) {
+    static const int64_t timeouts[4] = {0, 48, 24, 96};
+    *s = (struct schedule){.begun = 3};
+    for (size_t n = 0; n < 3; n++) {
+        int64_t timeout = timeouts[number % 4];
+        add_beat(s, n == 0 && timeout == 0 ? 48 : timeout, choices[number / 4 % 4],
+                 choices[number / 16 % 4]);
+        number /= 64;
     }
 }
 
 static void every_small_schedule_is_judged_as_the_rule_says(void) {
-    static const int64_t choices[] = {0, 1, 5, 6};
-    const size_t schedules = 32 * 32 * 32;
+    static const int64_t choices[4] = {0, 1, 6, 12};
     size_t wrong = 0, back = 0;
-    for (size_t number = 0; number < schedules; number++) {
+    for (size_t number = 0; number < SCHEDULES; number++) {
         struct schedule s;
         struct zkli_lease lease;
         int64_t before = INT64_MIN;
-        make_schedule(&s, 3, choices, 4, number);
+        make_schedule(&s, choices, number);
         for (size_t n = 0; n < s.count; n++) {
+            bool is_shorter = n > 0 && s.beats[n].timeout < s.beats[n - 1].timeout;
             play(&s, &lease, n);
             wrong += lease.certain_until_ns != certain_by_the_rule(&s, n + 1, ZKLI_LEASE_BEATS);
-            back += lease.certain_until_ns < before;
+            back += lease.certain_until_ns < before && !is_shorter;
             before = lease.certain_until_ns;
         }
     }
@@ -301,12 +321,15 @@ static void long_schedules_too_and_forgetting_never_adds(void) {
     uint64_t random = 1;
     size_t wrong = 0, more = 0, less = 0;
     for (int round = 0; round < 1000; round++) {
-        struct schedule s = {.timeout = 100 + (int64_t)(next_random(&random) % 100), .begun = -50};
+        struct schedule s = {.begun = -50};
         int64_t pause_max = 1 + (int64_t)(next_random(&random) % 30);
         int64_t trip_max = 1 + (int64_t)(next_random(&random) % 20);
         struct zkli_lease lease;
         while (s.count < BEATS_MAX)
-            add_beat(&s, next_random(&random) % 16 == 0,
+            add_beat(&s,
+                     s.count == 0 || next_random(&random) % 16 == 0
+                         ? 100 + (int64_t)(next_random(&random) % 100)
+                         : 0,
                      (int64_t)(next_random(&random) % (uint64_t)pause_max),
                      (int64_t)(next_random(&random) % (uint64_t)trip_max));
         for (size_t n = 0; n < s.count; n++)
@@ -323,16 +346,16 @@ static void long_schedules_too_and_forgetting_never_adds(void) {
 
 /* Half a tick is at most a quarter of the timeout, and may be less. */
 static void no_leader_ends_a_session_that_is_certain(void) {
-    static const int64_t choices[] = {0, 1, 4, 7};
+    static const int64_t choices[4] = {0, 2, 7, 13};
     size_t too_long = 0, proofs = 0;
-    for (size_t number = 0; number < 32 * 32 * 32; number++) {
+    for (size_t number = 0; number < SCHEDULES; number += 3) {
         struct schedule s;
         struct zkli_lease lease;
-        make_schedule(&s, 3, choices, 4, number);
+        make_schedule(&s, choices, number);
         for (size_t n = 0; n < s.count; n++)
             play(&s, &lease, n);
-        proofs += lease.certain_until_ns > s.begun + s.timeout - 1;
-        for (int64_t period = 2; period <= 6; period += 2)
+        proofs += lease.certain_until_ns > certain_from(s.begun, s.beats[0].timeout);
+        for (int64_t period = 4; period <= 6; period++)
             for (int64_t phase = 0; phase < period; phase++)
                 for (int is_late = 0; is_late < 2; is_late++)
                     too_long += lease.certain_until_ns >=

@@ -162,10 +162,10 @@ static const struct {
     {"zklock1", "", "", "", 0, 0},
     {"zklock1 ", "", "", "", 0, 0},
     {"zklock1      ", "", "", "", 0, 0},
-    {"zklock1 label=b host=a", "a", "", "b", 0, 0},        /* any order */
-    {"zklock1  host=a   prog=b ", "a", "b", "", 0, 0},      /* blanks */
-    {"zklock1 host=a host=b", "b", "", "", 0, 0},           /* the last one counts */
-    {"zklock1 future=1 host=a x", "a", "", "", 0, 0},       /* a later version's */
+    {"zklock1 label=b host=a", "a", "", "b", 0, 0},    /* any order */
+    {"zklock1  host=a   prog=b ", "a", "b", "", 0, 0}, /* blanks */
+    {"zklock1 host=a host=b", "b", "", "", 0, 0},      /* the last one counts */
+    {"zklock1 future=1 host=a x", "a", "", "", 0, 0},  /* a later version's */
     {"zklock1 host", "", "", "", 0, 0},
     {"zklock1 host=", "", "", "", 0, 0},
     {"zklock1 host== prog=a=b", "=", "a=b", "", 0, 0},
@@ -201,8 +201,17 @@ static void what_is_malformed_is_left_empty(void) {
 
 static void any_other_data_is_no_such_line(void) {
     static const char *const others[] = {
-        "", "z", "zklock", "zklock2", "zklock10", "zklock1\n", "zklock1=", "ZKLOCK1 pid=1",
-        " zklock1 pid=1", "192.0.2.1", "{\"pid\":1}",
+        "",
+        "z",
+        "zklock",
+        "zklock2",
+        "zklock10",
+        "zklock1\n",
+        "zklock1=",
+        "ZKLOCK1 pid=1",
+        " zklock1 pid=1",
+        "192.0.2.1",
+        "{\"pid\":1}",
     };
     for (size_t i = 0; i < COUNT(others); i++) {
         struct zkli_node_data data;

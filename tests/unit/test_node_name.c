@@ -79,8 +79,8 @@ static const char *const others[] = {
     "locks",
     "leases",
     "lock-1",
-    "lock-000000001",  /* nine digits and no sign */
-    "lock--00000001",  /* eight after a sign */
+    "lock-000000001",   /* nine digits and no sign */
+    "lock--00000001",   /* eight after a sign */
     "lock-00000000001", /* eleven */
     "lock--00000000001",
     "lock---000000001",
@@ -101,7 +101,8 @@ static const char *const others[] = {
     "-__read__0000000001",
     "lease-0000000001",
     HEX32, /* kazoo's semaphore: no sequence */
-    "0a1b2c3d4e5f4061827384" "0123456789",
+    "0a1b2c3d4e5f4061827384"
+    "0123456789",
     HEX32 "__wlock__0000000001",
     HEX32 "_lock_0000000001",
     HEX32 "__lock__000000001",
@@ -332,7 +333,8 @@ static const char *const lock_names[] = {
     "lock-1",
     "lock-000000001",
     "x-lock",
-    "\xc3\xbc" "n\xc3\xaf",  /* two bytes */
+    "\xc3\xbc"
+    "n\xc3\xaf",                /* two bytes */
     "\xe6\x97\xa5\xe6\x9c\xac", /* three */
     "\xc2\xa0",                 /* U+00A0, the first above the control characters */
     "\xdf\xbf",                 /* U+07FF */
@@ -362,24 +364,24 @@ static const char *const no_lock_names[] = {
     "a/\x1f",
     "\x7f",
     "a\x7f",
-    "\xc2\x80",         /* U+0080 */
-    "\xc2\x9f",         /* U+009F */
-    "\xc0\x80",         /* overlong */
+    "\xc2\x80", /* U+0080 */
+    "\xc2\x9f", /* U+009F */
+    "\xc0\x80", /* overlong */
     "\xc1\xbf",
     "\xe0\x80\x80",
     "\xe0\x9f\xbf",
-    "\x80",             /* a continuation of nothing */
+    "\x80", /* a continuation of nothing */
     "a\xbf",
-    "\xc3",             /* cut short */
+    "\xc3", /* cut short */
     "\xc3(",
     "\xe2\x82",
     "\xe2(\xac",
     "\xe2\x82(",
-    "\xed\xa0\x80",     /* surrogates */
+    "\xed\xa0\x80", /* surrogates */
     "\xed\xbf\xbf",
-    "\xee\x80\x80",     /* private use */
+    "\xee\x80\x80", /* private use */
     "\xef\xa3\xbf",
-    "\xef\xbf\xb0",     /* U+FFF0 */
+    "\xef\xbf\xb0", /* U+FFF0 */
     "\xef\xbf\xbf",
     "\xf0\x9f\x98\x80", /* above the basic plane */
     "\xf8\x88\x80\x80\x80",

@@ -96,12 +96,9 @@ static void check_names(const char *const *names, size_t count) {
 /* T33, T37: the text of the names says another order than their numbers. */
 static void one_of_any_kinds_is_first_and_the_others_follow_by_number(void) {
     static const char *const names[] = {
-        "x-72057594037927936-0000000000",
-        UUID("9") "-lock-0000000002",
-        HEX32 "__rlock__0000000009",
-        UUID("5") "-__READ__0000000010",
-        UUID("1") "-__WRIT__0000000099",
-        UUID("0") "-lease-2146435071",
+        "x-72057594037927936-0000000000", UUID("9") "-lock-0000000002",
+        HEX32 "__rlock__0000000009",      UUID("5") "-__READ__0000000010",
+        UUID("1") "-__WRIT__0000000099",  UUID("0") "-lease-2146435071",
     };
     check_names(names, COUNT(names));
 }
@@ -109,9 +106,12 @@ static void one_of_any_kinds_is_first_and_the_others_follow_by_number(void) {
 /* Numbers that repeat far from the counter's end were made by hand: any order that all agree on. */
 static void equal_numbers_are_ordered_by_name(void) {
     static const char *const names[] = {
-        UUID("1") "-lock-0000000005",     UUID("2") "-lock-0000000005",
-        UUID("1") "-__WRIT__0000000005",  UUID("1") "-__READ__0000000005",
-        "x-1-0000000005",                 "lock-0000000004",
+        UUID("1") "-lock-0000000005",
+        UUID("2") "-lock-0000000005",
+        UUID("1") "-__WRIT__0000000005",
+        UUID("1") "-__READ__0000000005",
+        "x-1-0000000005",
+        "lock-0000000004",
     };
     check_names(names, COUNT(names));
 }
@@ -143,9 +143,9 @@ static void numbers_near_the_counter_s_end_are_not_trusted(void) {
         const char *number;
         bool is_trusted;
     } samples[] = {
-        {"0000000000", true},   {"2146435071", true},   /* 2^31 - 1 - 2^20 */
-        {"2146435072", false},  {"2147483646", false}, {"2147483647", false},
-        {"2147483648", false},  {"9999999999", false}, {"-000000001", false},
+        {"0000000000", true},   {"2146435071", true}, /* 2^31 - 1 - 2^20 */
+        {"2146435072", false},  {"2147483646", false},  {"2147483647", false},
+        {"2147483648", false},  {"9999999999", false},  {"-000000001", false},
         {"-2147483648", false}, {"-9999999999", false},
     };
     for (size_t i = 0; i < COUNT(samples); i++)
@@ -166,9 +166,8 @@ static void numbers_near_the_counter_s_end_are_not_trusted(void) {
 /* What a real server gave, serially and to a burst: numbers repeat, then jump. */
 static void where_numbers_repeat_or_jump_everybody_asks_for_czxids(void) {
     static const char *const names[] = {
-        UUID("1") "-lock-2147483646",  UUID("2") "-lock-2147483647",
-        UUID("3") "-lock-2147483647",  UUID("4") "-lock--2147483648",
-        UUID("5") "-lock--2147483647", UUID("6") "-lock-2147483647",
+        UUID("1") "-lock-2147483646",  UUID("2") "-lock-2147483647",  UUID("3") "-lock-2147483647",
+        UUID("4") "-lock--2147483648", UUID("5") "-lock--2147483647", UUID("6") "-lock-2147483647",
     };
     struct zkli_sibling siblings[POOL_MAX];
     for (size_t own = 0; own < COUNT(names); own++) {

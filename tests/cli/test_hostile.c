@@ -1,0 +1,149 @@
+/*
+ * What others wrote on the server meets the command: hostile node data and names, nodes that the
+ * command may not read, and a lock node that somebody deletes.
+ */
+#include "cli/json_check.h"
+#include "support/fixture.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OUTPUT_MAX 65536
+
+static char Output[OUTPUT_MAX];
+
+/* Runs a shell line with the binary first in PATH; its output to Output. The exit status. */
+static int shell(const char *line) {
+    FILE *pipe = popen(line, "r");
+    REQUIRE(pipe != NULL);
+    size_t length = fread(Output, 1, OUTPUT_MAX - 1, pipe);
+    Output[length] = '\0';
+    int status = pclose(pipe);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static const char *command(const char *rest) {
+    static char line[1024];
+    (void)snprintf(line, sizeof(line), "zklock --root %s %s 2>&1", fixture_root(), rest);
+    return line;
+}
+
+/* A contender's node with this data, owned by the raw client's session. */
+static void put_contender(const char *lock, const char *child, const void *data, size_t length) {
+    char path[RAW_PATH_MAX];
+    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(lock)), RAW_OK);
+    (void)snprintf(path, sizeof(path), "%s/%s", lock_dir(lock), child);
+    REQUIRE_INT(raw_create(fixture_raw(), path, data, length, RAW_EPHEMERAL | RAW_SEQUENTIAL, NULL),
+                RAW_OK);
+}
+
+static void check_harmless(const char *text) {
+    for (const char *c = text; *c != '\0'; c++)
+        CHECK(*c == '\n' || ((unsigned char)*c >= 0x20 && (unsigned char)*c < 0x7f));
+}
+
+static const char *const Child = "_c_00000000-0000-0000-0000-000000000000-lock-";
+
+static void hostile_values_are_escaped(void) {
+    static const char line[] = "zklock1 pid=7 tid=8 host=%1B%5B2J prog=%9B31m%FF label=a%0Ab%22%5C";
+    put_contender("values", Child, line, sizeof(line) - 1);
+    CHECK_INT(shell(command("show values")), 0);
+    check_harmless(Output);
+    CHECK(strstr(Output, "\\x1B[2J") != NULL);
+    CHECK(strstr(Output, "\\x9B31m\\xFF") != NULL);
+    CHECK(strstr(Output, "a\\x0Ab\"\\\\") != NULL);
+    CHECK_INT(shell(command("show --json values")), 0);
+    check_harmless(Output);
+    CHECK(json_is_valid(Output));
+    CHECK(strstr(Output, "\"host\":\"\\u001b[2J\"") != NULL);
+    CHECK(strstr(Output, "\"program\":\"\\ufffd31m\\ufffd\"") != NULL);
+    CHECK(strstr(Output, "\"pid\":7,") != NULL);
+}
+
+static void any_bytes_in_a_node_leave_the_output_harmless(void) {
+    unsigned seed = 1;
+    for (int round = 0; round < 20; round++) {
+        char data[700];
+        size_t length = (size_t)(round * 35);
+        for (size_t i = 0; i < length; i++) {
+            seed = seed * 1103515245 + 12345;
+            data[i] = (char)(seed >> 16);
+        }
+        put_contender("bytes", Child, data, length);
+    }
+    put_contender("bytes", Child, "zklock1 pid=99999999999999999999 host=", 38);
+    CHECK_INT(shell(command("show bytes")), 0);
+    check_harmless(Output);
+    CHECK_INT(shell(command("show --json bytes")), 0);
+    check_harmless(Output);
+    CHECK(json_is_valid(Output));
+}
+
+static void hostile_names_are_escaped(void) {
+    put_contender("n\xc3\xa9\xdb\x9b\"\\x", Child, "", 0);
+    CHECK_INT(shell(command("ls n")), 0);
+    CHECK_INT(shell(command("ls")), 0);
+    check_harmless(Output);
+    CHECK(strstr(Output, "n\\xC3\\xA9\\xDB\\x9B\"\\\\x ") != NULL);
+    CHECK_INT(shell(command("ls --json")), 0);
+    check_harmless(Output);
+    CHECK(json_is_valid(Output));
+    CHECK(strstr(Output, "\"n\\u00e9\\u06db\\\"\\\\x\"") != NULL);
+}
+
+/* Its number is higher, so the library queues behind it; it never says who it is. */
+static void a_contender_of_another_library_is_shown(void) {
+    put_contender("foreign", "x-0000000007-", "", 0);
+    CHECK_INT(shell(command("show --json foreign")), 0);
+    CHECK(json_is_valid(Output));
+    CHECK(strstr(Output, "\"host\":null,\"pid\":null,\"thread\":null,\"program\":null") != NULL);
+}
+
+static void denied_is_77_and_says_where(void) {
+    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir("secret")), RAW_OK);
+    REQUIRE_INT(raw_restrict(fixture_raw(), lock_dir("secret"), 0), RAW_OK);
+    CHECK_INT(shell(command("run -w 10 secret -- true")), 77);
+    CHECK(strstr(Output, "zklock: secret: ") != NULL);
+    CHECK(strstr(Output, lock_dir("secret")) != NULL);
+    CHECK_INT(shell(command("show secret")), 77);
+}
+
+static void a_command_whose_node_is_deleted_is_killed(void) {
+    char path[RAW_PATH_MAX];
+    FILE *runner = popen(command("run deleted -- sleep 1000"), "r");
+    REQUIRE(runner != NULL);
+    WAIT_UNTIL(queue_length("deleted") == 1, SOON_MS);
+    /* The watch on the own node is set at a heartbeat, and watches are what the server counts. */
+    WAIT_UNTIL(!server_is_ours() || server_number("wchs", "Total watches") > 0, SOON_MS);
+    REQUIRE(raw_child_path(fixture_raw(), lock_dir("deleted"), 0, path));
+    CHECK_INT(raw_delete(fixture_raw(), path), RAW_OK);
+    int status = pclose(runner);
+    CHECK(WIFEXITED(status));
+    CHECK_INT(WEXITSTATUS(status), 75);
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"hostile values are escaped", hostile_values_are_escaped},
+        {"any bytes in a node leave the output harmless",
+         any_bytes_in_a_node_leave_the_output_harmless},
+        {"hostile names are escaped", hostile_names_are_escaped},
+        {"a contender of another library is shown", a_contender_of_another_library_is_shown},
+        {"denied is 77 and says where", denied_is_77_and_says_where},
+        {"a command whose node is deleted is killed: 75",
+         a_command_whose_node_is_deleted_is_killed},
+    };
+    const char *path = getenv("PATH");
+    char searched[4096];
+    (void)snprintf(searched, sizeof(searched), "%s:%s", ZKLOCK_BUILD_DIR, path ? path : "/bin");
+    setenv("PATH", searched, 1);
+    setenv("LC_ALL", "C", 1);
+    fixture_start(NULL);
+    setenv("ZKLOCK_HOSTS", server_hosts(), 1);
+    test_after_each(fixture_recover);
+    return TEST_MAIN(argc, argv, "hostile", cases);
+}

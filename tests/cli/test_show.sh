@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# zklock ls and show: what they print for locks that are held and waited for.
+# shellcheck source-path=SCRIPTDIR
+# shellcheck disable=SC2016  # single quotes are for later evaluation and inner shells
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+use_any_server
+
+claim "ls of nothing prints nothing" status_is 0 zkl ls
+claim "..." is "$(cat "$Work/out" "$Work/err")" ''
+claim "ls --json of nothing" is "$(zkl ls --json)" '{"locks":[]}'
+claim "show of a free lock" status_is 0 zkl show free
+claim "... says so" matches "$(cat "$Work/err")" 'free: nobody'
+claim "show --json of a free lock" is "$(zkl show --json free)" '{"name":"free","contenders":[]}'
+
+hold team/build
+"${Zkl[@]}" --label 'nightly run' run team/build -- true &
+waiter=$!
+await eval '[[ $(zkl ls) =~ team/build\ +2$ ]]'
+zkl run other -- zklock --root "$Root" ls >"$Work/ls"
+claim "ls lists each lock with its contenders" is "$(sed 's/  */ /' "$Work/ls")" \
+    $'NAME CONTENDERS\nother 1\nteam/build 2'
+claim "ls PREFIX lists what is below" is "$(zkl ls --json team)" \
+    '{"locks":[{"name":"team/build","contenders":2}]}'
+claim "options may come first" is "$(zkl --json ls)" "$(zkl ls --json)"
+
+zkl show team/build >"$Work/show"
+mapfile -t lines <"$Work/show"
+host=$(hostname)
+claim "show prints a title and a line a contender" is "${#lines[@]}" 3
+holder="^1 +$host +$Holder +zklock +- +20[0-9-]+T[0-9:]+Z +[0-9]+s +[0-9]+ +0x[0-9a-f]+ "
+holder+='+_c_[^ ]+-lock-0000000000 +holds$'
+claim "the holder" matches "${lines[1]}" "$holder"
+node=$(grep -oE '_c_[^ ]+-lock-0000000000' <<<"${lines[1]}")
+claim "the waiter, with its label and whom it waits for" matches "${lines[2]}" \
+    "^2 +$host +$waiter +zklock +nightly run +.* waits on $node\$"
+
+zkl show --json team/build >"$Work/json"
+number='[0-9]+'
+holder="\{\"position\":1,\"holder\":true,\"node\":\"$node\",\"waits_on\":null,\"host\":\"$host\","
+holder+="\"pid\":$Holder,\"thread\":$number,\"program\":\"zklock\",\"label\":null,"
+holder+="\"since\":\"20[0-9T:-]+Z\",\"since_ms\":$number,\"token\":$number,"
+holder+="\"session\":\"0x[0-9a-f]+\"\}"
+claim "JSON: the holder, every key" matches "$(cat "$Work/json")" \
+    "^\{\"name\":\"team/build\",\"contenders\":\[$holder,"
+waiter_json="\{\"position\":2,\"holder\":false,\"node\":\"[^\"]+\",\"waits_on\":\"$node\","
+waiter_json+="\"host\":\"$host\",\"pid\":$waiter,.*\"label\":\"nightly run\""
+claim "JSON: the waiter" matches "$(cat "$Work/json")" "$waiter_json"
+let_go
+claim "the waiter ran after the holder" ends_with "$waiter" 0
+
+claim "64 for a name that cannot be" status_is 64 zkl show a/../b
+finish

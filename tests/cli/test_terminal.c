@@ -1,0 +1,358 @@
+/*
+ * zklock run on a terminal: an interactive bash on a pseudo-terminal runs the command, and the test
+ * types. What the shell prints decides; nothing is known of the processes behind it.
+ */
+#include "support/client.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* All that a shell prints in one test. */
+#define OUTPUT_MAX 65536
+#define CTRL_C "\003"
+#define CTRL_D "\004"
+#define CTRL_Z "\032"
+
+static struct {
+    int fd;
+    pid_t pid;
+    char output[OUTPUT_MAX];
+    size_t length;
+    size_t seen; /* where the next search begins */
+} Shell;
+
+static void shell_become(void) {
+    char *const argv[] = {"bash", "--norc", "--noprofile", "--noediting", "-i", NULL};
+    setenv("PS1", "", 1);
+    setenv("HISTFILE", "", 1);
+    setenv("ZKLOCK_HOSTS", server_hosts(), 1);
+    setenv("TERM", "dumb", 1);
+    execvp(argv[0], argv);
+    _exit(127);
+}
+
+/* Reads what there is; false at the end of the terminal. */
+static bool shell_read(void) {
+    struct pollfd fd = {.fd = Shell.fd, .events = POLLIN};
+    if (poll(&fd, 1, 10) <= 0)
+        return true;
+    ssize_t n = read(Shell.fd, Shell.output + Shell.length, OUTPUT_MAX - 1 - Shell.length);
+    if (n <= 0)
+        return false;
+    Shell.length += (size_t)n;
+    Shell.output[Shell.length] = '\0';
+    return true;
+}
+
+/* Whether the text has been printed since the last one that was found. */
+static bool shell_says(const char *text) {
+    (void)shell_read();
+    const char *found = strstr(Shell.output + Shell.seen, text);
+    if (found == NULL)
+        return false;
+    Shell.seen = (size_t)(found - Shell.output) + strlen(text);
+    return true;
+}
+
+static bool shell_has_said(const char *text) {
+    return strstr(Shell.output, text) != NULL;
+}
+
+static void shell_type(const char *text) {
+    REQUIRE_INT(write(Shell.fd, text, strlen(text)), strlen(text));
+}
+
+/* Leaves the test with what was printed when the text does not come. */
+static void shell_expect(const char *text) {
+    int64_t end = clock_ms() + SOON_MS;
+    while (!shell_says(text)) {
+        bool is_in_time = clock_ms() <= end;
+        if (!is_in_time)
+            test_note("waited for '%s' in: %s", text, Shell.output);
+        REQUIRE(is_in_time);
+    }
+}
+
+/* A sentence that the echo of the typed line does not contain, so that only its output matches. */
+static void shell_ask_alive(void) {
+    shell_type("echo al''ive\n");
+    shell_expect("alive");
+}
+
+static void shell_ask_status(const char *expected) {
+    shell_type("echo sta''tus=$?.\n");
+    shell_expect(expected);
+}
+
+/* Asks for the jobs until the shell has said that of one. wait would not do: right after a kill it
+   takes the job for stopped still. */
+static void shell_await_job(const char *state) {
+    int64_t end = clock_ms() + SOON_MS;
+    while (!shell_has_said(state)) {
+        REQUIRE(clock_ms() <= end);
+        shell_type("jobs; echo lis''ted\n");
+        shell_expect("listed");
+    }
+}
+
+static void shell_start(void) {
+    Shell.length = 0;
+    Shell.seen = 0;
+    Shell.output[0] = '\0';
+    Shell.pid = forkpty(&Shell.fd, NULL, NULL, NULL);
+    REQUIRE(Shell.pid >= 0);
+    if (Shell.pid == 0)
+        shell_become();
+    shell_type("PATH=" ZKLOCK_BUILD_DIR ":$PATH\n");
+    shell_ask_alive();
+}
+
+/* Closing the terminal hangs up; what ignores that is killed with the shell's session. */
+static void shell_end(void) {
+    if (Shell.pid <= 0)
+        return;
+    kill(Shell.pid, SIGKILL);
+    close(Shell.fd);
+    waitpid(Shell.pid, NULL, 0);
+    Shell.pid = 0;
+}
+
+static void after_each(void) {
+    shell_end();
+    fixture_recover();
+}
+
+/* Types "zklock run ... NAME -- sh -c 'SCRIPT'TAIL". */
+static void shell_run(const char *options, const char *name, const char *script, const char *tail) {
+    char line[1024];
+    int n = snprintf(line, sizeof(line), "zklock run --root %s %s %s -- sh -c '%s'%s\n",
+                     fixture_root(), options, name, script, tail);
+    REQUIRE(n > 0 && (size_t)n < sizeof(line));
+    shell_type(line);
+}
+
+#define READY "echo rea\"\"dy; "
+
+static void ctrl_c_ends_the_command(void) {
+    const char *name = fresh_name("ctrl-c");
+    shell_start();
+    shell_run("", name, READY "exec sleep 1000", "");
+    shell_expect("ready");
+    shell_type(CTRL_C);
+    shell_ask_status("status=130.");
+    WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
+}
+
+static void a_command_may_handle_ctrl_c(void) {
+    shell_start();
+    shell_run("", fresh_name("handled"),
+              "trap \"echo han\"\"dled; exit 5\" INT; " READY "while :; do read x; done", "");
+    shell_expect("ready");
+    shell_type(CTRL_C);
+    shell_expect("handled");
+    shell_ask_status("status=5.");
+}
+
+static void the_command_is_in_the_foreground(void) {
+    shell_start();
+    shell_run("", fresh_name("foreground"),
+              "set -- $(cat /proc/$$/stat); echo is-$(($5 == $8)),$(($5 == $1)).", "");
+    shell_expect("is-1,1.");
+    shell_ask_alive();
+}
+
+static void the_command_reads_the_terminal(void) {
+    shell_start();
+    shell_run("", fresh_name("read"), READY "read x; echo got-$x.", "");
+    shell_expect("ready");
+    shell_type("hello\n");
+    shell_expect("got-hello.");
+    shell_ask_alive();
+}
+
+static void ctrl_z_stops_the_job_and_fg_goes_on(void) {
+    const char *name = fresh_name("ctrl-z");
+    shell_start();
+    shell_run("", name, READY "while read x; do echo got-$x.; done", "");
+    shell_expect("ready");
+    for (int i = 0; i < 3; i++) {
+        shell_type(CTRL_Z);
+        shell_expect("Stopped");
+        shell_ask_alive();
+        shell_type("fg\n");
+        shell_type("hello\n"); /* a Ctrl-Z before it runs again would be lost, zklock or not */
+        shell_expect("got-hello.");
+    }
+    shell_type(CTRL_D);
+    shell_ask_status("status=0.");
+}
+
+static void bg_goes_on_without_the_terminal(void) {
+    shell_start();
+    shell_run("", fresh_name("bg"), READY "exec sleep 1000", "");
+    shell_expect("ready");
+    shell_type(CTRL_Z);
+    shell_expect("Stopped");
+    shell_type("bg\n");
+    shell_ask_alive();
+    shell_type("kill %1\n");
+    shell_await_job("Exit 143");
+}
+
+/* The second run gets the lock, so the first one's session has ended while it was stopped. */
+static void a_job_stopped_for_too_long_is_killed_when_it_continues(void) {
+    const char *name = fresh_name("stopped");
+    shell_start();
+    shell_run("--timeout 1", name, "trap \"echo con\"\"tinued\" CONT; " READY "read x", "");
+    shell_expect("ready");
+    shell_type(CTRL_Z);
+    shell_expect("Stopped");
+    shell_run("-w 30", name, "echo mi\"\"ne", "");
+    shell_expect("mine");
+    shell_type("fg\n");
+    shell_expect("the lock was lost");
+    shell_ask_status("status=75.");
+    CHECK(!shell_has_said("continued"));
+}
+
+static void nothing_of_the_group_runs_while_the_job_is_stopped(void) {
+    shell_start();
+    shell_type("F=$(mktemp)\n");
+    shell_run("", fresh_name("group"),
+              "(trap \"\" TSTP; while :; do echo >>'$F'; done) & "
+              "while [ ! -s '$F' ]; do :; done; " READY "wait",
+              "");
+    shell_expect("ready");
+    shell_type(CTRL_Z);
+    shell_expect("Stopped");
+    /* Two looks that see the same size, with a command between them, while the writer was busy. */
+    shell_type("A=$(stat -c %s $F); seq 100000 | wc -l; B=$(stat -c %s $F); rm $F\n");
+    shell_expect("100000");
+    shell_type("echo same''=$((A == B)).$((A > 0))\n");
+    shell_expect("same=1.1");
+    shell_type("kill %1\n");
+    shell_await_job("Exit 143");
+}
+
+static void ctrl_c_ends_a_pipeline(void) {
+    shell_start();
+    shell_run("", fresh_name("pipeline"), READY "exec sleep 1000", " | cat");
+    shell_expect("ready");
+    shell_type(CTRL_C);
+    shell_ask_alive();
+    shell_type("jobs; echo jo''bs.\n");
+    shell_expect("jobs.");
+    CHECK(!shell_has_said("Running"));
+}
+
+static void a_command_in_a_pipeline_gets_the_terminal_when_it_reads(void) {
+    shell_start();
+    shell_run("", fresh_name("reader"), READY "read x; echo got-$x.", " | cat");
+    shell_expect("ready");
+    shell_type("hello\n");
+    shell_expect("got-hello.");
+    shell_ask_alive();
+}
+
+static void ctrl_z_stops_a_pipeline(void) {
+    shell_start();
+    shell_run("", fresh_name("stop"), READY "read x; echo got-$x.", " | cat");
+    shell_expect("ready");
+    shell_type(CTRL_Z);
+    shell_expect("Stopped");
+    shell_ask_alive();
+    shell_type("fg\nhello\n");
+    shell_expect("got-hello.");
+}
+
+static void a_background_job_that_reads_stops_until_fg(void) {
+    shell_start();
+    shell_run("", fresh_name("background"), READY "read x; echo got-$x.", " &");
+    shell_expect("ready");
+    shell_await_job("Stopped");
+    shell_type("fg\n");
+    shell_type("hello\n");
+    shell_expect("got-hello.");
+    shell_ask_status("status=0.");
+}
+
+/* The shell sends no SIGCONT to a job that runs: only its first read shows that it may have it. */
+static void a_running_background_job_gets_the_terminal_after_fg(void) {
+    char script[256];
+    char path[] = "/tmp/zklock-test-terminal-XXXXXX";
+    int fd = mkstemp(path);
+    REQUIRE(fd >= 0);
+    (void)snprintf(script, sizeof(script),
+                   READY "while [ -e %s ]; do :; done; read x; echo got-$x.", path);
+    shell_start();
+    shell_run("", fresh_name("foreground"), script, " &");
+    shell_expect("ready");
+    shell_type("fg\n");
+    shell_expect("zklock run");
+    CHECK_INT(unlink(path), 0);
+    close(fd);
+    shell_type("hello\n");
+    shell_expect("got-hello.");
+    shell_ask_status("status=0.");
+}
+
+static void ctrl_c_ends_the_script_around_it(void) {
+    char line[1024];
+    shell_start();
+    (void)snprintf(line, sizeof(line),
+                   "bash -c 'zklock run --root %s %s -- sh -c \"echo rea\\\"\\\"dy; "
+                   "exec sleep 1000\"; echo went-''on'\n",
+                   fixture_root(), fresh_name("script"));
+    shell_type(line);
+    shell_expect("ready");
+    shell_type(CTRL_C);
+    shell_ask_status("status=130.");
+    CHECK(!shell_has_said("went-on"));
+}
+
+static void ctrl_c_while_waiting_gives_the_place_up(void) {
+    const char *name = fresh_name("waiting");
+    client *holder = client_open(name, T_NORMAL);
+    REQUIRE_INT(client_acquire(holder, ZKL_FOREVER), ZKL_OK);
+    shell_start();
+    shell_run("", name, "echo ran", "");
+    WAIT_UNTIL(queue_length(name) == 2, SOON_MS);
+    shell_type(CTRL_C);
+    shell_ask_status("status=130.");
+    WAIT_UNTIL(queue_length(name) == 1, SOON_MS);
+    client_close(holder);
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"Ctrl-C ends the command with 130", ctrl_c_ends_the_command},
+        {"a command may handle Ctrl-C and exit as it likes", a_command_may_handle_ctrl_c},
+        {"the command's own process group is in the foreground", the_command_is_in_the_foreground},
+        {"the command reads the terminal", the_command_reads_the_terminal},
+        {"Ctrl-Z stops the job, fg goes on, again and again", ctrl_z_stops_the_job_and_fg_goes_on},
+        {"bg goes on without the terminal", bg_goes_on_without_the_terminal},
+        {"a job stopped for too long is killed when it continues",
+         a_job_stopped_for_too_long_is_killed_when_it_continues},
+        {"nothing of the group runs while the job is stopped",
+         nothing_of_the_group_runs_while_the_job_is_stopped},
+        {"Ctrl-C ends a pipeline", ctrl_c_ends_a_pipeline},
+        {"a command in a pipeline gets the terminal when it reads",
+         a_command_in_a_pipeline_gets_the_terminal_when_it_reads},
+        {"Ctrl-Z stops a pipeline, fg goes on", ctrl_z_stops_a_pipeline},
+        {"a background job that reads stops until fg", a_background_job_that_reads_stops_until_fg},
+        {"a running background job gets the terminal after fg",
+         a_running_background_job_gets_the_terminal_after_fg},
+        {"Ctrl-C ends the script around it", ctrl_c_ends_the_script_around_it},
+        {"Ctrl-C while waiting gives the place up", ctrl_c_while_waiting_gives_the_place_up},
+    };
+    fixture_start(NULL);
+    test_after_each(after_each);
+    return TEST_MAIN(argc, argv, "terminal", cases);
+}

@@ -1,0 +1,196 @@
+/*
+ * The pure parts of the command: escaping, JSON strings, numbers and the arithmetic of the grace.
+ * They belong to a program and not to a library, so they are compiled in here.
+ */
+#include "cli/escape.c"
+#include "cli/grace.c"
+#include "cli/json.c"
+#include "cli/number.c"
+
+#include "support/main.h"
+#include "support/wait.h"
+
+#include <locale.h>
+
+static const char *escaped(const char *s, bool utf8) {
+    static char kept[512];
+    size_t columns;
+    char *text = cli_escaped(s, utf8, &columns);
+    REQUIRE(text != NULL);
+    (void)snprintf(kept, sizeof(kept), "%s", text);
+    free(text);
+    return kept;
+}
+
+static size_t columns_of_escaped(const char *s) {
+    size_t columns;
+    char *text = cli_escaped(s, true, &columns);
+    REQUIRE(text != NULL);
+    free(text);
+    return columns;
+}
+
+static const char *json(const char *s) {
+    static char kept[512];
+    FILE *out = fmemopen(kept, sizeof(kept), "w");
+    REQUIRE(out != NULL);
+    cli_json_string(out, s);
+    fclose(out);
+    return kept;
+}
+
+static void no_byte_that_a_terminal_acts_on_passes(void) {
+    for (int byte = 1; byte < 256; byte++) {
+        char s[] = {'a', (char)byte, 'b', '\0'};
+        for (const char *c = escaped(s, true); *c != '\0'; c++) {
+            CHECK_RANGE((unsigned char)*c, 0x20, 0x7e);
+        }
+    }
+}
+
+static void escapes_are_readable_and_unambiguous(void) {
+    CHECK_STRING(escaped("plain text", true), "plain text");
+    CHECK_STRING(escaped("\033[31m", true), "\\x1B[31m");
+    CHECK_STRING(escaped("a\nb\tc\177", true), "a\\x0Ab\\x09c\\x7F");
+    CHECK_STRING(escaped("\\x1B", true), "\\\\x1B");
+    CHECK_STRING(escaped("", true), "");
+}
+
+static void printable_utf8_passes_and_the_rest_does_not(void) {
+    CHECK_STRING(escaped("\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80", true),
+                 "\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80");
+    CHECK_STRING(escaped("\xc2\x9b", true), "\\xC2\\x9B");                   /* C1: CSI */
+    CHECK_STRING(escaped("\xe2\x80\xae", true), "\\xE2\\x80\\xAE");          /* right to left */
+    CHECK_STRING(escaped("\xe2\x80\x8b", true), "\\xE2\\x80\\x8B");          /* no width */
+    CHECK_STRING(escaped("\xc0\x9b", true), "\\xC0\\x9B");                   /* overlong */
+    CHECK_STRING(escaped("\xed\xa0\x80", true), "\\xED\\xA0\\x80");          /* surrogate */
+    CHECK_STRING(escaped("\xf4\x90\x80\x80", true), "\\xF4\\x90\\x80\\x80"); /* above 10FFFF */
+    CHECK_STRING(escaped("\xe4\xb8", true), "\\xE4\\xB8");                   /* cut short */
+    CHECK_STRING(escaped("\xe4\xb8z", true), "\\xE4\\xB8z");
+    CHECK_STRING(escaped("\xff", true), "\\xFF");
+}
+
+static void a_terminal_of_bytes_gets_ascii(void) {
+    CHECK_STRING(escaped("\xc3\xa9\xdb\x9b", false), "\\xC3\\xA9\\xDB\\x9B");
+}
+
+static void columns_are_those_of_the_terminal(void) {
+    CHECK_INT(columns_of_escaped("abc"), 3);
+    CHECK_INT(columns_of_escaped("\xc3\xa9"), 1);
+    CHECK_INT(columns_of_escaped("\xe4\xb8\xad"), 2);
+    CHECK_INT(columns_of_escaped("\033"), 4);
+    CHECK_INT(columns_of_escaped("\\"), 2);
+}
+
+static void json_is_ascii_and_valid_for_any_bytes(void) {
+    for (int byte = 1; byte < 256; byte++) {
+        char s[] = {'a', (char)byte, 'b', '\0'};
+        const char *text = json(s);
+        for (const char *c = text; *c != '\0'; c++) {
+            CHECK_RANGE((unsigned char)*c, 0x20, 0x7e);
+        }
+        CHECK(byte >= 0x80 ? strcmp(text, "\"a\\ufffdb\"") == 0 : text[0] == '"');
+    }
+    CHECK_STRING(json("a\"b\\c/"), "\"a\\\"b\\\\c/\"");
+    CHECK_STRING(json("\033\n\177"), "\"\\u001b\\u000a\\u007f\"");
+    CHECK_STRING(json("\xc3\xa9\xf0\x9f\x98\x80"), "\"\\u00e9\\ud83d\\ude00\"");
+    CHECK_STRING(json("\xe4\xb8z"), "\"\\ufffd\\ufffdz\"");
+}
+
+static void seconds_are_read_exactly(void) {
+    static const struct {
+        const char *text;
+        int64_t ms; /* -1: refused */
+    } cases[] = {
+        {"0", 0},           {"1", 1000},
+        {"0.5", 500},       {".25", 250},
+        {"2.", 2000},       {"0.0004", 1},
+        {"0.001", 1},       {"1.0010", 1001},
+        {"1.0019", 1002},   {"1000000000", INT64_C(1000000000000)},
+        {"1000000001", -1}, {"99999999999999999999", -1},
+        {"", -1},           {".", -1},
+        {"-1", -1},         {"+1", -1},
+        {" 1", -1},         {"1 ", -1},
+        {"1e3", -1},        {"0x1", -1},
+        {"1.2.3", -1},      {"1,5", -1},
+        {"nan", -1},        {"inf", -1},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int64_t ms = -1;
+        bool read = cli_number_seconds(cases[i].text, &ms);
+        CHECK_INT(read, cases[i].ms >= 0);
+        CHECK_INT(ms, cases[i].ms);
+    }
+}
+
+static void the_default_grace_is_a_quarter_and_leaves_a_safety(void) {
+    cli_grace grace;
+    int64_t most;
+    REQUIRE(cli_grace_plan(&grace, 10000, -1, &most));
+    CHECK_INT(grace.kill_ms, 200);
+    CHECK_INT(grace.term_ms, 2700);
+    REQUIRE(cli_grace_plan(&grace, 1000, -1, &most));
+    CHECK_INT(grace.kill_ms, 50);
+    CHECK_INT(grace.term_ms, 300);
+}
+
+static void a_grace_fits_or_is_refused_with_what_would_fit(void) {
+    for (int timeout_ms = 100; timeout_ms < 70000; timeout_ms += 37) {
+        cli_grace grace;
+        int64_t most = -1;
+        REQUIRE(cli_grace_plan(&grace, timeout_ms, -1, &most));
+        CHECK(grace.kill_ms > 0 && grace.kill_ms <= grace.term_ms);
+        CHECK(grace.term_ms <= timeout_ms * 2 / 5);
+        CHECK(!cli_grace_plan(&grace, timeout_ms, timeout_ms, &most));
+        CHECK(cli_grace_plan(&grace, timeout_ms, most, &most));
+        CHECK(!cli_grace_plan(&grace, timeout_ms, most + 1, &most));
+    }
+}
+
+static void stages_follow_the_remaining_certainty_and_never_go_back(void) {
+    const cli_grace grace = {.term_ms = 300, .kill_ms = 50};
+    const cli_stage all[] = {CLI_STAGE_RUNNING, CLI_STAGE_TERMINATED, CLI_STAGE_KILLED};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        for (int64_t remaining = 0; remaining < 1000; remaining++) {
+            cli_stage asked = remaining <= 50    ? CLI_STAGE_KILLED
+                              : remaining <= 300 ? CLI_STAGE_TERMINATED
+                                                 : CLI_STAGE_RUNNING;
+            cli_stage expected = asked > all[i] ? asked : all[i];
+            CHECK_INT(cli_grace_stage(&grace, all[i], remaining), expected);
+        }
+    }
+}
+
+static void the_next_look_is_never_after_the_next_stage(void) {
+    const cli_grace grace = {.term_ms = 300, .kill_ms = 50};
+    for (int64_t remaining = 51; remaining < 1000; remaining++) {
+        cli_stage stage = cli_grace_stage(&grace, CLI_STAGE_RUNNING, remaining);
+        int64_t wait = cli_grace_wait_ms(&grace, stage, remaining);
+        CHECK_RANGE(wait, 1, remaining);
+        CHECK(cli_grace_stage(&grace, stage, remaining - wait) > stage);
+    }
+    CHECK_INT(cli_grace_wait_ms(&grace, CLI_STAGE_KILLED, 500), -1);
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"no byte that a terminal acts on passes", no_byte_that_a_terminal_acts_on_passes},
+        {"escapes are readable and unambiguous", escapes_are_readable_and_unambiguous},
+        {"printable UTF-8 passes and the rest does not",
+         printable_utf8_passes_and_the_rest_does_not},
+        {"a terminal of bytes gets ASCII", a_terminal_of_bytes_gets_ascii},
+        {"columns are those of the terminal", columns_are_those_of_the_terminal},
+        {"JSON is ASCII and valid for any bytes", json_is_ascii_and_valid_for_any_bytes},
+        {"seconds are read exactly", seconds_are_read_exactly},
+        {"the default grace is a quarter and leaves a safety",
+         the_default_grace_is_a_quarter_and_leaves_a_safety},
+        {"a grace fits or is refused with what would fit",
+         a_grace_fits_or_is_refused_with_what_would_fit},
+        {"stages follow the remaining certainty and never go back",
+         stages_follow_the_remaining_certainty_and_never_go_back},
+        {"the next look is never after the next stage",
+         the_next_look_is_never_after_the_next_stage},
+    };
+    (void)setlocale(LC_CTYPE, "C.UTF-8"); /* always there on Debian; wcwidth needs it */
+    return TEST_MAIN(argc, argv, "text", cases);
+}

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Wrong calls end with 64 and one line that names the argument; none of it needs a server.
+# shellcheck source-path=SCRIPTDIR
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+unset ZKLOCK_HOSTS
+
+# refused WORDS-IN-THE-MESSAGE ARGUMENT...
+refused() {
+    local words=$1
+    shift
+    status_is 64 zklock "$@" && is "$(wc -l <"$Work/err")" 1 && is "$(cat "$Work/out")" '' &&
+        matches "$(cat "$Work/err")" '^zklock: ' && matches "$(cat "$Work/err")" "$words" &&
+        matches "$(cat "$Work/err")" "see 'zklock.* --help'"
+}
+
+prints() { # REGEX ARGUMENT...
+    local words=$1
+    shift
+    status_is 0 zklock "$@" && matches "$(cat "$Work/out")" "$words" && is "$(cat "$Work/err")" ''
+}
+
+claim "a subcommand is needed" refused 'subcommand is missing'
+claim "an unknown subcommand is named" refused "'frob'" frob
+claim "an unknown long option is named" refused "'--frob'" --hosts x ls --frob
+claim "an unknown short option is named" refused "'-Z'" ls -vZ
+claim "an option without its value is named" refused "'--hosts'" ls --hosts
+claim "a value for an option that takes none is named" refused "'--json=1'" ls --json=1
+claim "an argument too many is named" refused "'b'" --hosts x show a b
+claim "show needs a name" refused 'NAME is missing' --hosts x show
+claim "run needs a name" refused 'NAME is missing' --hosts x run -- true
+claim "run needs '--'" refused "'--'" --hosts x run name
+claim "run needs a command" refused "'--'" --hosts x run name --
+claim "no servers: says how to name them" refused 'ZKLOCK_HOSTS' ls
+claim "an empty ZKLOCK_HOSTS is none" status_is 64 env ZKLOCK_HOSTS= zklock ls
+for value in x -1 1e3 ' 1' 1s . '' inf 99999999999; do
+    claim "-w '$value' is refused" refused '-w' --hosts x run -w "$value" name -- true
+    claim "--timeout '$value' is refused" refused 'timeout' --hosts x --timeout "$value" ls
+    claim "--grace '$value' is refused" refused 'grace' --hosts x run --grace "$value" name -- true
+done
+for value in 256 -1 x '' 1.5; do
+    claim "-E '$value' is refused" refused '-E' --hosts x run -E "$value" name -- true
+done
+claim "a session timeout below 0.1 s is refused" refused "'0.09'" --hosts x --timeout 0.09 ls
+claim "a session timeout above an hour is refused" refused "'3600.1'" --hosts x --timeout 3600.1 ls
+claim "-n belongs to run: not before it" refused 'nonblock' -n ls
+claim "-n belongs to run: not to ls" refused 'nonblock' --hosts x ls -n
+claim "run prints no JSON" refused 'json' --json --hosts x run name -- true
+claim "an empty --hosts is none" refused 'no servers' --hosts '' ls
+
+claim "--help prints an overview" prints 'usage: zklock .*run NAME.*ls .*show ' --help
+for subcommand in run ls show; do
+    claim "$subcommand --help" prints "usage: zklock $subcommand " "$subcommand" --help
+done
+claim "--help wins over what is missing" prints 'usage: zklock run' run -h
+claim "--version" prints '^zklock [0-9]+\.[0-9]+\.[0-9]+$' --version
+claim "-V after a subcommand" prints '^zklock [0-9]' ls -V
+
+claim "a file of credentials that is not there" status_is 64 \
+    zklock --hosts x --auth-file "$Work/none" ls
+claim "... is named" matches "$(cat "$Work/err")" "$Work/none"
+printf 'no colon\n' >"$Work/auth"
+claim "a file without a scheme is refused" status_is 64 zklock --hosts x --auth-file "$Work/auth" ls
+claim "... and says what it wants" matches "$(cat "$Work/err")" 'SCHEME:CREDENTIALS'
+claim "what an argument holds does not reach the terminal as it is" \
+    status_is 64 zklock $'\e[31m'
+claim "... but escaped" matches "$(cat -v "$Work/err")" '\\x1B\[31m'
+
+finish

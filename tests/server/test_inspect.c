@@ -1,0 +1,293 @@
+/* Looking at queues: who holds, who waits, in what order; and what strangers put there. */
+#include "support/client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static zkl_queue *look(zkl_session *s, const char *name) {
+    zkl_queue *queue = NULL;
+
+    REQUIRE_INT(zkl_inspect(s, name, &queue), ZKL_OK);
+    REQUIRE(queue != NULL);
+    return queue;
+}
+
+static void a_queue_nobody_stands_in_is_empty(void) {
+    zkl_session *s = session_open(server_hosts(), T_NORMAL, NULL);
+    const char *name = fresh_name("empty");
+    zkl_queue *queue = look(s, name);
+
+    CHECK_INT(queue->count, 0);
+    zkl_queue_free(queue);
+    CHECK(!raw_exists(fixture_raw(), lock_dir(name)));
+    plant(name, "stranger", RAW_PERSISTENT, NULL);
+    queue = look(s, name);
+    CHECK_INT(queue->count, 0);
+    zkl_queue_free(queue);
+    session_close(s);
+}
+
+static void check_is_ours(const zkl_contender *c, zkl_session *s, const char *label) {
+    char host[256] = "";
+    const int64_t now_ms = (int64_t)time(NULL) * 1000;
+
+    CHECK(gethostname(host, sizeof(host) - 1) == 0);
+    CHECK_STRING(c->host, host);
+    CHECK(strstr(program_invocation_short_name, c->program) != NULL && c->program[0]);
+    CHECK_STRING(c->label, label);
+    CHECK_INT(c->pid, getpid());
+    CHECK(c->session_id == zkl_session_id(s));
+    if (server_is_ours()) /* its clock is ours */
+        CHECK_RANGE(c->since_ms, now_ms - 60000, now_ms + 2000);
+}
+
+static void a_queue_shows_holder_and_waiters_in_order(void) {
+    const char *name = fresh_name("shown");
+    zkl_session *s = session_open_with(
+        server_hosts(),
+        (zkl_session_options){.session_timeout_ms = T_NORMAL, .label = "night % shift = \xc3\xa9"});
+    zkl_lock *l = lock_open(s, name, NULL);
+    client *second = client_open(name, T_NORMAL), *fourth = client_open(name, T_NORMAL);
+    char path[1024] = "", kazoo[RAW_PATH_MAX];
+    zkl_queue *queue;
+
+    REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
+    REQUIRE_INT(zkl_node_path(l, path, sizeof(path)), ZKL_OK);
+    client_queue_up(second, 2);
+    plant_contender(name, "0123456789abcdef0123456789abcdef__lock__", kazoo);
+    client_queue_up(fourth, 4);
+    plant(name, "stranger", RAW_EPHEMERAL, NULL);
+
+    queue = look(second->session, name);
+    REQUIRE_INT(queue->count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        CHECK(queue->contenders[i].is_holder == (i == 0));
+        CHECK(i == 0 || queue->contenders[i].token > queue->contenders[i - 1].token);
+    }
+    check_is_ours(&queue->contenders[0], s, "night % shift = \xc3\xa9");
+    CHECK_STRING(queue->contenders[0].node, strrchr(path, '/') + 1);
+    CHECK_INT(queue->contenders[0].token, zkl_token(l));
+    CHECK_INT(queue->contenders[0].thread, syscall(SYS_gettid));
+    check_is_ours(&queue->contenders[1], second->session, "");
+    CHECK_STRING(queue->contenders[2].node, strrchr(kazoo, '/') + 1);
+    CHECK_STRING(queue->contenders[2].host, "");
+    CHECK_INT(queue->contenders[2].pid, 0);
+    CHECK(queue->contenders[2].session_id == raw_session(fixture_raw()));
+    check_is_ours(&queue->contenders[3], fourth->session, "");
+    zkl_queue_free(queue);
+    client_close(fourth);
+    client_close(second);
+    lock_close(l);
+    session_close(s);
+}
+
+static void looking_costs_a_list_and_a_read_each(void) {
+    const char *name = fresh_name("price");
+    client *c = client_open_proxied(name, T_LONG);
+    zkl_queue *queue;
+
+    for (int i = 0; i < 5; i++)
+        plant_contender(name, CURATOR, NULL);
+    plant(name, "stranger", RAW_PERSISTENT, NULL);
+    proxy_forget(c->proxy);
+    queue = look(c->session, name);
+    CHECK_INT(queue->count, 5);
+    CHECK_INT(proxy_count_tail(c->proxy, PROXY_LIST, name), 1);
+    CHECK_INT(proxy_count(c->proxy, PROXY_GET, name), 5);
+    CHECK_INT(proxy_count(c->proxy, PROXY_CREATE, NULL) + proxy_count(c->proxy, PROXY_SET, NULL) +
+                  proxy_count(c->proxy, PROXY_DELETE, name),
+              0);
+    zkl_queue_free(queue);
+    if (server_is_ours())
+        CHECK_INT(server_number("wchs", "Total watches"), 0);
+    client_close(c);
+}
+
+#define BYTES(text)                                                                                \
+    { text, sizeof(text) - 1 }
+
+/* T45: the data of a node is whatever anybody wrote there. */
+static void hostile_data_is_shown_or_left_out_and_harms_nobody(void) {
+    static const struct {
+        const char *data;
+        size_t len;
+    } evil[] = {
+        BYTES(""),
+        BYTES("\0\0\0\0"),
+        BYTES("zklock1"),
+        BYTES("zklock1 "),
+        BYTES("zklock1 pid"),
+        BYTES("zklock1 pid="),
+        BYTES("zklock1 pid=99999999999999999999999999 tid=-5 host=%"),
+        BYTES("zklock1 pid=-1 host=%0"),
+        BYTES("zklock1 host=%00%1b%5b2J label=%zz prog=\x1b[31m"),
+        BYTES("zklock1 host=a host=b host=c pid=1 pid=2"),
+        BYTES("zklock9 pid=1"),
+        BYTES("\xff\xfe\x80"),
+    };
+    enum {
+        COUNT = sizeof(evil) / sizeof(evil[0])
+    };
+    const char *name = fresh_name("evil");
+    zkl_session *s = session_open(server_hosts(), T_NORMAL, NULL);
+    char *large = calloc(1, 900000), path[RAW_PATH_MAX];
+    zkl_queue *queue;
+
+    REQUIRE(large != NULL);
+    for (size_t i = 0; i < COUNT; i++) {
+        plant_contender(name, CURATOR, path);
+        CHECK_INT(raw_set(fixture_raw(), path, evil[i].data, evil[i].len), RAW_OK);
+    }
+    memset(large, 'h', 900000);
+    memcpy(large, "zklock1 pid=7 host=", 19);
+    plant_contender(name, CURATOR, path);
+    CHECK_INT(raw_set(fixture_raw(), path, large, 900000), RAW_OK);
+    queue = look(s, name);
+    REQUIRE_INT(queue->count, COUNT + 1);
+    for (size_t i = 0; i <= COUNT; i++) {
+        const zkl_contender *c = &queue->contenders[i];
+
+        CHECK(c->host && c->program && c->label && c->node);
+        CHECK(strlen(c->host) <= 512 && strlen(c->program) <= 512 && strlen(c->label) <= 512);
+        CHECK(c->pid >= 0 && c->thread >= 0);
+        CHECK(c->session_id == raw_session(fixture_raw()));
+        CHECK(c->is_holder == (i == 0));
+    }
+    zkl_queue_free(queue);
+    CHECK_INT(raw_delete_tree(fixture_raw(), lock_dir(name)), RAW_OK);
+    free(large);
+    session_close(s);
+}
+
+struct listing {
+    size_t count;
+    char names[64][64];
+    size_t contenders[64];
+};
+
+static void on_listed(const char *name, size_t contenders, void *arg) {
+    struct listing *l = arg;
+
+    if (l->count < 64) {
+        (void)snprintf(l->names[l->count], sizeof(l->names[0]), "%s", name);
+        l->contenders[l->count] = contenders;
+    }
+    l->count++;
+}
+
+static void check_listed(zkl_session *s, const char *prefix, const char *const *names,
+                         const size_t *contenders, size_t count) {
+    struct listing found = {0};
+
+    CHECK_INT(zkl_list(s, prefix, on_listed, &found), ZKL_OK);
+    REQUIRE_INT(found.count, count);
+    for (size_t i = 0; i < count; i++) {
+        CHECK_STRING(found.names[i], names[i]);
+        CHECK_INT(found.contenders[i], contenders[i]);
+    }
+}
+
+static void locks_in_use_are_listed_with_their_queues(void) {
+    static const char *const names[] = {"list/a", "list/a/inner", "list/b", "list/z/y/x"};
+    static const size_t contenders[] = {2, 1, 1, 3};
+    zkl_session *s = session_open(server_hosts(), T_NORMAL, NULL);
+
+    check_listed(s, "list", NULL, NULL, 0);
+    for (size_t i = 4; i > 0; i--)
+        for (size_t j = 0; j < contenders[i - 1]; j++)
+            plant_contender(names[i - 1], CURATOR, NULL);
+    plant("list/idle", "stranger", RAW_PERSISTENT, NULL);
+    check_listed(s, "list", names, contenders, 4);
+    check_listed(s, "list/a", names, contenders, 2);
+    check_listed(s, "list/z", names + 3, contenders + 3, 1);
+    check_listed(s, "list/z/y/x", names + 3, contenders + 3, 1);
+    check_listed(s, "list/idle", NULL, NULL, 0);
+    check_listed(s, "list/none", NULL, NULL, 0);
+    check_listed(s, "lis", NULL, NULL, 0); /* at or below, by components */
+    CHECK_INT(raw_delete_tree(fixture_raw(), lock_dir("list")), RAW_OK);
+    session_close(s);
+}
+
+static void everything_is_listed_without_a_prefix(void) {
+    char root[128];
+    const char *const names[] = {"one", "two"};
+    const size_t contenders[] = {1, 1};
+    zkl_session *s;
+    zkl_lock *one, *two;
+
+    (void)snprintf(root, sizeof(root), "%s/all", fixture_root());
+    s = session_open_with(server_hosts(), (zkl_session_options){.root = root});
+    check_listed(s, NULL, NULL, NULL, 0);
+    two = lock_open(s, "two", NULL);
+    one = lock_open(s, "one", NULL);
+    REQUIRE_INT(zkl_acquire(two, SOON_MS), ZKL_OK);
+    REQUIRE_INT(zkl_acquire(one, SOON_MS), ZKL_OK);
+    check_listed(s, NULL, names, contenders, 2);
+    check_listed(s, "", names, contenders, 2);
+    lock_close(one);
+    lock_close(two);
+    session_close(s);
+}
+
+static zkl_err churn(void *arg) {
+    zkl_lock *l = arg;
+
+    for (int i = 0; i < 200; i++) {
+        const zkl_err err = zkl_acquire(l, ZKL_FOREVER);
+
+        if (err != ZKL_OK)
+            return err;
+        (void)zkl_release(l); /* OK: it was held */
+    }
+    return ZKL_OK;
+}
+
+/* Nodes and directories come and go between the list and the reads. */
+static void looking_at_a_busy_queue_is_never_an_error(void) {
+    const char *name = fresh_name("busy");
+    client *one = client_open(name, T_LONG), *two = client_open(name, T_LONG);
+    struct listing found = {0};
+    size_t looks = 0;
+
+    actor_begin(one->actor, churn, one->lock);
+    actor_begin(two->actor, churn, two->lock);
+    while (!client_is_done(one) || !client_is_done(two)) {
+        zkl_queue *queue = look(one->session, name);
+
+        CHECK_RANGE(queue->count, 0, 2);
+        for (size_t i = 0; i < queue->count; i++)
+            CHECK(queue->contenders[i].is_holder == (i == 0));
+        zkl_queue_free(queue);
+        CHECK_INT(zkl_list(two->session, name, on_listed, &found), ZKL_OK);
+        looks++;
+    }
+    test_note("%zu looks", looks);
+    CHECK_INT(client_result(one), ZKL_OK);
+    CHECK_INT(client_result(two), ZKL_OK);
+    client_close(two);
+    client_close(one);
+}
+
+static const test_case Cases[] = {
+    {"a queue nobody stands in is empty, and is not made by looking",
+     a_queue_nobody_stands_in_is_empty},
+    {"a queue shows holder and waiters in order, and who they are",
+     a_queue_shows_holder_and_waiters_in_order},
+    {"looking costs one list and one read each, and leaves no watch",
+     looking_costs_a_list_and_a_read_each},
+    {"hostile data harms nobody (T45)", hostile_data_is_shown_or_left_out_and_harms_nobody},
+    {"locks in use are listed with their queues, sorted",
+     locks_in_use_are_listed_with_their_queues},
+    {"everything is listed without a prefix", everything_is_listed_without_a_prefix},
+    {"looking at a busy queue is never an error", looking_at_a_busy_queue_is_never_an_error},
+};
+
+int main(int argc, char **argv) {
+    fixture_start(NULL);
+    return TEST_MAIN(argc, argv, "inspect", Cases);
+}

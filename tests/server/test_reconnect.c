@@ -1,0 +1,248 @@
+/* Connections that break while the session lives on: nobody loses a place or a hold by that. */
+#include "support/client.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void a_holder_keeps_its_hold(void) {
+    const char *name = fresh_name("holder");
+    client *c = client_open_proxied(name, T_NORMAL);
+    const int64_t id = zkl_session_id(c->session);
+    char path[RAW_PATH_MAX], order[16];
+    zkl_hold hold;
+    int64_t token;
+
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    client_node(c, path);
+    hold = actor_hold(c->actor, c->lock);
+    token = client_token(c);
+    events_forget(c->events);
+    client_flap(c);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_RESUMED) == 1, SOON_MS);
+    events_order(c->events, order, sizeof(order));
+    CHECK_STRING(order, "45"); /* SUSPENDED, RESUMED and nothing else */
+    CHECK(client_held(c) && zkl_hold_valid(c->lock, hold));
+    CHECK_INT(client_token(c), token);
+    CHECK(zkl_session_id(c->session) == id);
+    CHECK(raw_exists(fixture_raw(), path));
+    /* Beyond T from the break: heartbeats of the new connection count. */
+    CHECK_STAYS(zkl_hold_valid(c->lock, hold), T_NORMAL + 200);
+    CHECK_INT(client_release_wait(c), ZKL_OK);
+    CHECK_INT(client_told(c, ZKL_EVENT_LOST), 0);
+    client_close(c);
+}
+
+/* T22: zk-ruby made an extra node, kazoo waited for ever. */
+static void a_waiter_keeps_its_place(void) {
+    const char *name = fresh_name("waiter");
+    client *holder = client_open(name, T_NORMAL), *c = client_open_proxied(name, T_NORMAL),
+           *last = client_open(name, T_NORMAL);
+    char before[RAW_PATH_MAX], after[RAW_PATH_MAX];
+
+    REQUIRE_INT(client_acquire(holder, SOON_MS), ZKL_OK);
+    client_queue_up(c, 2);
+    client_queue_up(last, 3);
+    client_node(c, before);
+    client_flap(c);
+    client_node(c, after);
+    CHECK_STRING(after, before);
+    CHECK_INT(queue_length(name), 3);
+    CHECK(!client_is_done(c));
+    CHECK_INT(client_release(holder), ZKL_OK);
+    CHECK_INT(client_result(c), ZKL_OK);
+    CHECK(!client_is_done(last));
+    CHECK_INT(client_told(c, ZKL_EVENT_REQUEUED), 0);
+    CHECK_INT(client_release(c), ZKL_OK);
+    CHECK_INT(client_result(last), ZKL_OK);
+    client_close(last);
+    client_close(c);
+    client_close(holder);
+}
+
+/* T28: a session event on a node's watch is not that node's deletion. */
+static void a_hundred_breaks_change_nothing(void) {
+    enum {
+        FLAPS = 100
+    };
+    const char *name = fresh_name("flapped");
+    client *c = client_open_proxied(name, T_NORMAL);
+    char holder[RAW_PATH_MAX], before[RAW_PATH_MAX], after[RAW_PATH_MAX];
+    size_t lists, gets, barriers;
+
+    plant_contender(name, CURATOR, holder);
+    client_queue_up(c, 2);
+    WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, holder) == 1, SOON_MS);
+    client_node(c, before);
+    proxy_forget(c->proxy);
+    for (int i = 0; i < FLAPS; i++) {
+        client_flap(c);
+        REQUIRE(!client_is_done(c));
+    }
+    client_node(c, after);
+    CHECK_STRING(after, before);
+    CHECK_INT(client_told(c, ZKL_EVENT_HELD), 0);
+    CHECK_INT(client_told(c, ZKL_EVENT_REQUEUED), 0);
+    CHECK_INT(proxy_count(c->proxy, PROXY_CREATE, NULL), 0);
+    CHECK_INT(queue_length(name), 2);
+    lists = proxy_count(c->proxy, PROXY_LIST, name);
+    gets = proxy_count(c->proxy, PROXY_GET, name);
+    barriers = proxy_count(c->proxy, PROXY_DELETE, NULL);
+    test_note("%d breaks: %zu connects, %zu lists, %zu reads, %zu heartbeats and barriers", FLAPS,
+              proxy_connects(c->proxy), lists, gets, barriers);
+    CHECK_RANGE(proxy_connects(c->proxy), FLAPS, 3 * FLAPS);
+    CHECK_RANGE(lists, 0, 2 * FLAPS);
+    CHECK_RANGE(gets, 0, 3 * FLAPS);
+    CHECK_RANGE(barriers, 0, 4 * FLAPS);
+    uproot(holder);
+    CHECK_INT(client_result(c), ZKL_OK);
+    client_close(c);
+}
+
+/* T28: an idle watch is not looked at again and again. */
+static void a_connection_that_stays_down_is_not_a_busy_loop(void) {
+    const char *name = fresh_name("down");
+    client *c = client_open_proxied(name, T_LONG);
+    char holder[RAW_PATH_MAX];
+    int64_t end;
+
+    plant_contender(name, CURATOR, holder);
+    client_queue_up(c, 2);
+    WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, holder) == 1, SOON_MS);
+    client_outage_begin(c);
+    proxy_forget(c->proxy);
+    end = clock_ms() + 1000;
+    WAIT_UNTIL(clock_ms() >= end, SOON_MS);
+    CHECK_RANGE(proxy_connects(c->proxy), 1, 30);
+    CHECK_INT(proxy_count(c->proxy, PROXY_ANY, NULL), 0);
+    CHECK(events_log_lines(c->events) < 500);
+    CHECK(!client_is_done(c));
+    client_outage_end(c);
+    uproot(holder);
+    CHECK_INT(client_result(c), ZKL_OK);
+    client_close(c);
+}
+
+static void a_predecessor_that_left_meanwhile_is_noticed(void) {
+    const char *name = fresh_name("meanwhile");
+    client *c = client_open_proxied(name, T_LONG);
+    char holder[RAW_PATH_MAX];
+
+    plant_contender(name, CURATOR, holder);
+    client_queue_up(c, 2);
+    WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, holder) == 1, SOON_MS);
+    client_outage_begin(c);
+    uproot(holder);
+    CHECK(!client_is_done(c));
+    client_outage_end(c);
+    CHECK_INT(client_result(c), ZKL_OK);
+    CHECK_INT(client_told(c, ZKL_EVENT_REQUEUED), 0);
+    client_close(c);
+}
+
+/*
+ * After a reconnect the server replays the events in no order: the predecessor's may come before
+ * that of our own node, which went earlier.
+ */
+static void both_nodes_gone_meanwhile_is_no_grant(void) {
+    for (int i = 0; i < 10; i++) {
+        const char *name = fresh_name("both");
+        client *c = client_open_proxied(name, T_NORMAL);
+        char holder[RAW_PATH_MAX], own[RAW_PATH_MAX], now[RAW_PATH_MAX] = "";
+
+        plant_contender(name, CURATOR, holder);
+        client_queue_up(c, 2);
+        WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, holder) == 1, SOON_MS);
+        client_node(c, own);
+        client_outage_begin(c);
+        uproot(own);
+        uproot(holder);
+        client_outage_end(c);
+        CHECK_INT(client_result(c), ZKL_OK);
+        actor_node_path(c->actor, c->lock, now, sizeof(now));
+        CHECK(strcmp(now, own) != 0);
+        CHECK(raw_exists(fixture_raw(), now));
+        CHECK(client_held(c));
+        CHECK_INT(client_told(c, ZKL_EVENT_REQUEUED), 1);
+        CHECK_INT(client_told(c, ZKL_EVENT_LOST), 0);
+        client_close(c);
+    }
+}
+
+/* T22: the session outlives a restart of the server, and so do place and hold. */
+static void a_restart_of_the_server_costs_nothing(void) {
+    const char *name = fresh_name("restart");
+    client *holder, *c;
+    char path[RAW_PATH_MAX], now[RAW_PATH_MAX];
+    zkl_hold hold;
+
+    if (!server_is_ours()) {
+        test_skip("not our server");
+        return;
+    }
+    holder = client_open(name, 15000);
+    c = client_open(name, 15000);
+    REQUIRE_INT(client_acquire(holder, SOON_MS), ZKL_OK);
+    hold = actor_hold(holder->actor, holder->lock);
+    client_queue_up(c, 2);
+    client_node(c, path);
+    server_kill();
+    WAIT_UNTIL(client_told(holder, ZKL_EVENT_SUSPENDED) == 1, SOON_MS);
+    CHECK(zkl_hold_valid(holder->lock, hold));
+    server_revive();
+    WAIT_UNTIL(client_told(holder, ZKL_EVENT_RESUMED) == 1, SOON_MS);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_RESUMED) == 1, SOON_MS);
+    CHECK(client_held(holder) && zkl_hold_valid(holder->lock, hold));
+    CHECK(!client_is_done(c));
+    client_node(c, now);
+    CHECK_STRING(now, path);
+    CHECK_INT(client_release(holder), ZKL_OK);
+    CHECK_INT(client_result(c), ZKL_OK);
+    CHECK_INT(client_told(holder, ZKL_EVENT_LOST), 0);
+    CHECK_INT(client_told(c, ZKL_EVENT_REQUEUED), 0);
+    client_close(c);
+    client_close(holder);
+}
+
+static void a_session_moves_to_other_servers(void) {
+    const char *name = fresh_name("moves");
+    client *c = client_open_proxied(name, T_LONG);
+    /* Not 127.0.0.1 with another port: to the client library that is the same server. */
+    proxy *other = proxy_open(server_hosts(), "127.0.0.2");
+    const int64_t id = zkl_session_id(c->session);
+
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    REQUIRE_INT(zkl_session_set_hosts(c->session, proxy_hosts(other)), ZKL_OK);
+    proxy_refuse(c->proxy, true);
+    proxy_drop(c->proxy);
+    WAIT_UNTIL(proxy_links(other) == 1, SOON_MS);
+    WAIT_UNTIL(zkl_session_state(c->session) == ZKL_STATE_CONNECTED, SOON_MS);
+    CHECK(zkl_session_id(c->session) == id);
+    CHECK(client_held(c));
+    CHECK_INT(client_release_wait(c), ZKL_OK);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    CHECK(proxy_count(other, PROXY_CREATE, name) == 1);
+    CHECK_INT(zkl_session_set_hosts(c->session, ""), ZKL_INVALID);
+    CHECK_INT(zkl_session_set_hosts(c->session, NULL), ZKL_INVALID);
+    client_close(c);
+    proxy_close(other);
+}
+
+static const test_case Cases[] = {
+    {"a holder keeps its hold when the connection breaks", a_holder_keeps_its_hold},
+    {"a waiter keeps its place when the connection breaks (T22)", a_waiter_keeps_its_place},
+    {"a hundred breaks change nothing and cost a bounded number of requests (T28)",
+     a_hundred_breaks_change_nothing},
+    {"a connection that stays down is not a busy loop (T28)",
+     a_connection_that_stays_down_is_not_a_busy_loop},
+    {"a predecessor that left meanwhile is noticed", a_predecessor_that_left_meanwhile_is_noticed},
+    {"own node and predecessor gone meanwhile is no grant on a dead node",
+     both_nodes_gone_meanwhile_is_no_grant},
+    {"a restart of the server costs neither place nor hold (T22)",
+     a_restart_of_the_server_costs_nothing},
+    {"a session moves to other servers with its holds", a_session_moves_to_other_servers},
+};
+
+int main(int argc, char **argv) {
+    fixture_start(NULL);
+    return TEST_MAIN(argc, argv, "reconnect", Cases);
+}

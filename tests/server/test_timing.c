@@ -1,0 +1,282 @@
+/* Deadlines, and giving up: a wait ends when its caller says, and leaves nothing behind. */
+#include "support/client.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What a wait may take beyond its deadline, on a busy machine and under a sanitizer. */
+#define SLACK_MS 400
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MEMORY_IS_MEASURABLE false
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MEMORY_IS_MEASURABLE false
+#endif
+#endif
+#ifndef MEMORY_IS_MEASURABLE
+#define MEMORY_IS_MEASURABLE true
+#endif
+
+static void a_timed_wait_ends_on_time(void) {
+    static const int64_t timeouts[] = {1, 10, 50, 100, 300, 1000};
+    const char *name = fresh_name("on-time");
+    client *c = client_open(name, T_LONG);
+    char holder[RAW_PATH_MAX];
+    int64_t late = 0;
+
+    plant_contender(name, CURATOR, holder);
+    for (size_t i = 0; i < sizeof(timeouts) / sizeof(timeouts[0]); i++) {
+        CHECK_INT(client_acquire(c, timeouts[i]), ZKL_TIMEOUT);
+        CHECK_RANGE(actor_took_ms(c->actor), timeouts[i] - 1, timeouts[i] + SLACK_MS);
+        if (actor_took_ms(c->actor) - timeouts[i] > late)
+            late = actor_took_ms(c->actor) - timeouts[i];
+    }
+    test_note("latest by %lld ms", (long long)late);
+    uproot(holder);
+    client_close(c);
+}
+
+/* T27: elsewhere the timeout starts again whenever a predecessor leaves. */
+static void leaving_predecessors_do_not_extend_a_deadline(void) {
+    enum {
+        COUNT = 20,
+        EVERY_MS = 100,
+        TIMEOUT_MS = 1050
+    };
+    const char *name = fresh_name("churn");
+    client *c = client_open(name, T_LONG);
+    char paths[COUNT][RAW_PATH_MAX];
+    size_t left = COUNT;
+    int64_t next;
+
+    for (size_t i = 0; i < COUNT; i++)
+        plant_contender(name, CURATOR, paths[i]);
+    client_begin(c, TIMEOUT_MS);
+    next = clock_ms() + EVERY_MS;
+    /* The nearest leaves each time, so each time the waiter is woken. */
+    while (!client_is_done(c) && left > 1) {
+        if (clock_ms() >= next) {
+            uproot(paths[--left]);
+            next += EVERY_MS;
+        }
+        wait_pause();
+    }
+    CHECK_INT(client_result(c), ZKL_TIMEOUT);
+    CHECK_RANGE(actor_took_ms(c->actor), TIMEOUT_MS - 1, TIMEOUT_MS + SLACK_MS);
+    CHECK_RANGE(COUNT - left, 8, 12); /* it was woken that often */
+    WAIT_UNTIL(client_nodes(c) == 0, SOON_MS);
+    while (left > 0)
+        uproot(paths[--left]);
+    client_close(c);
+}
+
+static void the_longest_timeout_is_a_timeout(void) {
+    const char *name = fresh_name("longest");
+    client *c = client_open(name, T_LONG);
+    char holder[RAW_PATH_MAX];
+
+    plant_contender(name, CURATOR, holder);
+    client_begin(c, INT64_MAX);
+    WAIT_UNTIL(queue_length(name) == 2, SOON_MS);
+    CHECK_STAYS(!client_is_done(c), 100);
+    uproot(holder);
+    CHECK_INT(client_result(c), ZKL_OK);
+    client_close(c);
+}
+
+/* T29: elsewhere a cancel with nothing to cancel spoils the next acquire. */
+static void a_cancel_ends_the_waits_there_are_and_no_others(void) {
+    const char *name = fresh_name("cancel");
+    client *c = client_open(name, T_LONG), *second = client_open(name, T_LONG);
+    actor *thread = actor_new();
+    char holder[RAW_PATH_MAX];
+
+    CHECK_INT(zkl_cancel(c->lock), ZKL_OK);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    CHECK_INT(zkl_cancel(c->lock), ZKL_OK);
+    CHECK(client_held(c));
+    CHECK_INT(client_release_wait(c), ZKL_OK);
+
+    plant_contender(name, CURATOR, holder);
+    client_queue_up(second, 2);
+    client_queue_up(c, 3);
+    actor_acquire(thread, c->lock, ZKL_FOREVER); /* waits in the process, behind the other */
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_QUEUED) > 0, SOON_MS);
+    WAIT_UNTIL(actor_is_blocked(thread), SOON_MS);
+    CHECK_INT(zkl_cancel(c->lock), ZKL_OK);
+    CHECK_INT(client_result(c), ZKL_CANCELED);
+    CHECK_INT(actor_result(thread, SOON_MS), ZKL_CANCELED);
+    WAIT_UNTIL(queue_length(name) == 2, SOON_MS);
+    CHECK(!client_is_done(second));
+    CHECK_INT(zkl_cancel(c->lock), ZKL_OK);
+    uproot(holder);
+    CHECK_INT(client_result(second), ZKL_OK);
+    CHECK_INT(client_release(second), ZKL_OK);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    actor_free(thread);
+    client_close(second);
+    client_close(c);
+}
+
+static zkl_err call_cancel(void *lock) {
+    return zkl_cancel(lock);
+}
+
+/* T29: exactly one of granted and canceled, and the next acquire knows nothing of it. */
+static void a_cancel_that_races_a_grant_wins_or_loses(void) {
+    enum {
+        ROUNDS = 200
+    };
+    const char *name = fresh_name("race");
+    client *holder = client_open(name, T_LONG), *c = client_open_on(holder, name);
+    actor *canceler = actor_new();
+    size_t canceled = 0;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        zkl_err result;
+
+        REQUIRE_INT(client_acquire(holder, SOON_MS), ZKL_OK);
+        client_queue_up(c, 2);
+        if (i % 2) {
+            actor_begin(canceler, call_cancel, c->lock);
+            CHECK_INT(client_release(holder), ZKL_OK);
+        } else {
+            CHECK_INT(client_release(holder), ZKL_OK);
+            actor_begin(canceler, call_cancel, c->lock);
+        }
+        CHECK_INT(actor_result(canceler, SOON_MS), ZKL_OK);
+        result = client_result(c);
+        canceled += result == ZKL_CANCELED;
+        REQUIRE(result == ZKL_CANCELED || result == ZKL_OK);
+        CHECK(client_held(c) == (result == ZKL_OK));
+        CHECK_INT(client_release(c), result == ZKL_OK ? ZKL_OK : ZKL_NOT_HELD);
+        WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
+        CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+        CHECK_INT(client_release_wait(c), ZKL_OK);
+    }
+    test_note("%zu of %d canceled", canceled, ROUNDS);
+    actor_free(canceler);
+    client_close(c);
+    client_close(holder);
+}
+
+/* T15: the caller is not kept waiting by a reply that does not come, and no node is left. */
+static void a_cancel_works_at_every_step(void) {
+    static const struct {
+        proxy_action action;
+        proxy_kind kind;
+        size_t nth;
+    } steps[] = {
+        {PROXY_HOLD_REQUEST, PROXY_CREATE, 1}, {PROXY_HOLD_REPLY, PROXY_CREATE, 1},
+        {PROXY_HOLD_REQUEST, PROXY_LIST, 1},   {PROXY_HOLD_REPLY, PROXY_LIST, 1},
+        {PROXY_HOLD_REQUEST, PROXY_GET, 1},    {PROXY_HOLD_REPLY, PROXY_GET, 1},
+        {PROXY_HOLD_REQUEST, PROXY_GET, 2},    {PROXY_HOLD_REPLY, PROXY_GET, 2},
+    };
+    const char *name = fresh_name("steps");
+    client *c = client_open_proxied(name, T_LONG);
+    char holder[RAW_PATH_MAX];
+
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        plant_contender(name, CURATOR, holder);
+        proxy_rule(c->proxy, steps[i].action, steps[i].kind, name, steps[i].nth, false);
+        client_begin(c, ZKL_FOREVER);
+        WAIT_UNTIL(proxy_fired(c->proxy), SOON_MS);
+        CHECK(!client_is_done(c));
+        CHECK_INT(zkl_cancel(c->lock), ZKL_OK);
+        CHECK_INT(actor_result(c->actor, 1000), ZKL_CANCELED);
+        proxy_hold(c->proxy, PROXY_BOTH, false);
+        WAIT_UNTIL(queue_length(name) == 1, SOON_MS);
+        uproot(holder);
+        CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+        CHECK_INT(client_nodes(c), 1);
+        CHECK_INT(client_release_wait(c), ZKL_OK);
+        CHECK_INT(queue_length(name), 0);
+    }
+    client_close(c);
+}
+
+/* T15: as above, when the deletion that grants is under way to the waiter. */
+static void a_cancel_works_while_the_grant_is_under_way(void) {
+    const char *name = fresh_name("under-way");
+    client *c = client_open_proxied(name, T_LONG);
+    char holder[RAW_PATH_MAX];
+
+    for (int i = 0; i < 20; i++) {
+        plant_contender(name, CURATOR, holder);
+        proxy_forget(c->proxy);
+        client_queue_up(c, 2);
+        WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, holder) == 1, SOON_MS);
+        proxy_hold(c->proxy, PROXY_TO_CLIENT, true);
+        uproot(holder);
+        WAIT_UNTIL(proxy_count(c->proxy, PROXY_EVENT, holder) == 1, SOON_MS);
+        CHECK_INT(zkl_cancel(c->lock), ZKL_OK);
+        CHECK_INT(actor_result(c->actor, 1000), ZKL_CANCELED);
+        proxy_hold(c->proxy, PROXY_TO_CLIENT, false);
+        WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
+        CHECK(!client_held(c));
+    }
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    client_close(c);
+}
+
+/* T26: no watch per attempt, on the server or in the client. */
+static void timed_out_waits_leave_no_watches_and_no_memory(void) {
+    enum {
+        ROUNDS = 500,
+        CLIENTS = 4,
+        WARM_UP = 50
+    };
+    const char *name = fresh_name("patience");
+    client *clients[CLIENTS];
+    char holder[RAW_PATH_MAX];
+    size_t resident = 0;
+    int64_t most = 0;
+
+    plant_contender(name, CURATOR, holder);
+    for (size_t i = 0; i < CLIENTS; i++)
+        clients[i] = i % 2 ? client_open_on(clients[i - 1], name) : client_open(name, T_LONG);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < CLIENTS; i++)
+            client_begin(clients[i], 1 + (round + (int)i) % 6);
+        for (size_t i = 0; i < CLIENTS; i++)
+            REQUIRE_INT(client_result(clients[i]), ZKL_TIMEOUT);
+        if (round % 25 == 0 && server_number("wchs", "Total watches") > most)
+            most = server_number("wchs", "Total watches");
+        if (round == WARM_UP)
+            resident = process_resident_kib();
+    }
+    WAIT_UNTIL(queue_length(name) == 1, SOON_MS);
+    test_note("%d waits: at most %lld watches seen, %lld KiB more resident", ROUNDS * CLIENTS,
+              (long long)most, (long long)process_resident_kib() - (long long)resident);
+    if (server_is_ours()) /* the holder's, one for each session */
+        CHECK_RANGE(server_number("wchs", "Total watches"), 0, 2);
+    CHECK_RANGE(most, 0, 3 * CLIENTS);
+    if (MEMORY_IS_MEASURABLE)
+        CHECK_RANGE((long long)process_resident_kib() - (long long)resident, -100000, 4096);
+    uproot(holder);
+    for (size_t i = CLIENTS; i > 0; i--)
+        client_close(clients[i - 1]);
+}
+
+static const test_case Cases[] = {
+    {"a timed wait ends on time", a_timed_wait_ends_on_time},
+    {"leaving predecessors do not extend a deadline (T27)",
+     leaving_predecessors_do_not_extend_a_deadline},
+    {"the longest timeout is a timeout, not an overflow", the_longest_timeout_is_a_timeout},
+    {"a cancel ends the waits there are and no others (T29)",
+     a_cancel_ends_the_waits_there_are_and_no_others},
+    {"a cancel that races a grant wins or loses, never both (T29)",
+     a_cancel_that_races_a_grant_wins_or_loses},
+    {"a cancel works at every step and leaves no node (T15)", a_cancel_works_at_every_step},
+    {"a cancel works while the grant is under way (T15)",
+     a_cancel_works_while_the_grant_is_under_way},
+    {"2,000 timed-out waits leave no watches and no memory (T26)",
+     timed_out_waits_leave_no_watches_and_no_memory},
+};
+
+int main(int argc, char **argv) {
+    fixture_start(NULL);
+    return TEST_MAIN(argc, argv, "timing", Cases);
+}

@@ -1,0 +1,92 @@
+/* See net.h. */
+#include "support/net.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+int net_bind(const char *address, uint16_t *ret_port) {
+    struct sockaddr_in where = {.sin_family = AF_INET};
+    socklen_t size = sizeof(where);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0)
+        return -1;
+    (void)inet_pton(AF_INET, address, &where.sin_addr);
+    if (bind(fd, (struct sockaddr *)&where, size) != 0 ||
+        getsockname(fd, (struct sockaddr *)&where, &size) != 0) {
+        (void)close(fd);
+        return -1;
+    }
+    *ret_port = ntohs(where.sin_port);
+    return fd;
+}
+
+int net_listen(const char *address, uint16_t *ret_port) {
+    const int fd = net_bind(address, ret_port);
+
+    if (fd >= 0 && listen(fd, 128) != 0) {
+        (void)close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+int net_connect(const char *hosts) {
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    const char *colon = strrchr(hosts, ':');
+    char name[128];
+    int fd = -1;
+
+    if (!colon || (size_t)(colon - hosts) >= sizeof(name))
+        return -1;
+    (void)snprintf(name, sizeof(name), "%.*s", (int)(colon - hosts), hosts);
+    if (getaddrinfo(name, colon + 1, &hints, &found) != 0)
+        return -1;
+    for (const struct addrinfo *i = found; i && fd < 0; i = i->ai_next) {
+        fd = socket(i->ai_family, i->ai_socktype | SOCK_CLOEXEC, i->ai_protocol);
+        if (fd >= 0 && connect(fd, i->ai_addr, i->ai_addrlen) != 0) {
+            (void)close(fd);
+            fd = -1;
+        }
+    }
+    freeaddrinfo(found);
+    return fd;
+}
+
+bool net_make_quick(int fd) {
+    const int on = 1;
+    const int flags = fcntl(fd, F_GETFL);
+
+    return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
+           setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0;
+}
+
+bool net_ask(const char *hosts, const char *word, char *buf, size_t size, int timeout_ms) {
+    const struct timeval limit = {.tv_sec = timeout_ms / 1000,
+                                  .tv_usec = (timeout_ms % 1000) * 1000};
+    const int fd = net_connect(hosts);
+    size_t used = 0;
+    ssize_t got = 1;
+
+    if (fd < 0)
+        return false;
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
+        send(fd, word, strlen(word), MSG_NOSIGNAL) == (ssize_t)strlen(word)) {
+        while (got > 0 && used + 1 < size) {
+            got = recv(fd, buf + used, size - 1 - used, 0);
+            used += got > 0 ? (size_t)got : 0;
+        }
+    }
+    buf[used] = '\0';
+    (void)close(fd);
+    return used > 0;
+}

@@ -1,0 +1,20 @@
+/* Loopback sockets for the fixture and the proxy. All descriptors are close-on-exec. */
+#ifndef SUPPORT_NET_H
+#define SUPPORT_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A socket bound to address, on a port of the kernel's choice, that refuses; or -1. */
+int net_bind(const char *address, uint16_t *ret_port);
+/* A listening, non-blocking socket at address, on a port of the kernel's choice; or -1. */
+int net_listen(const char *address, uint16_t *ret_port);
+/* Connects to "a.b.c.d:port" or "name:port"; the descriptor blocks. Or -1. */
+int net_connect(const char *hosts);
+/* No Nagle, no blocking: what both ends of a proxied connection need. */
+bool net_make_quick(int fd);
+/* Sends a word, reads the answer up to the end, NUL-terminated. False: none within the time. */
+bool net_ask(const char *hosts, const char *word, char *buf, size_t size, int timeout_ms);
+
+#endif

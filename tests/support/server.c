@@ -1,0 +1,276 @@
+/*
+ * See server.h. The server's end is the business of a guardian: a process that no longer is our
+ * child, waits until the pipe from us breaks, and then stops the server. So it ends also when we
+ * are killed, with our whole process tree, by a test driver that lost patience.
+ */
+#include "support/server.h"
+#include "support/net.h"
+#include "support/wait.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#define SCRIPT ZKLOCK_SOURCE_DIR "/scripts/zk.sh"
+#define ARGS_MAX 24
+#define COMMAND_MAX 16384 /* java's command line; the class path is the long part of it */
+#define ARGV_MAX 64
+#define WORD_ANSWER_MS 5000
+
+static struct {
+    bool ours, running, frozen;
+    char hosts[128];
+    char base[256];            /* removed in the end */
+    char dir[272];             /* what zk.sh calls --dir; in base */
+    pid_t pid;                 /* of java */
+    bool is_child;             /* we started that one ourselves */
+    pid_t owner;               /* who called server_start: a forked test must not stop the server */
+    char command[COMMAND_MAX]; /* of java, as in /proc: arguments, each ended by a NUL */
+    size_t command_size;
+} Server;
+
+static void die(const char *what) {
+    fprintf(stderr, "test fixture: %s: %s\n", what, errno ? strerror(errno) : "failed");
+    exit(EXIT_FAILURE);
+}
+
+/* Runs zk.sh and returns its exit status; its output goes to buf, if there is one. */
+static int run_script(const char *const *arguments, char *buf, size_t size) {
+    posix_spawn_file_actions_t actions;
+    int ends[2], status = -1;
+    size_t used = 0;
+    ssize_t got = 1;
+    pid_t pid;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        die("pipe");
+    if (posix_spawn_file_actions_init(&actions) != 0 ||
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO) != 0)
+        die("posix_spawn_file_actions");
+    errno = posix_spawn(&pid, SCRIPT, &actions, NULL, (char *const *)arguments, environ);
+    if (errno)
+        die(SCRIPT);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    (void)close(ends[1]);
+    while (got > 0 && used + 1 < size) {
+        got = read(ends[0], buf + used, size - 1 - used);
+        used += got > 0 ? (size_t)got : 0;
+    }
+    if (size > 0)
+        buf[used] = '\0';
+    if (waitpid(pid, &status, 0) != pid)
+        die("waitpid");
+    (void)close(ends[0]);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void stop_server(void) {
+    const char *const arguments[] = {SCRIPT, "stop", "--dir", Server.dir, NULL};
+
+    if (getpid() != Server.owner)
+        return;
+    if (run_script(arguments, NULL, 0) != 0)
+        fprintf(stderr, "test fixture: cannot stop the server in %s\n", Server.dir);
+    if (Server.is_child)
+        (void)waitpid(Server.pid, NULL, 0);
+    (void)rmdir(Server.base);
+}
+
+/* Runs in the guardian; never returns. */
+static void guard(int pipe_end) {
+    const int null = open("/dev/null", O_RDWR);
+    char byte;
+
+    /* The driver waits until all that have its pipes are gone. */
+    for (int fd = 0; fd <= 2; fd++)
+        (void)dup2(null, fd);
+    (void)setsid();
+    while (read(pipe_end, &byte, 1) < 0 && errno == EINTR)
+        continue;
+    if (access(Server.dir, F_OK) == 0) {
+        const char *const arguments[] = {SCRIPT, "stop", "--dir", Server.dir, NULL};
+
+        (void)run_script(arguments, NULL, 0);
+    }
+    (void)rmdir(Server.base);
+    _exit(0);
+}
+
+static void start_guardian(void) {
+    int ends[2];
+    pid_t pid;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        die("pipe");
+    pid = fork();
+    if (pid < 0)
+        die("fork");
+    if (pid == 0) {
+        (void)close(ends[1]);
+        if (fork() == 0)
+            guard(ends[0]);
+        _exit(0);
+    }
+    (void)waitpid(pid, NULL, 0);
+    (void)close(ends[0]); /* the other end stays open as long as we live */
+}
+
+/* Takes pid and command line of the one server in our directory. */
+static void learn_process(void) {
+    const char *const arguments[] = {SCRIPT, "status", "--dir", Server.dir, NULL};
+    char answer[256], path[64];
+    const char *space;
+    FILE *file;
+
+    errno = 0;
+    if (run_script(arguments, answer, sizeof(answer)) != 0 || !(space = strchr(answer, ' ')))
+        die("zk.sh status");
+    Server.pid = (pid_t)strtol(space + 1, NULL, 10);
+    (void)snprintf(path, sizeof(path), "/proc/%ld/cmdline", (long)Server.pid);
+    file = fopen(path, "re");
+    if (!file)
+        die(path);
+    Server.command_size = fread(Server.command, 1, sizeof(Server.command) - 1, file);
+    (void)fclose(file);
+    if (Server.command_size == 0)
+        die("the server's command line");
+}
+
+void server_start(const char *const *options) {
+    const char *arguments[ARGS_MAX] = {SCRIPT, "start", "--dir", Server.dir};
+    const char *hosts = getenv("ZKLOCK_HOSTS"), *tmp = getenv("TMPDIR");
+    size_t count = 4;
+
+    if (hosts && *hosts) {
+        (void)snprintf(Server.hosts, sizeof(Server.hosts), "%.*s", (int)strcspn(hosts, ",/"),
+                       hosts);
+        return;
+    }
+    Server.ours = true;
+    Server.owner = getpid();
+    (void)snprintf(Server.base, sizeof(Server.base), "%s/zklock-test-XXXXXX",
+                   tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(Server.base))
+        die(Server.base);
+    (void)snprintf(Server.dir, sizeof(Server.dir), "%s/zk", Server.base);
+    for (; options && *options && count + 1 < ARGS_MAX; options++)
+        arguments[count++] = *options;
+    start_guardian();
+    errno = 0;
+    if (run_script(arguments, Server.hosts, sizeof(Server.hosts)) != 0)
+        die("zk.sh start");
+    Server.hosts[strcspn(Server.hosts, "\n")] = '\0';
+    Server.running = true;
+    if (atexit(stop_server) != 0)
+        die("atexit");
+    learn_process();
+}
+
+const char *server_hosts(void) {
+    return Server.hosts;
+}
+
+bool server_is_ours(void) {
+    return Server.ours;
+}
+
+void server_freeze(void) {
+    if (!Server.ours || kill(Server.pid, SIGSTOP) != 0)
+        die("freezing the server");
+    Server.frozen = true;
+}
+
+void server_thaw(void) {
+    if (Server.frozen && kill(Server.pid, SIGCONT) != 0)
+        die("thawing the server");
+    Server.frozen = false;
+}
+
+void server_kill(void) {
+    if (!Server.ours || kill(Server.pid, SIGKILL) != 0)
+        die("killing the server");
+    if (Server.is_child)
+        (void)waitpid(Server.pid, NULL, 0);
+    Server.is_child = Server.frozen = Server.running = false;
+    /* Not our child, so nobody tells us of its end; but its port stays taken until then. */
+    for (int64_t end = clock_ms() + SOON_MS; kill(Server.pid, 0) == 0 && clock_ms() < end;)
+        wait_pause();
+}
+
+/* zk.sh stop finds the server by this file and by the configuration in its command line. */
+static void write_pid(void) {
+    char path[300];
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%s/1/pid", Server.dir);
+    file = fopen(path, "we");
+    if (!file || fprintf(file, "%ld\n", (long)Server.pid) < 0 || fclose(file) != 0)
+        die(path);
+}
+
+void server_revive(void) {
+    posix_spawn_file_actions_t actions;
+    char *argv[ARGV_MAX] = {NULL}, log[300];
+    size_t argc = 0, at = 0;
+
+    if (!Server.ours || Server.running)
+        return;
+    for (; at < Server.command_size && argc + 1 < ARGV_MAX; at += strlen(argv[argc++]) + 1)
+        argv[argc] = Server.command + at;
+    (void)snprintf(log, sizeof(log), "%s/1/log", Server.dir);
+    if (posix_spawn_file_actions_init(&actions) != 0 ||
+        posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_APPEND, 0) != 0 ||
+        posix_spawn_file_actions_adddup2(&actions, 1, 2) != 0)
+        die("posix_spawn_file_actions");
+    errno = posix_spawnp(&Server.pid, argv[0], &actions, NULL, argv, environ);
+    if (errno)
+        die(argv[0]);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    Server.is_child = Server.running = true;
+    write_pid();
+    for (int64_t end = clock_ms() + 3 * SOON_MS; server_number("mntr", "zk_uptime") < 0;) {
+        if (clock_ms() > end || waitpid(Server.pid, NULL, WNOHANG) != 0)
+            die("the server did not start again");
+        wait_pause();
+    }
+}
+
+bool server_word(const char *word, char *buf, size_t size) {
+    return net_ask(Server.hosts, word, buf, size, WORD_ANSWER_MS);
+}
+
+int64_t server_number(const char *word, const char *key) {
+    static char answer[1 << 16];
+    const char *at;
+
+    if (!server_word(word, answer, sizeof(answer)))
+        return -1;
+    at = strstr(answer, key);
+    if (!at)
+        return -1;
+    at += strlen(key);
+    at += strspn(at, " \t:");
+    return strtoll(at, NULL, 0);
+}
+
+const char *server_nowhere(void) {
+    static char hosts[64];
+
+    if (!hosts[0]) {
+        uint16_t port;
+
+        /* Bound and never closed, so nobody else gets it; not listening, so it refuses. */
+        if (net_bind("127.0.0.1", &port) < 0)
+            die("a free port");
+        (void)snprintf(hosts, sizeof(hosts), "127.0.0.1:%u", (unsigned)port);
+    }
+    return hosts;
+}

@@ -1,0 +1,50 @@
+/*
+ * A throw-away server for one test program: started through scripts/zk.sh in a directory of its
+ * own, stopped when the program ends, however it ends. With ZKLOCK_HOSTS in the environment that
+ * one is used instead, and what needs a server of our own must be skipped.
+ *
+ * Not thread-safe: for the thread that runs the tests. Failing here ends the program, because
+ * without a server no test has a meaning.
+ */
+#ifndef SUPPORT_SERVER_H
+#define SUPPORT_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * To be called first thing in main, before there are threads. options: more arguments for
+ * "zk.sh start", ended by NULL; or NULL.
+ */
+void server_start(const char *const *options);
+
+/* "host:port", without a chroot; only the first of several. */
+const char *server_hosts(void);
+/* false: it is somebody else's, and must not be frozen or killed. */
+bool server_is_ours(void);
+
+/* SIGSTOP and SIGCONT. Thawing one that is not frozen does nothing. */
+void server_freeze(void);
+void server_thaw(void);
+
+/* Ends the process (SIGKILL); starts it again on its port and data, and waits until it serves. */
+void server_kill(void);
+void server_revive(void);
+
+/*
+ * The answer to a four-letter word, NUL-terminated. False: none came within 5 s, or the server
+ * does not allow the word.
+ */
+bool server_word(const char *word, char *buf, size_t size);
+/*
+ * The number that follows key in the answer, decimal or 0x, blanks and a colon between them
+ * skipped: server_number("srvr", "Received"), ("wchs", "Total watches"), ("mntr",
+ * "zk_ephemerals_count"). -1: no answer, or no such key.
+ */
+int64_t server_number(const char *word, const char *key);
+
+/* For tests of what happens without a server: a loopback "host:port" where nobody listens. */
+const char *server_nowhere(void);
+
+#endif
