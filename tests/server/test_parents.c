@@ -154,10 +154,15 @@ static void one_shot_locks_leave_no_directories(void) {
         THREADS = 8
     };
     const char *top = fresh_name("once");
-    zkl_session *s = session_open(server_hosts(), T_LONG, NULL);
+    zkl_session *s;
     zkl_lock *locks[THREADS];
     actor *actors[THREADS];
 
+    if (!server_is_ours()) {
+        test_skip("not our server: its reaper looks once a minute");
+        return;
+    }
+    s = session_open(server_hosts(), T_LONG, NULL);
     for (size_t i = 0; i < THREADS; i++)
         actors[i] = actor_new();
     for (int n = 0; n < NAMES; n += THREADS) {
