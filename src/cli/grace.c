@@ -4,16 +4,19 @@
  */
 #include "cli/grace.h"
 
-/* What a killed process may need to be gone, and this process to be scheduled before. */
-#define SAFETY_MIN_MS 50
-#define SAFETY_DIVISOR 50
+/*
+ * What this process may need to be scheduled, and a killed one to be gone. With ten runnable
+ * processes a core, 60 ms were seen to be too short.
+ */
+#define SAFETY_MIN_MS 100
+#define SAFETY_DIVISOR 25
 #define DEFAULT_DIVISOR 4
 
 static int64_t most_term_ms(int timeout_ms) {
     return (int64_t)timeout_ms * 2 / 5;
 }
 
-/* At the shortest timeouts 50 ms would be most of the hold; half of what there is must do. */
+/* At the shortest timeouts that would be most of the hold; half of what there is must do. */
 static int64_t safety_ms(int timeout_ms) {
     int64_t safety = timeout_ms / SAFETY_DIVISOR;
     int64_t most = most_term_ms(timeout_ms) / 2;

@@ -106,6 +106,8 @@ static unsigned on_expired(contender *c, const event *e) {
 }
 
 static unsigned on_own_event(contender *c, const event *e) {
+    if (c->node[0] == '\0')
+        return 0; /* of a node that is not ours any more */
     c->own_is_watched = false;
     if (c->state == ZKLI_HELD)
         return e->is_deleted ? ZKLI_DO_LOSE | zkli_contender_forget(c) : 0;

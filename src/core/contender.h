@@ -137,6 +137,9 @@ void zkli_contender_init_orphan(struct zkli_contender *c, const char *node, unsi
 /* The one door. Returns the actions. */
 unsigned zkli_contender_step(struct zkli_contender *c, const struct zkli_contender_event *event);
 
+/* Whether there may be a node of this contender's that it does not know. */
+bool zkli_contender_is_unsure(const struct zkli_contender *c);
+
 const char *zkli_contender_state_name(enum zkli_contender_state state);
 
 /* Whether a node with this name may be this contender's: known as such, or created by an attempt

@@ -133,8 +133,10 @@ static unsigned decide_adopting(contender *c, const event *e) {
 
 static unsigned decide_listing(contender *c, const event *e) {
     enum zkli_result barrier = zkli_contender_result_of(c, ZKLI_OP_BARRIER);
-    if (!c->own_went && (barrier == ZKLI_RESULT_LOST || barrier == ZKLI_RESULT_AGAIN))
+    if (!c->own_went && (barrier == ZKLI_RESULT_LOST || barrier == ZKLI_RESULT_AGAIN)) {
+        c->listed_on = 0; /* the next listing goes behind a barrier, too */
         return zkli_contender_park(c, e);
+    }
     return decide_place(c, e, zkli_contender_result_of(c, ZKLI_OP_LIST));
 }
 
@@ -179,12 +181,12 @@ static unsigned decide_created_leaving(contender *c, const event *e) {
 unsigned zkli_contender_decide_leaving(contender *c, const event *e) {
     if (e->type == ZKLI_EV_CREATED)
         return decide_created_leaving(c, e);
-    if (e->type == ZKLI_EV_BARRIER)
-        return 0; /* of a search: its listing follows */
     if (e->type == ZKLI_EV_DELETED) {
         bool is_gone = e->result == ZKLI_RESULT_OK || e->result == ZKLI_RESULT_NO_NODE;
         return is_gone ? zkli_contender_forget(c) : zkli_contender_park(c, e);
     }
+    if (c->in_flight != 0)
+        return 0; /* half of a search */
     if (!search_succeeded(c))
         return zkli_contender_park(c, e);
     if (c->found[0] == '\0')

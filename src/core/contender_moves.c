@@ -94,6 +94,7 @@ void zkli_contender_forget_node(contender *c) {
     c->own_is_watched = false;
     c->own_went = false;
     c->listed_on = 0;
+    c->verdict = ZKLI_ABSENT;
 }
 
 unsigned zkli_contender_enqueue(contender *c) {
@@ -135,17 +136,23 @@ unsigned zkli_contender_bury(contender *c) {
     return c->node[0] != '\0' ? zkli_contender_send(c, ZKLI_OP_DELETE) : zkli_contender_search(c);
 }
 
-/* The create's reply is in, and does not say that there is no node. */
+/* In a flight, the create's reply may be in while the listing's is not. */
 static bool may_have_created(const contender *c) {
     enum zkli_result result = zkli_contender_result_of(c, ZKLI_OP_CREATE);
     return result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_EXISTS ||
            result == ZKLI_RESULT_NOMEM;
 }
 
+bool zkli_contender_is_unsure(const contender *c) {
+    if (c->node[0] != '\0')
+        return false;
+    if (c->state == ZKLI_ENQUEUING)
+        return (c->in_flight & ZKLI_OP_CREATE) == 0 && may_have_created(c);
+    return c->state == ZKLI_UNSURE || c->state == ZKLI_SEARCHING || c->state == ZKLI_LEAVING;
+}
+
 unsigned zkli_contender_leave(contender *c, const event *e) {
-    bool may_exist = (c->in_flight & ZKLI_OP_CREATE) != 0 || c->state == ZKLI_UNSURE ||
-                     c->state == ZKLI_SEARCHING ||
-                     (c->state == ZKLI_ENQUEUING && may_have_created(c));
+    bool may_exist = (c->in_flight & ZKLI_OP_CREATE) != 0 || zkli_contender_is_unsure(c);
     if (c->node[0] == '\0' && !may_exist)
         return zkli_contender_forget(c);
     /* Replies to anything else are void from here on. */

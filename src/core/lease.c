@@ -23,12 +23,10 @@ void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begu
 }
 
 void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns) {
-    bool is_shorter = timeout_ns < lease->timeout_ns;
     lease->beat_count = 0;
-    lease->timeout_ns = timeout_ns;
-    int64_t until_ns = end_of(lease, lease->touched_ns);
-    if (is_shorter && until_ns < lease->certain_until_ns)
-        lease->certain_until_ns = until_ns;
+    if (timeout_ns < lease->timeout_ns)
+        lease->timeout_ns = timeout_ns;
+    lease->certain_until_ns = end_of(lease, lease->touched_ns);
 }
 
 void zkli_lease_end(struct zkli_lease *lease) {

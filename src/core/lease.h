@@ -25,7 +25,7 @@
 struct zkli_lease {
     int64_t timeout_ns; /* T, as negotiated; 0: no session */
     int64_t certain_until_ns;
-    int64_t touched_ns; /* a time at which the server surely still heard of the session */
+    int64_t touched_ns; /* when the last heartbeat acknowledged, or the connect, was sent */
     size_t beat_count;
     struct {
         int64_t sent_ns;
@@ -40,9 +40,15 @@ int64_t zkli_lease_period_ns(int64_t timeout_ns);
 
 /* A new session, whose connect was begun at that time: its creation starts the leader's clock. */
 void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begun_ns);
-/* A new connection of the same session: what was certain stays, heartbeats count anew. The server
- * may grant another timeout than before; a shorter one holds from the reconnect on, at the latest
- * since the last thing that was acknowledged. */
+/*
+ * A new connection of the same session: heartbeats count anew, and the last one acknowledged before
+ * is known where it matters. For the server that resumed the session has seen its transaction, or
+ * it would have refused us; so its leader is the one that committed it, or a later one. Either that
+ * leader is still in office, and has been told of the session just now; or the next one has started
+ * every session's clock after that transaction.
+ * The server may grant another timeout than before. A shorter one holds from now on; a longer one
+ * does not, for it is known to this server alone, while the ensemble goes by the first.
+ */
 void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns);
 /* The session is over, or it is not known any more when it will be. */
 void zkli_lease_end(struct zkli_lease *lease);

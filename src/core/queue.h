@@ -31,10 +31,10 @@ struct zkli_listing {
 };
 
 enum zkli_verdict {
-    ZKLI_FIRST,      /* nobody is before us */
-    ZKLI_BEHIND,     /* wait for the predecessor */
-    ZKLI_ABSENT,     /* our node is not in the listing */
-    ZKLI_NEEDS_CZXID /* the numbers cannot be trusted: order by czxid */
+    ZKLI_ABSENT,      /* our node is not in the listing */
+    ZKLI_FIRST,       /* nobody is before us */
+    ZKLI_BEHIND,      /* wait for the predecessor */
+    ZKLI_NEEDS_CZXID, /* the numbers cannot be trusted: order by czxid */
 };
 
 struct zkli_place {

@@ -111,6 +111,7 @@ struct zkli_member {
     struct zkli_ordering *ordering;
     struct zkli_timer retry;
     int64_t retry_wait_ns;
+    bool was_refused;  /* the log has it */
     size_t node_bytes; /* of the budgets */
     size_t watch_bytes;
     int64_t thread;        /* for the node's data */

@@ -167,13 +167,17 @@ static void retry_later(struct zkli_member *m) {
     struct zkli_engine *e = m->engine;
     if (m->retry_wait_ns == 0)
         m->retry_wait_ns = ZKLI_RETRY_FIRST_NS;
-    else if (m->retry_wait_ns < ZKLI_RETRY_LAST_NS)
+    else if (m->retry_wait_ns < ZKLI_RETRY_LAST_NS / 2)
         m->retry_wait_ns *= 2;
+    else
+        m->retry_wait_ns = ZKLI_RETRY_LAST_NS;
     zkli_timer_set(&e->timers, &m->retry, e->now_ns + m->retry_wait_ns);
 }
 
 /* What a change of state means for watches and budgets. */
 static void adjust(struct zkli_member *m) {
+    if (m->core.node[0] == '\0')
+        zkli_watcher_drop(&m->own); /* it was another node's */
     if (m->core.state == ZKLI_HELD) {
         zkli_watcher_drop(&m->predecessor);
         set_budget(m, m->node_bytes, m->node_bytes);
@@ -299,10 +303,11 @@ static bool is_known(const struct zkli_dir *dir, const char *child) {
     return false;
 }
 
+/* A member whose create was lost and that has not found out yet what became of it. */
 static bool has_unsure_member(const struct zkli_dir *dir) {
     const struct zkli_list *head = &dir->members;
     for (const struct zkli_list *link = head->next; link != head; link = link->next)
-        if (ZKLI_CONTAINER(link, struct zkli_member, dir_link)->core.node[0] == '\0')
+        if (zkli_contender_is_unsure(&ZKLI_CONTAINER(link, struct zkli_member, dir_link)->core))
             return true;
     return false;
 }

@@ -231,13 +231,15 @@ static void answer(struct zkli_member *m, unsigned op, const struct zkli_reply *
         event.node = last_component(reply->path);
     if (op == ZKLI_OP_CREATE && reply->result == ZKLI_RESULT_LOST)
         m->dir->may_have_orphans = true;
-    if (op == ZKLI_OP_PARENT && reply->is_unimplemented && !e->has_no_containers) {
+    if (op == ZKLI_OP_PARENT && reply->is_unimplemented) {
         e->has_no_containers = true; /* a server before 3.5.1: plain directories from now on */
         event.result = ZKLI_RESULT_AGAIN;
     }
-    if (reply->result == ZKLI_RESULT_DENIED || reply->result == ZKLI_RESULT_ERROR)
+    bool is_refused = event.result == ZKLI_RESULT_DENIED || event.result == ZKLI_RESULT_ERROR;
+    if (is_refused && !m->was_refused) /* not again at each retry */
         zkli_engine_log(e, ZKL_LOG_ERROR, "the server refuses a request at %s (code %d)",
                         path_asked(m, op), reply->code);
+    m->was_refused = m->was_refused || is_refused;
     zkli_member_step(m, &event);
 }
 

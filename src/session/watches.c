@@ -103,11 +103,14 @@ void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const c
     struct zkli_watch *watch = port == e->port ? find(e, path, strlen(path)) : NULL;
     if (watch == NULL)
         return;
+    bool was_wanted = !zkli_list_is_empty(&watch->watchers);
+    struct zkli_list guard = {NULL, NULL}; /* while it is there, no drop finds the list empty */
     watch->is_set = false;
     watch->in_flight++; /* it stays while we walk */
     struct zkli_list told;
     zkli_list_init(&told);
     zkli_list_move_all(&told, &watch->watchers);
+    zkli_list_append(&watch->watchers, &guard);
     struct zkli_list *link;
     while ((link = zkli_list_take_first(&told)) != NULL) {
         struct zkli_watcher *watcher = ZKLI_CONTAINER(link, struct zkli_watcher, link);
@@ -118,5 +121,8 @@ void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const c
         };
         zkli_member_step(watcher->member, &event);
     }
+    zkli_list_remove(&guard);
+    if (was_wanted && zkli_list_is_empty(&watch->watchers))
+        e->stale_watch_bytes += watch->length;
     zkli_watch_answered(e, watch, false);
 }

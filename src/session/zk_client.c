@@ -146,6 +146,10 @@ static struct zkli_reply reply_of(int code) {
 static void deliver(const void *data, const struct zkli_reply *reply) {
     const struct context *context = data;
     struct client *client = context->client;
+    /* The client itself learns of the end of its session only when it connects. A follower that
+     * resumed it just as the leader ended it goes on answering pings, and refuses every write. */
+    if (reply->code == ZSESSIONEXPIRED)
+        client->config.receiver->on_state(client->config.arg, &client->port, ZKLI_PORT_EXPIRED);
     client->config.receiver->on_reply(client->config.arg, &client->port, context->slot, reply);
 }
 
