@@ -227,7 +227,7 @@ void zkli_engine_drain(struct zkli_engine *e) {
 }
 
 bool zkli_engine_is_drained(const struct zkli_engine *e) {
-    return !e->is_connected || e->in_flight == 0;
+    return e->in_flight == 0;
 }
 
 void zkli_engine_shut(struct zkli_engine *e) {

@@ -212,7 +212,8 @@ void zkli_engine_fini(struct zkli_engine *e);
 bool zkli_engine_start(struct zkli_engine *e);
 /* Before shut: waiters fail with CLOSED, and no more is sent. A connection that is closed with
  * replies unread is reset, and the server then never reads the request to end the session; so
- * close waits, for a while, until is_drained. */
+ * close waits, for a while, until is_drained. (And the client loses the memory of completions that
+ * it has not delivered when it is closed.) */
 void zkli_engine_drain(struct zkli_engine *e);
 bool zkli_engine_is_drained(const struct zkli_engine *e);
 /* Ends everything: waiters fail with CLOSED, holds end, the port is handed to close_port. */
