@@ -49,9 +49,9 @@ enum {
 #define ZKLI_OPS ((1u << ZKLI_OP_COUNT) - 1)
 
 /*
- * Actions: the requests above, to be sent in the order of their bits (the server keeps that order
- * on one connection: a list sees the create before it; our node's watch is set before the
- * predecessor's), and what follows. They are carried out after the step, before the next event.
+ * Actions: the requests above, to be sent in the order of their bits, but the listing last (the
+ * server keeps that order on one connection: a list sees the create before it; our node's watch is
+ * set before the predecessor's), and what follows. They are carried out after the step, before the next event.
  */
 enum {
     ZKLI_DO_GRANT = 1u << 8,     /* the acquisition succeeded */

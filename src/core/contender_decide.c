@@ -132,8 +132,7 @@ static unsigned decide_adopting(contender *c, const event *e) {
 }
 
 static unsigned decide_listing(contender *c, const event *e) {
-    enum zkli_result barrier = zkli_contender_result_of(c, ZKLI_OP_BARRIER);
-    if (!c->own_went && (barrier == ZKLI_RESULT_LOST || barrier == ZKLI_RESULT_AGAIN)) {
+    if (!c->own_went && zkli_contender_result_of(c, ZKLI_OP_BARRIER) != ZKLI_RESULT_OK) {
         c->listed_on = 0; /* the next listing goes behind a barrier, too */
         return zkli_contender_park(c, e);
     }

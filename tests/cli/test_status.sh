@@ -46,8 +46,8 @@ let_go
 claim "64 for a name that cannot be" status_is 64 zkl run a//b -- true
 claim "... which it shows" matches "$(cat "$Work/err")" "'a//b'"
 claim "64 for a grace that does not fit" status_is 64 zkl --timeout 4 run --grace 3 a -- true
-claim "... saying what would" matches "$(cat "$Work/err")" 'at most 1\.52'
-claim "a grace that fits" status_is 0 zkl --timeout 4 run --grace 1.5 a -- true
+claim "... saying what would" matches "$(cat "$Work/err")" 'at most 1\.44'
+claim "a grace that fits" status_is 0 zkl --timeout 4 run --grace 1.44 a -- true
 
 claim "69 when no server answers" status_is 69 zklock --hosts 127.0.0.1:1 run -w 1 a -- true
 claim "... and says where, and how long it tried" matches "$(cat "$Work/err")" \

@@ -127,11 +127,11 @@ static void the_default_grace_is_a_quarter_and_leaves_a_safety(void) {
     cli_grace grace;
     int64_t most;
     REQUIRE(cli_grace_plan(&grace, 10000, -1, &most));
-    CHECK_INT(grace.kill_ms, 200);
-    CHECK_INT(grace.term_ms, 2700);
+    CHECK_INT(grace.kill_ms, 400);
+    CHECK_INT(grace.term_ms, 2900);
     REQUIRE(cli_grace_plan(&grace, 1000, -1, &most));
-    CHECK_INT(grace.kill_ms, 50);
-    CHECK_INT(grace.term_ms, 300);
+    CHECK_INT(grace.kill_ms, 100);
+    CHECK_INT(grace.term_ms, 350);
 }
 
 static void a_grace_fits_or_is_refused_with_what_would_fit(void) {

@@ -18,7 +18,7 @@ static void a_hold_ends_within_the_timeout_of_a_freeze(void) {
         const char *name = fresh_name("hold");
         client *c = client_open(name, i % 2 ? T_SHORT : 2 * T_SHORT);
         const int64_t timeout_ms = zkl_session_timeout_ms(c->session);
-        int64_t frozen_ns, until_ns = 0, told_ns = 0;
+        int64_t frozen_ns, deadline_ns, until_ns = 0, told_ns = 0;
         zkl_hold hold;
 
         REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
@@ -26,7 +26,8 @@ static void a_hold_ends_within_the_timeout_of_a_freeze(void) {
         CHECK_STAYS(zkl_hold_valid(c->lock, hold), timeout_ms + 100); /* by heartbeats */
         server_freeze();
         frozen_ns = clock_ns(); /* a reply may have left before this, none is made after */
-        while (zkl_hold_valid(c->lock, hold))
+        deadline_ns = frozen_ns + 2 * timeout_ms * NS_PER_MS;
+        while (zkl_hold_valid(c->lock, hold) && until_ns < deadline_ns)
             until_ns = clock_ns();
         CHECK_RANGE((until_ns - frozen_ns) / NS_PER_MS, 0, timeout_ms);
         WAIT_UNTIL(events_get(c->events, ZKL_EVENT_LOST, 0, NULL, &told_ns), SOON_MS);

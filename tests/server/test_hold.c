@@ -32,7 +32,7 @@ static void a_lost_recursive_hold_is_lost_on_every_level(void) {
     session_close(s);
 }
 
-/* T17, T19: one thread loses, another acquires through the same handle, the first cleans up late. */
+/* T17, T19: one thread loses, another acquires with the same handle, the first cleans up late. */
 static void a_lost_hold_stays_with_its_thread(void) {
     client *c = client_open(fresh_name("late"), T_NORMAL);
     actor *other = actor_new();

@@ -7,7 +7,8 @@
 static client *new_client(const char *name) {
     client *c = calloc(1, sizeof(*c));
 
-    REQUIRE(c != NULL);
+    if (!c)
+        abort();
     (void)snprintf(c->name, sizeof(c->name), "%s", name);
     c->events = events_new();
     return c;

@@ -195,12 +195,15 @@ size_t process_descriptors(void) {
 
 size_t process_resident_kib(void) {
     FILE *file = fopen("/proc/self/statm", "re");
-    unsigned long total = 0, resident = 0;
+    unsigned long resident = 0;
+    char line[128], *end;
 
-    if (file) {
-        if (fscanf(file, "%lu %lu", &total, &resident) != 2)
-            resident = 0;
-        (void)fclose(file);
+    if (!file)
+        return 0;
+    if (fgets(line, sizeof(line), file)) { /* all, then resident, in pages */
+        (void)strtoul(line, &end, 10);
+        resident = strtoul(end, NULL, 10);
     }
+    (void)fclose(file);
     return resident * (unsigned long)sysconf(_SC_PAGESIZE) / 1024;
 }

@@ -15,12 +15,11 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-extern char **environ;
-
-#define SCRIPT ZKLOCK_SOURCE_DIR "/tests/support/netns.sh"
 #define NAMES "/run/netns" /* where "ip netns" looks */
 
+static const char Script[] = ZKLOCK_SOURCE_DIR "/tests/support/netns.sh";
 static char Isolated[2]; /* the number of the server as the script takes it, or "" */
 
 static void die(const char *what) {
@@ -31,13 +30,13 @@ static void die(const char *what) {
 }
 
 static void run_script(const char *command, const char *a, const char *b) {
-    const char *const arguments[] = {SCRIPT, command, a, b, NULL};
+    const char *const arguments[] = {Script, command, a, b, NULL};
     int status = -1;
     pid_t pid;
 
-    errno = posix_spawn(&pid, SCRIPT, NULL, NULL, (char *const *)arguments, environ);
+    errno = posix_spawn(&pid, Script, NULL, NULL, (char *const *)arguments, environ);
     if (errno != 0)
-        die(SCRIPT);
+        die(Script);
     if (waitpid(pid, &status, 0) != pid)
         die("waitpid");
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)

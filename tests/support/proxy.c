@@ -148,7 +148,7 @@ static bool is_held(const proxy *p, const route *l, const stream *s) {
     return s->first->gate || (p->held & (s == &l->up ? PROXY_TO_SERVER : PROXY_TO_CLIENT)) != 0;
 }
 
-/* Sends what is due. *ret_due: when the next is, if earlier; *ret_full: the socket takes no more. */
+/* Sends what is due. *ret_due: when the next is, if earlier; *ret_full: the socket is full. */
 static void transmit(proxy *p, route *l, stream *s, int64_t now, int64_t *ret_due, bool *ret_full) {
     while (s->first && !is_held(p, l, s)) {
         frame *f = s->first;

@@ -17,13 +17,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
-#define SCRIPT ZKLOCK_SOURCE_DIR "/scripts/zk.sh"
 #define ARGS_MAX 24
 #define COMMAND_MAX 16384 /* java's command line; the class path is the long part of it */
 #define ARGV_MAX 64
 #define WORD_ANSWER_MS 5000
+
+static const char Script[] = ZKLOCK_SOURCE_DIR "/scripts/zk.sh";
 
 static struct {
     bool ours, running, frozen;
@@ -55,9 +54,9 @@ static int run_script(const char *const *arguments, char *buf, size_t size) {
     if (posix_spawn_file_actions_init(&actions) != 0 ||
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO) != 0)
         die("posix_spawn_file_actions");
-    errno = posix_spawn(&pid, SCRIPT, &actions, NULL, (char *const *)arguments, environ);
+    errno = posix_spawn(&pid, Script, &actions, NULL, (char *const *)arguments, environ);
     if (errno)
-        die(SCRIPT);
+        die(Script);
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)close(ends[1]);
     while (got > 0 && used + 1 < size) {
@@ -73,7 +72,7 @@ static int run_script(const char *const *arguments, char *buf, size_t size) {
 }
 
 static void stop_server(void) {
-    const char *const arguments[] = {SCRIPT, "stop", "--dir", Server.dir, NULL};
+    const char *const arguments[] = {Script, "stop", "--dir", Server.dir, NULL};
 
     if (getpid() != Server.owner)
         return;
@@ -96,7 +95,7 @@ static void guard(int pipe_end) {
     while (read(pipe_end, &byte, 1) < 0 && errno == EINTR)
         continue;
     if (access(Server.dir, F_OK) == 0) {
-        const char *const arguments[] = {SCRIPT, "stop", "--dir", Server.dir, NULL};
+        const char *const arguments[] = {Script, "stop", "--dir", Server.dir, NULL};
 
         (void)run_script(arguments, NULL, 0);
     }
@@ -125,7 +124,7 @@ static void start_guardian(void) {
 
 /* Takes pid and command line of the one server in our directory. */
 static void learn_process(void) {
-    const char *const arguments[] = {SCRIPT, "status", "--dir", Server.dir, NULL};
+    const char *const arguments[] = {Script, "status", "--dir", Server.dir, NULL};
     char answer[256], path[64];
     const char *space;
     FILE *file;
@@ -145,7 +144,7 @@ static void learn_process(void) {
 }
 
 void server_start(const char *const *options) {
-    const char *arguments[ARGS_MAX] = {SCRIPT, "start", "--dir", Server.dir};
+    const char *arguments[ARGS_MAX] = {Script, "start", "--dir", Server.dir};
     const char *hosts = getenv("ZKLOCK_HOSTS"), *tmp = getenv("TMPDIR");
     size_t count = 4;
 
@@ -225,6 +224,8 @@ void server_revive(void) {
         return;
     for (; at < Server.command_size && argc + 1 < ARGV_MAX; at += strlen(argv[argc++]) + 1)
         argv[argc] = Server.command + at;
+    if (argc == 0)
+        die("the server's command line");
     (void)snprintf(log, sizeof(log), "%s/1/log", Server.dir);
     if (posix_spawn_file_actions_init(&actions) != 0 ||
         posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_APPEND, 0) != 0 ||

@@ -132,7 +132,7 @@ enum crowd {
     BEHIND_TWO,  /* we, and two before us */
     OTHERS,      /* without us */
     AT_THE_END,  /* we, and one with a number near the counter's end */
-    TWICE,       /* two nodes with our uuid: the higher number is listed first */
+    TWICE,       /* two nodes with our uuid */
     CROWDS
 };
 
@@ -140,6 +140,7 @@ struct bench {
     struct zkli_contender c;
     struct zkli_contender_event world; /* what every event carries */
     enum zkli_kind others;             /* the others' kind */
+    bool is_twin_last;                 /* TWICE: the higher number is listed last, not first */
     char fresh_uuid[ZKLI_UUID_LENGTH + 1];
     uint8_t uuids; /* made so far */
     char names[3][ZKLI_CHILD_MAX + 1];
@@ -230,10 +231,12 @@ static inline void bench_add(struct bench *b, const char *uuid, int64_t number) 
 static inline const struct zkli_listing *bench_listing(struct bench *b, enum crowd crowd) {
     bool is_by_czxid = (b->c.in_flight & ZKLI_OP_ORDER) != 0;
     b->listing = (struct zkli_listing){b->siblings, 0, is_by_czxid};
-    if (crowd == TWICE)
+    if (crowd == TWICE && !b->is_twin_last)
         bench_add(b, b->c.uuid, OWN_NUMBER + 2);
     if (crowd != NOBODY && crowd != OTHERS)
         bench_add(b, b->c.uuid, OWN_NUMBER);
+    if (crowd == TWICE && b->is_twin_last)
+        bench_add(b, b->c.uuid, OWN_NUMBER + 2);
     if (crowd == BEHIND_TWO)
         bench_add(b, NULL, 1);
     if (crowd == BEHIND_HEAD || crowd == BEHIND_TWO || crowd == OTHERS)

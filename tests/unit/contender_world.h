@@ -159,18 +159,22 @@ static inline void fire(struct world *w, int node, bool is_deleted) {
     }
 }
 
-/* The client's server learns of all that has happened. */
+/* The client's server learns of all that has happened, in the order in which it happened. */
 static inline void catch_up(struct world *w, struct client *client) {
-    if (client->view == UP_TO_DATE)
-        return;
+    int64_t since = client->view;
+    uint64_t watched = client->server_watches;
     client->view = UP_TO_DATE;
-    for (uint64_t nodes = client->server_watches; nodes != 0; nodes &= nodes - 1) {
-        int node = __builtin_ctzll(nodes);
-        struct message m = {.node = node, .is_deleted = !is_there(w, node)};
-        if (!m.is_deleted && (client->missed & bit_of(node)) == 0)
+    while (since != UP_TO_DATE && watched != 0) {
+        int next = __builtin_ctzll(watched);
+        for (uint64_t nodes = watched; nodes != 0; nodes &= nodes - 1)
+            if (w->nodes[__builtin_ctzll(nodes)].gone_at < w->nodes[next].gone_at)
+                next = __builtin_ctzll(nodes); /* 0: of those that exist, a change at most */
+        struct message m = {.node = next, .is_deleted = !is_there(w, next)};
+        watched &= ~bit_of(next);
+        if (!m.is_deleted && (client->missed & bit_of(next)) == 0)
             continue;
         push(w, &client->inbox, m);
-        client->server_watches &= ~bit_of(node);
+        client->server_watches &= ~bit_of(next);
     }
 }
 

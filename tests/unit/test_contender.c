@@ -88,18 +88,24 @@ static void after_a_lost_create_nothing_is_created_before_a_search_has_succeeded
 }
 
 static void a_search_that_finds_two_nodes_takes_the_lower(void) {
-    struct bench b;
-    char lower[ZKLI_CHILD_MAX + 1];
-    to_adopting(&b, TWICE);
-    bench_name(b.c.uuid, OWN_NUMBER, lower);
-    CHECK_STRING(b.c.node, lower);
-    /* To leave is to delete the lower one first, too. */
-    to_searching(&b);
-    abandon(&b);
-    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
-    CHECK_ACTIONS(listed(&b, TWICE), ZKLI_OP_DELETE);
-    bench_name(b.c.uuid, OWN_NUMBER, lower);
-    CHECK_STRING(b.c.node, lower);
+    for (int order = 0; order < 2; order++) {
+        struct bench b;
+        char lower[ZKLI_CHILD_MAX + 1];
+        to_searching(&b);
+        b.is_twin_last = order == 1;
+        bench_name(b.c.uuid, OWN_NUMBER, lower);
+        reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+        CHECK_ACTIONS(listed(&b, TWICE), OWN_AND_LIST);
+        CHECK_STRING(b.c.node, lower);
+        /* To leave is to delete the lower one first, too. */
+        to_searching(&b);
+        b.is_twin_last = order == 1;
+        bench_name(b.c.uuid, OWN_NUMBER, lower);
+        abandon(&b);
+        reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+        CHECK_ACTIONS(listed(&b, TWICE), ZKLI_OP_DELETE);
+        CHECK_STRING(b.c.node, lower);
+    }
 }
 
 /* T12 */

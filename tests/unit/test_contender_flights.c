@@ -218,6 +218,7 @@ static void a_node_that_went_is_never_granted_whatever_the_listing_says(void) {
                 reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_LOST);
             }
             CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, true), 0);
+            CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, false), 0); /* brings nothing back */
             CHECK_ACTIONS(reply_list(&b, list), CREATE_AND_LIST | ZKLI_TELL_REQUEUED);
             reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
             CHECK_ACTIONS(listed(&b, FIRST), ZKLI_DO_GRANT); /* the new one may be */

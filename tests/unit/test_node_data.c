@@ -32,13 +32,23 @@ static size_t format(char ret_text[ZKLI_NODE_DATA_MAX + 1], const struct zkli_no
     return length;
 }
 
-/* Parses from the heap, without a byte to spare. */
+/* Parses from the heap, without a byte to spare; and again with digits behind the end, which must
+ * make no difference. */
 static bool parse(struct zkli_node_data *ret_data, const char *line, size_t length) {
-    char *copy = malloc(length == 0 ? 1 : length);
+    struct zkli_node_data again;
+    char *copy = malloc(length + 8);
     if (copy == NULL)
         abort();
     memcpy(copy, line, length);
-    bool is_ours = zkli_node_data_parse(ret_data, copy, length);
+    memset(copy + length, '1', 8);
+    bool is_ours = zkli_node_data_parse(&again, copy, length);
+    free(copy);
+    copy = malloc(length == 0 ? 1 : length);
+    if (copy == NULL)
+        abort();
+    memcpy(copy, line, length);
+    CHECK(zkli_node_data_parse(ret_data, copy, length) == is_ours);
+    CHECK(memcmp(ret_data, &again, sizeof(again)) == 0);
     free(copy);
     return is_ours;
 }
