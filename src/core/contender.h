@@ -51,7 +51,8 @@ enum {
 /*
  * Actions: the requests above, to be sent in the order of their bits, but the listing last (the
  * server keeps that order on one connection: a list sees the create before it; our node's watch is
- * set before the predecessor's), and what follows. They are carried out after the step, before the next event.
+ * set before the predecessor's), and what follows. They are carried out after the step, before the
+ * next event.
  */
 enum {
     ZKLI_DO_GRANT = 1u << 8,     /* the acquisition succeeded */

@@ -126,7 +126,7 @@ static void start_guardian(void) {
 static void learn_process(void) {
     const char *const arguments[] = {Script, "status", "--dir", Server.dir, NULL};
     char answer[256], path[64];
-    const char *space;
+    const char *space = NULL;
     FILE *file;
 
     errno = 0;

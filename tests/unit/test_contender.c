@@ -33,6 +33,19 @@ static void only_the_head_s_end_grants_and_only_where_nothing_else_can_be_lower(
                            (i & 4) != 0);
 }
 
+/* What was listed over the new connection is as good as it was over the old one. */
+static void a_listing_after_a_reconnect_makes_the_head_s_end_a_grant_again(void) {
+    struct bench b;
+    to_waiting(&b, BEHIND_TWO);
+    bench_reconnect(&b);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true), BARRIER_AND_LIST);
+    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+    listed(&b, BEHIND_HEAD);
+    answer_all(&b, ZKLI_RESULT_OK);
+    CHECK_STATE(&b, "waiting");
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true), ZKLI_DO_GRANT);
+}
+
 static void a_grant_without_certainty_waits_for_it(void) {
     struct bench b;
     to_waiting(&b, BEHIND_HEAD);
@@ -85,6 +98,21 @@ static void after_a_lost_create_nothing_is_created_before_a_search_has_succeeded
         CHECK_ACTIONS(listed(&b, OTHERS), CREATE_AND_LIST);
         CHECK_STRING(b.c.uuid, uuid); /* so that a late one is recognized */
     }
+}
+
+/* The node that the last search has found may have gone. */
+static void each_search_looks_anew(void) {
+    struct bench b;
+    to_adopting(&b, FIRST);
+    answer_all(&b, ZKLI_RESULT_LOST);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), BARRIER_AND_LIST);
+    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, OTHERS), CREATE_AND_LIST);
+    to_adopting(&b, FIRST);
+    answer_all(&b, ZKLI_RESULT_LOST);
+    CHECK_ACTIONS(abandon(&b), ZKLI_DO_FAIL | BARRIER_AND_LIST);
+    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, OTHERS), ZKLI_DO_FORGET);
 }
 
 static void a_search_that_finds_two_nodes_takes_the_lower(void) {
@@ -291,6 +319,16 @@ static void what_the_server_refused_for_the_moment_is_asked_again(void) {
     CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), ZKLI_OP_DELETE);
 }
 
+/* So its listing, if it must be repeated, goes behind a barrier. */
+static void a_new_place_has_not_been_listed_whatever_was_before(void) {
+    struct bench b;
+    to_waiting(&b, BEHIND_TWO);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, true), CREATE_AND_LIST | ZKLI_TELL_REQUEUED);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_LISTED, ZKLI_RESULT_AGAIN), ZKLI_DO_RETRY);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), BARRIER_AND_LIST);
+}
+
 /* T34 */
 static void by_czxid_the_end_of_the_head_is_a_reason_to_list_not_to_hold(void) {
     struct bench b;
@@ -435,6 +473,31 @@ static void who_gives_up_before_another_create_was_sent_searches_for_nothing(voi
     CHECK_ACTIONS(abandon_unsent(&b, CREATE_AND_LIST), ZKLI_DO_FAIL | ZKLI_DO_FORGET);
 }
 
+/* While it is, a node that nobody knows may still turn up. */
+static void a_contender_is_unsure_while_a_node_of_its_own_may_be_unknown(void) {
+    struct bench b;
+    to_enqueuing(&b);
+    CHECK(!zkli_contender_is_unsure(&b.c)); /* its reply will tell */
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_LOST);
+    CHECK(zkli_contender_is_unsure(&b.c));
+    reply(&b, ZKLI_EV_LISTED, ZKLI_RESULT_LOST);
+    CHECK(zkli_contender_is_unsure(&b.c));
+    news(&b, ZKLI_EV_RETRY);
+    CHECK(zkli_contender_is_unsure(&b.c));
+    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+    listed(&b, FIRST);
+    CHECK(!zkli_contender_is_unsure(&b.c)); /* found */
+    to_unsure(&b);
+    abandon(&b);
+    CHECK(zkli_contender_is_unsure(&b.c));
+    to_held(&b);
+    CHECK(!zkli_contender_is_unsure(&b.c));
+    news(&b, ZKLI_EV_RELEASE);
+    CHECK(!zkli_contender_is_unsure(&b.c));
+    bench_init(&b, false);
+    CHECK(!zkli_contender_is_unsure(&b.c));
+}
+
 /* ---- Names ---- */
 
 static void each_state_has_a_name_of_its_own(void) {
@@ -465,11 +528,14 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"only the head's end grants, and only where nothing else can be lower",
          only_the_head_s_end_grants_and_only_where_nothing_else_can_be_lower},
+        {"a listing after a reconnect makes the head's end a grant again",
+         a_listing_after_a_reconnect_makes_the_head_s_end_a_grant_again},
         {"a grant without certainty waits for it", a_grant_without_certainty_waits_for_it},
         {"a hundred reconnects cost a waiter nothing and grant nothing",
          a_hundred_reconnects_cost_a_waiter_nothing_and_grant_nothing},
         {"after a lost create nothing is created before a search has succeeded",
          after_a_lost_create_nothing_is_created_before_a_search_has_succeeded},
+        {"each search looks anew", each_search_looks_anew},
         {"a search that finds two nodes takes the lower",
          a_search_that_finds_two_nodes_takes_the_lower},
         {"a node of another session is never adopted", a_node_of_another_session_is_never_adopted},
@@ -490,6 +556,8 @@ int main(int argc, char **argv) {
          a_position_is_told_once_and_again_when_it_changes},
         {"what the server refused for the moment is asked again",
          what_the_server_refused_for_the_moment_is_asked_again},
+        {"a new place has not been listed, whatever was before",
+         a_new_place_has_not_been_listed_whatever_was_before},
         {"by czxid the end of the head is a reason to list, not to hold",
          by_czxid_the_end_of_the_head_is_a_reason_to_list_not_to_hold},
         {"a new session's place has a new name", a_new_session_s_place_has_a_new_name},
@@ -505,6 +573,8 @@ int main(int argc, char **argv) {
          who_gives_up_between_a_doubtful_create_and_its_listing_searches},
         {"who gives up before another create was sent searches for nothing",
          who_gives_up_before_another_create_was_sent_searches_for_nothing},
+        {"a contender is unsure while a node of its own may be unknown",
+         a_contender_is_unsure_while_a_node_of_its_own_may_be_unknown},
         {"each state has a name of its own", each_state_has_a_name_of_its_own},
         {"a node may be a contender's by name or, while unknown, by uuid",
          a_node_may_be_a_contender_s_by_name_or_while_unknown_by_uuid},

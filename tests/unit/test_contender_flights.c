@@ -78,25 +78,56 @@ static void create_and_list_are_judged_together(void) {
         }
 }
 
+static void reply_search(struct bench *b, unsigned barrier, unsigned list, bool is_list_first) {
+    if (is_list_first)
+        CHECK_ACTIONS(reply_list(b, list), 0);
+    unsigned actions = reply(b, ZKLI_EV_BARRIER, (enum zkli_result)barrier);
+    if (is_list_first)
+        return;
+    CHECK_ACTIONS(actions, 0);
+    reply_list(b, list);
+}
+
+static bool is_found(unsigned list) {
+    return list >= RESULTS && list - RESULTS + FIRST != OTHERS;
+}
+
 /* T10, T11: only a listing behind a barrier can say that there is no node. */
 static void a_search_needs_both_barrier_and_list(void) {
     for (unsigned barrier = 0; barrier < RESULTS; barrier++)
-        for (unsigned list = 0; list < LIST_REPLIES; list++) {
-            struct bench b;
-            struct expected expected = {ZKLI_UNSURE, ZKLI_DO_RETRY};
-            bool is_there = list >= RESULTS && list - RESULTS + FIRST != OTHERS;
-            if (list == ZKLI_RESULT_DENIED)
-                expected = (struct expected){ZKLI_LEAVING, ZKLI_DO_FAIL | BARRIER_AND_LIST};
-            else if (barrier == ZKLI_RESULT_OK && is_there)
-                expected = (struct expected){ZKLI_ADOPTING, OWN_AND_LIST};
-            else if (barrier == ZKLI_RESULT_OK &&
-                     (is_listed_ok(list) || list == ZKLI_RESULT_NO_NODE))
-                expected = (struct expected){ZKLI_ENQUEUING, CREATE_AND_LIST};
-            to_searching(&b);
-            CHECK_ACTIONS(reply(&b, ZKLI_EV_BARRIER, (enum zkli_result)barrier), 0);
-            reply_list(&b, list);
-            check_outcome(&b, expected, barrier, list);
-        }
+        for (unsigned list = 0; list < LIST_REPLIES; list++)
+            for (int order = 0; order < 2; order++) {
+                struct bench b;
+                struct expected expected = {ZKLI_UNSURE, ZKLI_DO_RETRY};
+                bool is_over = is_listed_ok(list) || list == ZKLI_RESULT_NO_NODE;
+                if (list == ZKLI_RESULT_DENIED)
+                    expected = (struct expected){ZKLI_LEAVING, ZKLI_DO_FAIL | BARRIER_AND_LIST};
+                else if (barrier == ZKLI_RESULT_OK && is_found(list))
+                    expected = (struct expected){ZKLI_ADOPTING, OWN_AND_LIST};
+                else if (barrier == ZKLI_RESULT_OK && is_over)
+                    expected = (struct expected){ZKLI_ENQUEUING, CREATE_AND_LIST};
+                to_searching(&b);
+                reply_search(&b, barrier, list, order == 1);
+                check_outcome(&b, expected, barrier, list);
+            }
+}
+
+static void to_leave_nothing_needs_both_as_well(void) {
+    for (unsigned barrier = 0; barrier < RESULTS; barrier++)
+        for (unsigned list = 0; list < LIST_REPLIES; list++)
+            for (int order = 0; order < 2; order++) {
+                struct bench b;
+                struct expected expected = {ZKLI_LEAVING, ZKLI_DO_RETRY};
+                bool is_over = is_listed_ok(list) || list == ZKLI_RESULT_NO_NODE;
+                if (barrier == ZKLI_RESULT_OK && is_found(list))
+                    expected = (struct expected){ZKLI_LEAVING, ZKLI_OP_DELETE};
+                else if (barrier == ZKLI_RESULT_OK && is_over)
+                    expected = (struct expected){ZKLI_GONE, ZKLI_DO_FORGET};
+                to_searching(&b);
+                CHECK_ACTIONS(abandon(&b), ZKLI_DO_FAIL);
+                reply_search(&b, barrier, list, order == 1);
+                check_outcome(&b, expected, barrier, list);
+            }
 }
 
 static struct expected when_adopted(unsigned own, unsigned list) {
@@ -229,6 +260,7 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"create and list are judged together", create_and_list_are_judged_together},
         {"a search needs both barrier and list", a_search_needs_both_barrier_and_list},
+        {"to leave nothing needs both as well", to_leave_nothing_needs_both_as_well},
         {"a node that was found is read and listed", a_node_that_was_found_is_read_and_listed},
         {"a listing after a reconnect needs its barrier",
          a_listing_after_a_reconnect_needs_its_barrier},

@@ -74,12 +74,10 @@ enum situation {
     (LISTED_AS(FIRST) | LISTED_AS(BEHIND_HEAD) | LISTED_AS(BEHIND_TWO) | LISTED_AS(AT_THE_END))
 #define WITHOUT_US (LISTED_AS(NOBODY) | LISTED_AS(OTHERS))
 
-/* Whether there is such an event, and the server's order of replies lets it be. */
+/* Whether there is such an event. */
 static bool is_possible(enum situation situation, enum zkli_contender_event_type type, unsigned v) {
     switch (type) {
     case ZKLI_EV_LISTED:
-        if (situation == S_LEAVING_SEARCH)
-            return false; /* the barrier was sent before */
         return (v > 0 && v < RESULTS) || (v >= V_CROWD && v < V_CROWD + TWICE);
     case ZKLI_EV_OWN_READ:
         return v < RESULTS || (v == V_OTHERS_NODE && situation == S_ADOPTING_LISTED);

@@ -113,6 +113,11 @@ static void a_shorter_timeout_shortens_certainty(void) {
     zkli_lease_reconnect(&Lease, T / 5);
     CHECK(Lease.certain_until_ns == 4000 * MS + T / 5 - T / 5 / 24);
     CHECK(!zkli_lease_is_certain(&Lease, 4000 * MS + T / 5));
+    zkli_lease_reconnect(&Lease, T); /* and for ever */
+    CHECK(Lease.certain_until_ns == 4000 * MS + T / 5 - T / 5 / 24);
+    zkli_lease_beat(&Lease, 5000 * MS, 5010 * MS);
+    zkli_lease_beat(&Lease, 5510 * MS, 5520 * MS);
+    CHECK(Lease.certain_until_ns == 5000 * MS + T / 5 - T / 5 / 24);
 }
 
 /* It is known to that server alone: the ensemble goes by the one the session was created with. */
@@ -129,6 +134,8 @@ static void a_longer_timeout_is_not_believed(void) {
 
 static void a_reconnect_proves_what_was_acknowledged_before(void) {
     begin(0);
+    zkli_lease_reconnect(&Lease, T);
+    CHECK(Lease.certain_until_ns == T - MARGIN); /* nothing was */
     zkli_lease_beat(&Lease, 1000 * MS, 1010 * MS);
     zkli_lease_beat(&Lease, 4000 * MS, 4010 * MS);
     CHECK(Lease.certain_until_ns == 1000 * MS + T - MARGIN);

@@ -101,8 +101,7 @@ static const char *const others[] = {
     "-__read__0000000001",
     "lease-0000000001",
     HEX32, /* kazoo's semaphore: no sequence */
-    "0a1b2c3d4e5f4061827384"
-    "0123456789",
+    "0a1b2c3d4e5f40618273840123456789",
     HEX32 "__wlock__0000000001",
     HEX32 "_lock_0000000001",
     HEX32 "__lock__000000001",
@@ -333,8 +332,8 @@ static const char *const lock_names[] = {
     "lock-1",
     "lock-000000001",
     "x-lock",
-    "\xc3\xbc"
-    "n\xc3\xaf",                /* two bytes */
+    ("\xc3\xbc"
+     "n\xc3\xaf"),              /* two bytes */
     "\xe6\x97\xa5\xe6\x9c\xac", /* three */
     "\xc2\xa0",                 /* U+00A0, the first above the control characters */
     "\xdf\xbf",                 /* U+07FF */
