@@ -222,7 +222,9 @@ static int hold_and_run(run *r, const cli_descriptors *inherited, cli_ending *re
 
 static void release(run *r) {
     zkl_err err = zkl_release_wait(r->lock, RELEASE_TIMEOUT_MS);
-    if (err != ZKL_OK && err != ZKL_LOST && err != ZKL_NOT_HELD) {
+    if (err == ZKL_TIMEOUT) {
+        cli_message_detail("no server has confirmed the release; it goes with the session");
+    } else if (err != ZKL_OK && err != ZKL_LOST && err != ZKL_NOT_HELD) {
         cli_message_detail("release: %s", zkl_strerror(err));
     }
 }

@@ -213,7 +213,8 @@ static pair *prepare_pairs(unsigned server) {
             return pairs;
         close_pairs(pairs);
     }
-    REQUIRE(!"holds last while all servers serve");
+    const bool holds_last_while_all_servers_serve = false;
+    REQUIRE(holds_last_while_all_servers_serve);
     return NULL;
 }
 
