@@ -217,7 +217,8 @@ ZKL_API int zkl_session_timeout_ms(zkl_session *s);
 
 /*
  * Replaces the list of servers, for an ensemble that moved. hosts is copied; its chroot, if any,
- * is ignored: the first one stays. Names are looked up in the background.
+ * is ignored: the first one stays. Names are looked up in the background. The client library tells
+ * servers apart by address, not by port: a server that has only changed its port is not noticed.
  * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_CLOSED; ZKL_FORKED; ZKL_NOMEM.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_session_set_hosts(zkl_session *s, const char *hosts);

@@ -487,6 +487,10 @@ static void a_contender_is_unsure_while_a_node_of_its_own_may_be_unknown(void) {
     reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
     listed(&b, FIRST);
     CHECK(!zkli_contender_is_unsure(&b.c)); /* found */
+    reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_NO_NODE);
+    listed(&b, NOBODY);
+    CHECK_STATE(&b, "enqueuing");
+    CHECK(!zkli_contender_is_unsure(&b.c)); /* of the new create nothing is lost */
     to_unsure(&b);
     abandon(&b);
     CHECK(zkli_contender_is_unsure(&b.c));
