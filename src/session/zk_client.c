@@ -27,6 +27,10 @@ extern __attribute__((weak)) int zoo_set_servers_resolution_delay(zhandle_t *zh,
 #define BARRIER_PATH "/zklock-barrier-of-no-node"
 #define BARRIER_VERSION INT_MAX
 
+/* What the server answers to a write of a session that it has forgotten; the client's header does
+ * not have it. */
+#define UNKNOWN_SESSION (-12)
+
 struct context {
     struct client *client;
     unsigned slot;
@@ -119,6 +123,7 @@ static enum zkli_result result_of(int code) {
     case ZMARSHALLINGERROR:
     case ZSYSTEMERROR:
     case ZSESSIONEXPIRED:
+    case UNKNOWN_SESSION:
     case ZAUTHFAILED:
     case ZCLOSING:
     case ZINVALIDSTATE:
@@ -148,7 +153,7 @@ static void deliver(const void *data, const struct zkli_reply *reply) {
     struct client *client = context->client;
     /* The client itself learns of the end of its session only when it connects. A follower that
      * resumed it just as the leader ended it goes on answering pings, and refuses every write. */
-    if (reply->code == ZSESSIONEXPIRED)
+    if (reply->code == ZSESSIONEXPIRED || reply->code == UNKNOWN_SESSION)
         client->config.receiver->on_state(client->config.arg, &client->port, ZKLI_PORT_EXPIRED);
     client->config.receiver->on_reply(client->config.arg, &client->port, context->slot, reply);
 }

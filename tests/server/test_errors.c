@@ -12,7 +12,8 @@ enum {
     UNIMPLEMENTED = -6,
     BAD_ARGUMENTS = -8,
     NO_CHILDREN_FOR_EPHEMERALS = -108,
-    SESSION_EXPIRED = -112,
+    SESSION_EXPIRED = -112, /* being ended */
+    UNKNOWN_SESSION = -12,  /* ended and forgotten */
     INVALID_CALLBACK = -113,
     SESSION_MOVED = -118,
     NOT_READ_ONLY = -119,
@@ -79,7 +80,9 @@ static void a_refusal_that_has_no_meaning_ends_the_acquire(void) {
  * connects.
  */
 static void an_answer_of_expired_is_the_end_of_the_session(void) {
-    for (int by_heartbeat = 0; by_heartbeat < 2; by_heartbeat++) {
+    for (int i = 0; i < 4; i++) {
+        const bool by_heartbeat = i % 2 == 0;
+        const int error = i / 2 == 0 ? SESSION_EXPIRED : UNKNOWN_SESSION;
         const char *name = fresh_name("undead");
         client *c = client_open_proxied(name, T_NORMAL);
         client *mine = client_open_on(c, fresh_name("mine"));
@@ -87,9 +90,9 @@ static void an_answer_of_expired_is_the_end_of_the_session(void) {
 
         REQUIRE_INT(client_acquire(mine, SOON_MS), ZKL_OK);
         if (by_heartbeat) {
-            proxy_fail(c->proxy, PROXY_DELETE, NULL, 1, SESSION_EXPIRED);
+            proxy_fail(c->proxy, PROXY_DELETE, NULL, 1, error);
         } else {
-            proxy_fail(c->proxy, PROXY_CREATE, name, 1, SESSION_EXPIRED);
+            proxy_fail(c->proxy, PROXY_CREATE, name, 1, error);
             client_begin(c, SOON_MS);
         }
         WAIT_UNTIL(proxy_fired(c->proxy), SOON_MS);

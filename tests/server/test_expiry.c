@@ -250,6 +250,8 @@ static void calls_that_meet_an_expiry_do_not_hang(void) {
         session_expire(c->session);
         result = client_result(c);
         CHECK_INT(result, ZKL_OK);
+        if (result != ZKL_OK)
+            events_print_log(c->events);
         (void)client_release_wait(c); /* OK or LOST: who was first is anybody's guess */
         await_new_session(c, id);
         CHECK_INT(client_release(c), ZKL_NOT_HELD);

@@ -3,6 +3,7 @@
 #include "support/clock.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +116,18 @@ size_t events_log_lines(events *e) {
     count = e->log_lines;
     (void)pthread_mutex_unlock(&e->mutex);
     return count;
+}
+
+void events_print_log(events *e) {
+    enum {
+        PRINTED = 6000
+    };
+    size_t from;
+
+    (void)pthread_mutex_lock(&e->mutex);
+    from = e->log_used > PRINTED ? e->log_used - PRINTED : 0;
+    printf("\n%.*s", (int)(e->log_used - from), e->log + from);
+    (void)pthread_mutex_unlock(&e->mutex);
 }
 
 void events_forget(events *e) {

@@ -23,6 +23,8 @@ void events_order(events *e, char *buf, size_t size);
 /* Whether a line of the log contains that text. */
 bool events_logged(events *e, const char *text);
 size_t events_log_lines(events *e);
+/* Prints the end of the log, for a test that failed. */
+void events_print_log(events *e);
 void events_forget(events *e);
 
 #endif
