@@ -167,8 +167,9 @@ static void on_connected(struct zkli_engine *e) {
     zkli_members_step_all(e, ZKLI_EV_CONNECTED);
 }
 
-/* The session is over: its nodes, watches, requests and certainty with it. */
-static void end_session(struct zkli_engine *e) {
+/* The session is over: its nodes, watches, requests and certainty with it. The port is the caller's
+ * to have closed. */
+static struct zkli_port *end_session(struct zkli_engine *e) {
     struct zkli_port *port = e->port;
     suspend(e);
     e->port = NULL;
@@ -180,8 +181,7 @@ static void end_session(struct zkli_engine *e) {
     e->was_certain = false;
     zkli_timer_clear(&e->timers, &e->lease_end);
     zkli_members_step_all(e, ZKLI_EV_EXPIRED);
-    if (port != NULL)
-        e->host->close_port(e->host_arg, port);
+    return port;
 }
 
 void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
@@ -198,15 +198,17 @@ void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
     case ZKLI_PORT_EXPIRED:
         zkli_engine_log(e, ZKL_LOG_WARN, "session 0x%llx has expired; opening another",
                         (unsigned long long)e->session_id);
-        end_session(e);
+        (void)end_session(e);
         e->state = ZKL_STATE_CONNECTING;
-        open_session(e);
+        open_session(e); /* first: closing may take its time */
+        e->host->close_port(e->host_arg, port);
         break;
     case ZKLI_PORT_AUTH_FAILED:
         zkli_engine_log(e, ZKL_LOG_ERROR, "the server rejects the credentials");
         e->state = ZKL_STATE_AUTH_FAILED;
         zkli_members_abandon_all(e, ZKL_AUTH_FAILED);
-        end_session(e);
+        (void)end_session(e);
+        e->host->close_port(e->host_arg, port);
         zkli_requests_end_queries(e);
         e->state = ZKL_STATE_AUTH_FAILED;
         break;
@@ -237,7 +239,9 @@ void zkli_engine_shut(struct zkli_engine *e) {
     zkli_timer_clear(&e->timers, &e->reopen);
     zkli_timer_clear(&e->timers, &e->beat);
     e->is_connected = false; /* the end of the connection is no news to anybody */
-    end_session(e);
+    struct zkli_port *port = end_session(e);
+    if (port != NULL)
+        e->host->close_port(e->host_arg, port);
     zkli_requests_end_queries(e);
     e->state = ZKL_STATE_CLOSED;
 }
