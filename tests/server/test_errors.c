@@ -11,7 +11,6 @@ enum {
     RUNTIME_INCONSISTENCY = -2,
     UNIMPLEMENTED = -6,
     BAD_ARGUMENTS = -8,
-    UNKNOWN_SESSION = -12,
     NO_CHILDREN_FOR_EPHEMERALS = -108,
     SESSION_EXPIRED = -112, /* being ended */
     UNKNOWN_SESSION = -12,  /* ended and forgotten */
