@@ -159,7 +159,7 @@ static void on_connected(struct zkli_engine *e) {
     zkli_engine_log(e, ZKL_LOG_INFO, "%s session 0x%llx, timeout %d ms",
                     is_new ? "opened" : "resumed", (unsigned long long)e->session_id,
                     e->timeout_ms);
-    zkli_timer_set(&e->timers, &e->beat, e->now_ns);
+    send_beat(e);
     zkli_engine_check_lease(e);
     if (e->is_suspended)
         e->host->on_session_event(e->host_arg, ZKL_EVENT_RESUMED);

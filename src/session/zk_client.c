@@ -211,19 +211,6 @@ static void deliver_state(struct client *client, enum zkli_port_state state) {
     client->config.receiver->on_state(client->config.arg, &client->port, state);
 }
 
-static void on_nudged(int code, const char *path, const void *data) {
-    (void)code;
-    (void)path;
-    (void)data;
-}
-
-/* A request nobody waits for: it wakes the client's I/O thread; and where the connection was
- * changed under requests in flight, its reply does not fit theirs, and they fail at once instead of
- * after 2/3 of the timeout. */
-static void nudge(zhandle_t *handle) {
-    (void)zoo_async(handle, "/", on_nudged, NULL); /* no harm if it is refused */
-}
-
 /* On the client's I/O thread. */
 static void on_authenticated(int code, const void *data) {
     struct client *client = (struct client *)(uintptr_t)data;
@@ -243,9 +230,7 @@ static void on_connected(struct client *client, zhandle_t *handle) {
     const char *auth = client->config.auth;
     int code = zoo_add_auth(handle, client->config.auth_scheme, auth, (int)strlen(auth),
                             on_authenticated, client);
-    if (code == ZOK)
-        nudge(handle);
-    else if (code != ZINVALIDSTATE) /* the connection has broken again: another follows */
+    if (code != ZOK && code != ZINVALIDSTATE) /* that: it has broken again, another follows */
         deliver_state(client, ZKLI_PORT_AUTH_FAILED);
 }
 
@@ -350,6 +335,18 @@ static bool client_open(struct zkli_port *port) {
         (void)zoo_set_servers_resolution_delay(handle, -1); /* refuses bad arguments only */
     atomic_store(&client->handle, handle);
     return true;
+}
+
+static void on_nudged(int code, const char *path, const void *data) {
+    (void)code;
+    (void)path;
+    (void)data;
+}
+
+/* A request nobody waits for: where the connection was changed under requests in flight, its reply
+ * does not fit theirs, and they fail at once instead of after 2/3 of the timeout. */
+static void nudge(zhandle_t *handle) {
+    (void)zoo_async(handle, "/", on_nudged, NULL); /* no harm if it is refused */
 }
 
 static void client_set_hosts(struct zkli_port *port, const char *hosts) {
