@@ -298,8 +298,8 @@ static void a_leader_is_cut_off(void) {
     cut_all(8, LEADER, NETNS_TOLD);
 }
 
-/* All three notice at about the same time, after 8 ticks; a heartbeat that only reads would let go in
- * time here, too. */
+/* All three notice at about the same time, after 8 ticks; a heartbeat that only reads would let go
+ * in time here, too. */
 static void a_leader_is_cut_off_silently(void) {
     cut_all(2, LEADER, NETNS_SILENT);
 }
