@@ -7,6 +7,7 @@
 #include "support/net.h"
 #include "support/wait.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -181,10 +182,47 @@ bool server_is_ours(void) {
     return Server.ours;
 }
 
+/* Whether a thread of the server stands; also when it has just ended. */
+static bool is_stopped(const char *thread) {
+    char path[300], line[512];
+    const char *name_end = NULL;
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "/proc/%ld/task/%s/stat", (long)Server.pid, thread);
+    file = fopen(path, "re");
+    if (!file)
+        return true;
+    if (fgets(line, sizeof(line), file))
+        name_end = strrchr(line, ')');
+    (void)fclose(file);
+    return !name_end || strncmp(name_end, ") T", 3) == 0;
+}
+
+static bool all_are_stopped(void) {
+    char path[64];
+    bool stopped = true;
+    DIR *threads;
+
+    (void)snprintf(path, sizeof(path), "/proc/%ld/task", (long)Server.pid);
+    threads = opendir(path);
+    if (!threads)
+        die(path);
+    for (const struct dirent *entry; stopped && (entry = readdir(threads));)
+        stopped = entry->d_name[0] == '.' || is_stopped(entry->d_name);
+    (void)closedir(threads);
+    return stopped;
+}
+
+/* The signal comes to each of the server's threads in its own time: until then it may answer. */
 void server_freeze(void) {
     if (!Server.ours || kill(Server.pid, SIGSTOP) != 0)
         die("freezing the server");
     Server.frozen = true;
+    for (int64_t end = clock_ms() + SOON_MS; !all_are_stopped();) {
+        if (clock_ms() > end)
+            die("the server does not freeze");
+        wait_pause();
+    }
 }
 
 void server_thaw(void) {
