@@ -42,7 +42,6 @@ stop_if_problems() {
 
 # ---- ending ----
 
-Job=
 declare -A Workers=() # by pid: the file its output goes to
 
 on_exit() {
@@ -61,19 +60,6 @@ on_exit() {
     wait || :
     rm -rf "$Work"
     exit "$status"
-}
-
-# In a process group of its own: bash would otherwise leave SIGINT ignored in it, and hold back our
-# traps until it ends.
-in_group() {
-    local status=0
-    set -m
-    "$@" </dev/null &
-    Job=$!
-    set +m
-    wait "$Job" || status=$?
-    Job=
-    return "$status"
 }
 
 # ---- building ----

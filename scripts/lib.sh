@@ -131,3 +131,18 @@ need_packages() {
     apt_get install -y --no-install-recommends "${missing[@]}" ||
         fail "$EX_UNAVAILABLE" "could not install ${missing[*]}"
 }
+
+# in_group COMMAND...: runs it so that a signal ends it at once, in a process group of its own: bash
+# would otherwise leave SIGINT ignored in it, and hold back our traps until it ends. Job is its pid
+# while it runs, for the caller's traps.
+Job=
+in_group() {
+    local status=0
+    set -m
+    "$@" </dev/null &
+    Job=$!
+    set +m
+    wait "$Job" || status=$?
+    Job=
+    return "$status"
+}

@@ -39,22 +39,6 @@ wrong_call() {
     exit "$EX_USAGE"
 }
 
-# ---- running things so that a signal ends them at once ----
-
-# In a process group of its own: bash would otherwise leave SIGINT ignored in it, and hold back our
-# traps until it ends.
-Job=
-in_group() {
-    local status=0
-    set -m
-    "$@" </dev/null &
-    Job=$!
-    set +m
-    wait "$Job" || status=$?
-    Job=
-    return "$status"
-}
-
 # Every process the tests started has this run's TMPDIR in its environment.
 left_running() {
     local environment pid
@@ -76,7 +60,7 @@ stop_servers() {
 
 # Ends what is left of the tests. Fails, and says what it was, if that was anything.
 end_leftovers() {
-    local pid status=0
+    local tries status=0
     local -a pids
     mapfile -t pids < <(left_running)
     if ((${#pids[@]})); then
@@ -85,9 +69,12 @@ end_leftovers() {
         status=1
     fi
     stop_servers
-    mapfile -t pids < <(left_running)
-    for pid in "${pids[@]}"; do
-        kill -KILL "$pid" 2>/dev/null || :
+    # What was just being started comes up late, and a killed server takes a moment to end.
+    for ((tries = 50; tries > 0; tries--)); do
+        mapfile -t pids < <(left_running)
+        ((${#pids[@]})) || break
+        kill -KILL "${pids[@]}" 2>/dev/null || :
+        sleep 0.1
     done
     return "$status"
 }
