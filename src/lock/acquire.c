@@ -50,16 +50,12 @@ static zkl_err enter_again(struct zkl_lock *l, struct zkli_hold *hold, bool *ret
 }
 
 /* Stands in the queue until granted, failed or out of time. */
-static zkl_err wait_for_grant(struct zkl_lock *l, struct zkli_request *request, int64_t until_ns) {
-    struct zkl_session *s = l->session;
-    request->lock = l;
+static void queue_up(struct zkl_lock *l, struct zkli_request *request) {
+    request->is_queued = true;
     request->is_done = false;
     zkli_timer_init(&request->deadline, request_timed_out, request);
-    zkli_timer_set(&s->engine.timers, &request->deadline, until_ns);
+    zkli_timer_set(&l->session->engine.timers, &request->deadline, request->until_ns);
     zkli_lock_submit(l, request);
-    while (!request->is_done)
-        zkli_session_wait(s, &request->done);
-    return request->result;
 }
 
 /* Granted, but was this thread told too late? Time may have passed since, without our running.
@@ -74,13 +70,34 @@ static bool is_stale(struct zkl_lock *l, struct zkli_request *request) {
     return true;
 }
 
-static zkl_err acquire(struct zkl_lock *l, struct zkli_request *request, int64_t timeout_ms) {
-    struct zkl_session *s = l->session;
+void zkli_acquire_begin(struct zkl_lock *l, struct zkli_request *request, int64_t timeout_ms) {
+    const struct zkl_session *s = l->session;
+    request->lock = l;
+    request->is_try = timeout_ms == 0;
     /* A try is answered in a round trip or two; a silent server must not hold it up for long. */
-    int64_t until_ns = deadline_ns(s, request->is_try ? s->engine.timeout_ms / 3 : timeout_ms);
+    request->until_ns = deadline_ns(s, request->is_try ? s->engine.timeout_ms / 3 : timeout_ms);
+    request->is_queued = false;
+}
+
+static bool is_over_with(struct zkli_request *request, zkl_err result) {
+    request->result = result;
+    return true;
+}
+
+bool zkli_acquire_is_over(struct zkl_lock *l, struct zkli_request *request) {
+    const struct zkli_engine *e = &l->session->engine;
     for (;;) {
-        if (l->is_closed || s->engine.state == ZKL_STATE_CLOSED)
-            return ZKL_CLOSED;
+        if (request->is_queued && !request->is_done)
+            return false;
+        if (request->is_queued) {
+            request->is_queued = false;
+            if (request->result != ZKL_OK || !is_stale(l, request))
+                return true;
+            if (e->now_ns >= request->until_ns)
+                return is_over_with(request, request->is_try ? ZKL_UNREACHABLE : ZKL_TIMEOUT);
+        }
+        if (l->is_closed || e->state == ZKL_STATE_CLOSED)
+            return is_over_with(request, ZKL_CLOSED);
         zkli_lock_refresh(l);
         struct zkli_hold *mine = zkli_lock_hold_of(l, request->thread);
         bool is_done = false;
@@ -88,12 +105,8 @@ static zkl_err acquire(struct zkl_lock *l, struct zkli_request *request, int64_t
         if (!is_done && request->is_try)
             err = try_at_once(l);
         if (is_done || err != ZKL_OK)
-            return err;
-        err = wait_for_grant(l, request, until_ns);
-        if (err != ZKL_OK || !is_stale(l, request))
-            return err;
-        if (s->engine.now_ns >= until_ns)
-            return request->is_try ? ZKL_UNREACHABLE : ZKL_TIMEOUT;
+            return is_over_with(request, err);
+        queue_up(l, request);
     }
 }
 
@@ -107,7 +120,6 @@ zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms) {
         return ZKL_IN_CALLBACK;
     struct zkli_request request = {.thread = zkli_thread_number(),
                                    .thread_id = zkli_thread_id(),
-                                   .is_try = timeout_ms == 0,
                                    .hold = malloc(sizeof(struct zkli_hold))};
     if (request.hold == NULL)
         return ZKL_NOMEM;
@@ -116,7 +128,10 @@ zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms) {
         return ZKL_NOMEM;
     }
     zkli_lock_enter(l);
-    err = acquire(l, &request, timeout_ms);
+    zkli_acquire_begin(l, &request, timeout_ms);
+    while (!zkli_acquire_is_over(l, &request))
+        zkli_session_wait(l->session, &request.done);
+    err = request.result;
     free(request.hold); /* NULL if the lock has taken it over */
     (void)pthread_cond_destroy(&request.done);
     zkli_lock_leave(l);

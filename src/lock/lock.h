@@ -19,7 +19,9 @@ struct zkli_request {
     uint64_t thread;
     int64_t thread_id; /* the kernel's, for whoever looks at the queue */
     bool is_try;
+    int64_t until_ns; /* the caller's deadline, whatever happens in between */
     struct zkli_timer deadline;
+    bool is_queued; /* with the lock, until its outcome has been looked at */
     bool is_done;
     zkl_err result;
     struct zkli_hold *hold; /* for the grant; taken over by the lock with it, then NULL */
@@ -65,6 +67,10 @@ struct zkli_farewell {
 
 /* All with the lock held. */
 void zkli_lock_submit(struct zkl_lock *l, struct zkli_request *request);
+/* An acquire, without the waiting: once begun, is_over does what can be done now, and says whether
+ * .result is the outcome; else something has to happen first, which signals .done. */
+void zkli_acquire_begin(struct zkl_lock *l, struct zkli_request *request, int64_t timeout_ms);
+bool zkli_acquire_is_over(struct zkl_lock *l, struct zkli_request *request);
 /* Ends requests that are not granted yet. */
 void zkli_lock_abandon(struct zkl_lock *l, struct zkli_request *request, zkl_err error);
 void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error);
