@@ -63,7 +63,12 @@ static void queue_up(struct zkl_lock *l, struct zkli_request *request) {
 static bool is_stale(struct zkl_lock *l, struct zkli_request *request) {
     zkli_lock_refresh(l);
     struct zkli_hold *hold = zkli_lock_find_hold(l, request->hold_id);
-    if (hold == NULL || hold->member != NULL)
+    if (hold ==
+        NULL) { /* given up by another thread: the handle was closed, or the hold released */
+        request->result = l->is_closed ? ZKL_CLOSED : ZKL_CANCELED;
+        return false;
+    }
+    if (hold->member != NULL)
         return false;
     zkli_list_remove(&hold->link);
     request->hold = hold;
