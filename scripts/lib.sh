@@ -33,6 +33,7 @@ declare -rA PACKAGE_PROBES=(
     [libzookeeper-mt-dev]=header:zookeeper/zookeeper.h
     [llvm]=command:llvm-symbolizer
     [make]=command:make
+    [patch]=command:patch
     [pkg-config]=command:pkg-config
     [procps]=command:pgrep
     [python3-kazoo]=python:kazoo

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/lib.sh
 
 # In this order: what fails early says most.
-readonly TIERS=(unit server cli package)
+readonly TIERS=(unit sim server cli package)
 readonly CORE_BRANCHES_MIN=95
 # Server tests spend their time waiting, and each has a server of its own.
 readonly TESTS_AT_ONCE=2
@@ -296,7 +296,7 @@ choose_build() {
     )
     if ((${#Chosen[@]} == 0)); then
         Chosen=("${TIERS[@]}")
-        [[ -z $Sanitize && $Coverage == OFF ]] || Chosen=(unit server cli)
+        [[ -z $Sanitize && $Coverage == OFF ]] || Chosen=(unit sim server cli)
     fi
 }
 

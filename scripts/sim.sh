@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# Runs the simulation: one seed with its trace, many, a campaign that goes on where the last one
+# ended, or with a mistake in the library that it has to catch.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/lib.sh
+
+readonly CAMPAIGN=tests/sim/campaign.txt MISTAKES=tests/sim/mistakes
+# The tests have the seeds from 1 to this; a campaign goes beyond.
+readonly TESTED=100000
+readonly CHUNK=50000
+
+usage() {
+    cat <<END
+usage: scripts/sim.sh seed SEED           prints what happens in one schedule
+       scripts/sim.sh run FIRST COUNT     runs schedules, prints figures and what failed
+       scripts/sim.sh campaign COUNT      runs COUNT new schedules; what was done is kept in
+                                          $CAMPAIGN
+       scripts/sim.sh mistakes [NAME]...  with each mistake of $MISTAKES (default: all): which
+                                          checker finds it, and after how many of the schedules that
+                                          the tests run
+
+exit status: 0 all as it should be; 1 something failed, or a mistake was not found by its checker;
+64 wrong call; 69 a package is missing; 70 the build failed.
+END
+}
+
+wrong_call() {
+    note "$@"
+    usage >&2
+    exit "$EX_USAGE"
+}
+
+is_number() { [[ $1 =~ ^[0-9]+$ ]]; }
+
+build() { # SOURCE BUILD_DIR LOG
+    cmake -S "$1" -B "$2" -DZKLOCK_BUILD_TESTS=ON -DZKLOCK_BUILD_CLI=OFF >"$3" 2>&1 &&
+        cmake --build "$2" --target simulate --parallel "$(nproc)" >>"$3" 2>&1
+}
+
+build_here() {
+    local log=build/sim.log
+    mkdir -p build
+    build . build/sim "$log" || {
+        cat "$log" >&2
+        fail "$EX_SOFTWARE" "the simulation could not be built"
+    }
+    Simulate=build/sim/tests/simulate
+}
+
+# What is simulated: the commit, and whether the code differs from it.
+commit_name() {
+    local commit
+    commit=$(git rev-parse --short=12 HEAD 2>/dev/null) || commit=unknown
+    [[ -z $(git status --porcelain -- src include tests/sim 2>/dev/null |
+        grep -v "$CAMPAIGN" || :) ]] || commit+=+
+    printf '%s\n' "$commit"
+}
+
+campaign() { # COUNT
+    local left=$1 next=$((TESTED + 1)) count result status=0 begun
+    local commit
+    commit=$(commit_name)
+    if [[ -e $CAMPAIGN ]]; then
+        next=$(awk -v next_seed="$next" '!/^#/ && $3 + $4 > next_seed { next_seed = $3 + $4 }
+            END { print next_seed }' "$CAMPAIGN")
+    else
+        printf '# date commit first-seed schedules failed seconds\n' >"$CAMPAIGN"
+    fi
+    while ((left > 0)); do
+        count=$((left < CHUNK ? left : CHUNK))
+        begun=$SECONDS
+        result=$("$Simulate" "$next" "$count") || status=1
+        grep '^seed ' <<<"$result" || :
+        read -r _ _ failed _ <<<"${result##*$'\n'}"
+        printf '%s %s %d %d %d %d\n' "$(date -u +%Y-%m-%d)" "$commit" "$next" "$count" "$failed" \
+            $((SECONDS - begun)) | tee -a "$CAMPAIGN"
+        next=$((next + count)) left=$((left - count))
+    done
+    awk '!/^#/ { n[$2] += $4; failed[$2] += $5; all += $4 }
+        END {
+            for (commit in n) print n[commit], "schedules at", commit ",", failed[commit], "failed"
+            print all, "schedules in all"
+        }' "$CAMPAIGN"
+    return "$status"
+}
+
+# One mistake: a copy of the code with the patch, built and run until a seed fails.
+try_mistake() { # NAME
+    local patch=$MISTAKES/$1.patch wanted result count seed checker
+    wanted=$(sed -n 's/^Checker: //p' "$patch")
+    rm -rf "$Scratch/code"
+    mkdir "$Scratch/code"
+    cp -r CMakeLists.txt cmake include src tests "$Scratch/code"
+    patch -d "$Scratch/code" -p1 -s --no-backup-if-mismatch <"$patch" >"$Scratch/log" 2>&1 &&
+        build "$Scratch/code" "$Scratch/build" "$Scratch/log" || {
+        cat "$Scratch/log" >&2
+        printf '%-40s does not apply or build\n' "$1"
+        return 1
+    }
+    result=$("$Scratch/build/tests/simulate" 1 "$TESTED" --first 2>"$Scratch/log") || :
+    read -r _ count _ seed checker <<<"${result##*$'\n'}"
+    if [[ -z ${seed-} ]]; then
+        printf '%-40s %-10s NOT FOUND in %d schedules\n' "$1" "$wanted" "${count:-0}"
+        return 1
+    fi
+    printf '%-40s %-10s found by %-10s seed %6d, schedules %d\n' "$1" "$wanted" "$checker" "$seed" \
+        "$count"
+    [[ " $wanted " == *" $checker "* ]]
+}
+
+mistakes() { # NAME...
+    local name status=0
+    local -a names=("$@")
+    if ((${#names[@]} == 0)); then
+        mapfile -t names < <(cd "$MISTAKES" && printf '%s\n' *.patch | sed 's/\.patch$//')
+    fi
+    Scratch=$(mktemp -d /tmp/zklock-mistakes.XXXXXX)
+    trap 'rm -rf "$Scratch"' EXIT
+    for name in "${names[@]}"; do
+        [[ -e $MISTAKES/$name.patch ]] || wrong_call "no such mistake: $name"
+        try_mistake "$name" || status=1
+    done
+    printf '%d mistakes, %s\n' "${#names[@]}" \
+        "$( ((status == 0)) && echo 'each found by a checker meant for it' || echo 'NOT all found')"
+    return "$status"
+}
+
+main() {
+    local command=${1-}
+    shift || :
+    case $command in
+    -h | --help)
+        usage
+        return
+        ;;
+    seed) (($# == 1)) && is_number "$1" || wrong_call "seed takes a number" ;;
+    run) (($# == 2)) && is_number "$1" && is_number "$2" || wrong_call "run takes two numbers" ;;
+    campaign) (($# == 1)) && is_number "$1" || wrong_call "campaign takes a number" ;;
+    mistakes) ;;
+    *) wrong_call "no such command: ${command:-none}" ;;
+    esac
+    need_packages "${BUILD_PACKAGES[@]}" libcunit1-dev patch
+    case $command in
+    seed | run)
+        build_here
+        "$Simulate" "$@"
+        ;;
+    campaign)
+        build_here
+        campaign "$1"
+        ;;
+    mistakes) mistakes "$@" ;;
+    esac
+}
+
+main "$@"

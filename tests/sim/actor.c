@@ -1,0 +1,299 @@
+/*
+ * actor - a thread of a client that takes a lock, holds it, looks whether it still does, and gives
+ * it up: by the library's own calls, whose waiting is the simulation's turn; see sim.h.
+ */
+#include "sim/sim.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define MICROSECOND INT64_C(1000)
+/* How late a thread may come to run, and a timer to go off, on a machine that is not stopped. */
+#define LATE (100 * MS)
+
+uint64_t sim_thread;
+
+static struct actor *actor_of(struct world *w, unsigned number) {
+    return &w->list[number / THREADS_MAX].actors[number % THREADS_MAX];
+}
+
+/* The calls that follow are this thread's. */
+static void speak_as(unsigned number) {
+    sim_thread = number + 1;
+}
+
+static void act_at(struct world *w, unsigned number, int64_t at) {
+    world_at(w, at, EVENT_ACTOR, number, ++actor_of(w, number)->stamp);
+}
+
+static void rest(struct world *w, unsigned number) {
+    actor_of(w, number)->state = ACTOR_IDLE;
+    act_at(w, number, w->now_ns + world_between(w, 1, w->rest_ns));
+}
+
+static void on_event(const zkl_event *event, void *arg) {
+    struct handle *handle = arg;
+    checks_event(handle->client->world, handle, event);
+}
+
+static bool open_handle(struct world *w, struct client *c, int i) {
+    struct handle *h = &c->handles[i];
+    static const char *const names[LOCKS_MAX] = {"a", "b"};
+    *h = (struct handle){.client = c, .name = i};
+    zkl_err err = zkl_lock_open(&h->lock, &c->session, names[i],
+                                &ZKL_LOCK_OPTIONS(.on_event = on_event, .arg = h));
+    (void)w;
+    return err == ZKL_OK;
+}
+
+void actors_start(struct world *w, int client) {
+    struct client *c = &w->list[client];
+    for (int i = 0; i < w->locks; i++)
+        if (!open_handle(w, c, i))
+            abort();
+    for (int i = 0; i < w->threads; i++) {
+        unsigned number = (unsigned)(client * THREADS_MAX + i);
+        c->actors[i].state = ACTOR_IDLE;
+        act_at(w, number, w->now_ns + world_between(w, 1, w->rest_ns));
+    }
+}
+
+/* ---- Acquiring ---- */
+
+static void count_outcome(struct world *w, zkl_err err) {
+    struct figures *f = w->figures;
+    f->grants += err == ZKL_OK;
+    f->timeouts += err == ZKL_TIMEOUT;
+    f->busy += err == ZKL_BUSY;
+    f->cancels += err == ZKL_CANCELED;
+    f->closes += err == ZKL_CLOSED;
+    f->unreachable += err == ZKL_UNREACHABLE;
+}
+
+static void look_again(struct world *w, unsigned number) {
+    int64_t left = actor_of(w, number)->until_ns - w->now_ns;
+    int64_t step = world_between(w, 1, w->hold_ns / 2 + 1);
+    act_at(w, number, w->now_ns + (left < step ? left : step));
+}
+
+/* With the session's lock; releases it. */
+static void finish(struct world *w, unsigned number) {
+    struct actor *a = actor_of(w, number);
+    int client = (int)(number / THREADS_MAX);
+    zkl_err err = a->request.result;
+    count_outcome(w, err);
+    TRACE(w, "client %d thread %u: acquire says %s", client, number % THREADS_MAX,
+          zkl_errname(err));
+    if (err == ZKL_OK && !zkli_member_is_held(a->lock->current->member))
+        world_violate(w, CHECK_LOSS, "an acquire says OK without a hold");
+    a->hold = a->request.hold_id;
+    free(a->request.hold);
+    (void)pthread_cond_destroy(&a->request.done);
+    zkli_lock_leave(a->lock);
+    if (err != ZKL_OK) {
+        rest(w, number);
+        return;
+    }
+    a->state = ACTOR_HOLDING;
+    a->until_ns = w->now_ns + world_between(w, 0, w->hold_ns);
+    look_again(w, number);
+}
+
+static int64_t choose_timeout_ms(struct world *w) {
+    unsigned kind = world_below(w, 10);
+    if (kind < 2)
+        return 0;
+    return kind < 5 ? ZKL_FOREVER : world_between(w, 1, 2 * w->timeout_ns / MS);
+}
+
+static void begin(struct world *w, unsigned number) {
+    struct actor *a = actor_of(w, number);
+    struct client *c = &w->list[number / THREADS_MAX];
+    a->handle = (int)world_below(w, (unsigned)w->locks);
+    a->lock = c->handles[a->handle].lock;
+    if (w->phase != PHASE_RUN || !c->is_open || c->is_closing || a->lock == NULL) {
+        if (w->phase == PHASE_RUN)
+            rest(w, number);
+        return;
+    }
+    schedule_operation(w);
+    int64_t timeout_ms = choose_timeout_ms(w);
+    a->state = ACTOR_WAITING;
+    a->stamp++;
+    a->attempt++;
+    a->is_waking = false;
+    a->request = (struct zkli_request){.thread = sim_thread,
+                                       .thread_id = (int64_t)sim_thread,
+                                       .hold = malloc(sizeof(struct zkli_hold))};
+    if (a->request.hold == NULL || !zkli_condition_init(&a->request.done))
+        abort();
+    TRACE(w, "client %u thread %u: acquire %c, %lld ms", number / THREADS_MAX, number % THREADS_MAX,
+          'a' + a->handle, (long long)timeout_ms);
+    zkli_lock_enter(a->lock);
+    zkli_acquire_begin(a->lock, &a->request, timeout_ms);
+    a->deadline_ns = timeout_ms == 0             ? client_clock(c) + w->timeout_ns / 3
+                     : timeout_ms == ZKL_FOREVER ? 0
+                                                 : client_clock(c) + timeout_ms * MS;
+    if (zkli_acquire_is_over(a->lock, &a->request)) {
+        finish(w, number);
+        return;
+    }
+    if (a->deadline_ns != 0)
+        world_at(w, clock_real(a->deadline_ns, c->ppm, c->offset_ns) + LATE, EVENT_DEADLINE, number,
+                 a->attempt);
+    zkli_session_unlock(&c->session);
+}
+
+/* Somebody has woken the thread, perhaps for nothing. */
+static void look(struct world *w, unsigned number) {
+    struct actor *a = actor_of(w, number);
+    struct client *c = &w->list[number / THREADS_MAX];
+    a->is_waking = false;
+    zkli_session_lock(&c->session);
+    if (zkli_acquire_is_over(a->lock, &a->request))
+        finish(w, number);
+    else
+        zkli_session_unlock(&c->session);
+}
+
+void actors_look(struct world *w, int client) {
+    struct client *c = &w->list[client];
+    /* Woken by its own completion; and by anything else that is told, as a condition may be. */
+    bool is_news = c->session.engine.news != c->seen_news;
+    c->seen_news = c->session.engine.news;
+    for (unsigned i = 0; i < THREADS_MAX; i++) {
+        struct actor *a = &c->actors[i];
+        if (a->state != ACTOR_WAITING || a->is_waking || (!is_news && !a->request.is_done))
+            continue;
+        a->is_waking = true;
+        int64_t delay = world_chance(w, 5) ? world_between(w, 1, 30) * MS
+                                           : world_between(w, 5, 100) * MICROSECOND;
+        act_at(w, (unsigned)client * THREADS_MAX + i, w->now_ns + delay);
+    }
+}
+
+void actor_deadline(struct world *w, unsigned number, unsigned attempt) {
+    const struct actor *a = actor_of(w, number);
+    const struct client *c = &w->list[number / THREADS_MAX];
+    if (a->attempt != attempt || a->state != ACTOR_WAITING)
+        return;
+    if (c->is_paused || w->now_ns - c->woke_ns < LATE)
+        world_at(w, (c->is_paused ? c->wakes_ns : w->now_ns) + LATE, EVENT_DEADLINE, number,
+                 attempt);
+    else
+        world_violate(w, CHECK_DEADLINES, "client %u thread %u was not told by its deadline",
+                      number / THREADS_MAX, number % THREADS_MAX);
+}
+
+/* ---- Holding ---- */
+
+static void release(struct world *w, unsigned number, bool was_lost) {
+    struct actor *a = actor_of(w, number);
+    schedule_operation(w);
+    zkl_err err = zkl_release(a->lock);
+    TRACE(w, "client %u thread %u: release says %s", number / THREADS_MAX, number % THREADS_MAX,
+          zkl_errname(err));
+    if (err != ZKL_LOST && (was_lost || err != ZKL_OK))
+        world_violate(w, CHECK_LOSS, "release of a %s hold says %s", was_lost ? "lost" : "good",
+                      zkl_errname(err));
+    rest(w, number);
+}
+
+static void hold(struct world *w, unsigned number) {
+    struct actor *a = actor_of(w, number);
+    if (w->phase == PHASE_FREEZE) {
+        act_at(w, number, w->phase_until_ns + world_between(w, 1, 10) * MS);
+        return;
+    }
+    checks_hold(w, (int)(number / THREADS_MAX), a);
+    if (!zkl_held(a->lock)) {
+        a->state = ACTOR_LATE;
+        act_at(w, number, w->now_ns + world_between(w, 0, w->timeout_ns / 2));
+    } else if (w->now_ns >= a->until_ns) {
+        release(w, number, false);
+    } else {
+        look_again(w, number);
+    }
+}
+
+void actor_act(struct world *w, unsigned number, unsigned stamp) {
+    struct actor *a = actor_of(w, number);
+    const struct client *c = &w->list[number / THREADS_MAX];
+    if (a->stamp != stamp || !c->is_open)
+        return;
+    if (c->is_paused) {
+        world_at(w, c->wakes_ns + world_between(w, 0, 2000) * MICROSECOND, EVENT_ACTOR, number,
+                 stamp);
+        return;
+    }
+    speak_as(number);
+    switch (a->state) {
+    case ACTOR_IDLE:
+        begin(w, number);
+        break;
+    case ACTOR_WAITING:
+        look(w, number);
+        break;
+    case ACTOR_HOLDING:
+        hold(w, number);
+        break;
+    case ACTOR_LATE:
+        w->figures->late++;
+        release(w, number, true);
+        break;
+    }
+}
+
+/* ---- What others do to it ---- */
+
+void actors_end(struct world *w, int client) {
+    struct client *c = &w->list[client];
+    for (int i = 0; i < w->threads; i++) {
+        unsigned number = (unsigned)(client * THREADS_MAX + i);
+        speak_as(number);
+        if (c->actors[i].state == ACTOR_WAITING)
+            look(w, number);
+        if (c->actors[i].state == ACTOR_WAITING)
+            world_violate(w, CHECK_LIVENESS, "an acquire goes on after its session's end");
+        c->actors[i].state = ACTOR_IDLE;
+        c->actors[i].stamp++;
+    }
+    for (int i = 0; i < LOCKS_MAX; i++) {
+        if (c->handles[i].lock != NULL)
+            (void)zkl_lock_close(c->handles[i].lock);
+        c->handles[i].lock = NULL;
+    }
+}
+
+bool actors_are_idle(const struct world *w, int client) {
+    for (int i = 0; i < w->threads; i++)
+        if (w->list[client].actors[i].state != ACTOR_IDLE)
+            return false;
+    return true;
+}
+
+void actor_cancel(struct world *w, int client) {
+    const struct client *c = &w->list[client];
+    const struct handle *h = &c->handles[world_below(w, (unsigned)w->locks)];
+    if (!c->is_open || c->is_paused || h->lock == NULL)
+        return;
+    TRACE(w, "client %d cancels %c", client, 'a' + h->name);
+    (void)zkl_cancel(h->lock);
+}
+
+/* Whoever waits is told; whoever holds must not use the handle any more. */
+void actor_close_lock(struct world *w, int client) {
+    struct client *c = &w->list[client];
+    int number = (int)world_below(w, (unsigned)w->locks);
+    struct zkl_lock *lock = c->handles[number].lock;
+    if (!c->is_open || c->is_paused || lock == NULL)
+        return;
+    TRACE(w, "client %d closes its handle of %c", client, 'a' + number);
+    for (unsigned i = 0; i < THREADS_MAX; i++)
+        if (c->actors[i].lock == lock &&
+            (c->actors[i].state == ACTOR_HOLDING || c->actors[i].state == ACTOR_LATE))
+            rest(w, (unsigned)client * THREADS_MAX + i);
+    (void)zkl_lock_close(lock);
+    if (!open_handle(w, c, number))
+        c->handles[number].lock = NULL; /* the session is closing */
+}

@@ -1,0 +1,313 @@
+/*
+ * checks - what must hold, looked at from outside: after every event, at every grant, loss and
+ * commit, and when all is quiet; see sim.h for what each is called.
+ */
+#include "sim/sim.h"
+
+#include <string.h>
+
+/* How late a timer may go off before a hold that is not certain any more must have been told. */
+#define TOLD_WITHIN (50 * MS)
+
+static const struct zkli_hold *current_hold(const struct handle *h) {
+    return h->lock == NULL || h->lock->current == NULL ||
+                   !zkli_member_is_held(h->lock->current->member)
+               ? NULL
+               : h->lock->current;
+}
+
+/* Whether the library would say that it holds, if it were asked at this moment. */
+static bool is_certain(const struct client *c, const struct handle *h) {
+    return current_hold(h) != NULL &&
+           zkli_lease_is_certain(&c->session.engine.lease, client_clock(c));
+}
+
+/* The node of the handle's hold; its name is looked up once. */
+static int node_of(struct world *w, struct handle *h) {
+    const struct zkli_hold *hold = current_hold(h);
+    if (h->seen == hold->id)
+        return h->node;
+    char path[ZKLI_PATH_MAX];
+    if (!zkli_member_path(hold->member, path, sizeof(path)))
+        return 0;
+    h->seen = hold->id;
+    h->node = world_name(w, path);
+    return h->node;
+}
+
+/* ---- After every event ---- */
+
+static void check_backing(struct world *w, int client, struct handle *h) {
+    const struct name *node = &w->names[node_of(w, h)];
+    if (node->was_uprooted)
+        return; /* by a third party, behind everybody's back */
+    if (node->czxid == 0 || node->gone_zxid != 0)
+        world_violate(w, CHECK_BACKING, "client %d is certain to hold %c, but %s is gone", client,
+                      'a' + h->name, node->text);
+    else if (node->client != client)
+        world_violate(w, CHECK_BACKING, "client %d holds %c on another's node %s", client,
+                      'a' + h->name, node->text);
+}
+
+static void check_told(struct world *w, int client, struct handle *h) {
+    const struct client *c = &w->list[client];
+    bool is_over = current_hold(h) != NULL && !is_certain(c, h) && !c->is_paused;
+    if (!is_over) {
+        h->uncertain_since_ns = 0;
+    } else if (h->uncertain_since_ns == 0) {
+        h->uncertain_since_ns = w->now_ns;
+    } else if (w->now_ns - h->uncertain_since_ns > TOLD_WITHIN) {
+        world_violate(w, CHECK_LOSS, "client %d does not hold %c any more and was not told", client,
+                      'a' + h->name);
+    }
+}
+
+void checks_step(struct world *w) {
+    for (int name = 0; name < w->locks; name++) {
+        int holder = NONE;
+        for (int i = 0; i < w->clients; i++) {
+            struct client *c = &w->list[i];
+            struct handle *h = &c->handles[name];
+            if (!c->is_open || h->lock == NULL || h->lock->current == NULL)
+                continue;
+            check_told(w, i, h);
+            if (!is_certain(c, h))
+                continue;
+            if (!w->names[node_of(w, h)].was_uprooted && holder != NONE)
+                world_violate(w, CHECK_EXCLUSION, "clients %d and %d both hold %c", holder, i,
+                              'a' + name);
+            if (!w->names[node_of(w, h)].was_uprooted)
+                holder = i;
+            check_backing(w, i, h);
+        }
+    }
+}
+
+/* ---- Grants and losses ---- */
+
+static void check_grant(struct world *w, int client, struct handle *h) {
+    int number = node_of(w, h);
+    const struct name *node = &w->names[number];
+    const struct zkli_engine *e = &w->list[client].session.engine;
+    const struct znode *own = tree_find(&w->truth, number);
+    int64_t token = current_hold(h)->token;
+    if (token != node->czxid)
+        world_violate(w, CHECK_TOKENS, "the token of %s is %llx", node->text,
+                      (unsigned long long)token);
+    if (token <= w->last_token[h->name] && !node->was_uprooted)
+        world_violate(w, CHECK_TOKENS, "token %llx after %llx", (unsigned long long)token,
+                      (unsigned long long)w->last_token[h->name]);
+    if (token > w->last_token[h->name])
+        w->last_token[h->name] = token;
+    if (own != NULL && port_session_id(own->session) != e->session_id)
+        world_violate(w, CHECK_BACKING, "client %d is granted %c on an earlier session's node",
+                      client, 'a' + h->name);
+    for (int i = 0; i < w->truth.count; i++) {
+        const struct znode *other = &w->truth.nodes[i];
+        if (w->names[other->name].lock == h->name && other->czxid < token)
+            world_violate(w, CHECK_ORDER, "%s is granted, %s was first", node->text,
+                          w->names[other->name].text);
+    }
+    if (h->was_queued && own == NULL && w->ports[w->list[client].port].told_zxid >= node->gone_zxid)
+        world_violate(w, CHECK_ORDER, "%s is granted after its end was told", node->text);
+    w->figures->hand_offs += h->was_queued;
+}
+
+static void check_loss(struct world *w, int client, const struct handle *h,
+                       const zkl_event *event) {
+    const struct client *c = &w->list[client];
+    const struct name *node = &w->names[h->node];
+    bool has_reason = h->seen != event->hold || node->gone_zxid != 0 || c->is_closing ||
+                      !c->was_certain ||
+                      !zkli_lease_is_certain(&c->session.engine.lease, client_clock(c));
+    if (!has_reason)
+        world_violate(w, CHECK_LOSS, "client %d is told that %c is lost, without a reason", client,
+                      'a' + h->name);
+}
+
+void checks_event(struct world *w, struct handle *handle, const zkl_event *event) {
+    int client = (int)(handle->client - w->list);
+    switch (event->type) {
+    case ZKL_EVENT_QUEUED:
+        handle->was_queued = true;
+        break;
+    case ZKL_EVENT_REQUEUED:
+        handle->was_queued = false;
+        w->figures->requeues++;
+        break;
+    case ZKL_EVENT_HELD:
+        TRACE(w, "client %d holds %c", client, 'a' + handle->name);
+        check_grant(w, client, handle);
+        handle->was_queued = false;
+        break;
+    case ZKL_EVENT_LOST:
+        TRACE(w, "client %d has lost %c", client, 'a' + handle->name);
+        handle->lost[handle->lost_count++ % (THREADS_MAX + 1)] = event->hold;
+        w->figures->losses++;
+        check_loss(w, client, handle, event);
+        break;
+    case ZKL_EVENT_SUSPENDED:
+    case ZKL_EVENT_RESUMED:
+    case ZKL_EVENT_WANTED:
+        break;
+    }
+}
+
+static bool was_told(const struct handle *h, zkl_hold hold) {
+    for (int i = 0; i <= THREADS_MAX; i++)
+        if (h->lost[i] == hold)
+            return true;
+    return false;
+}
+
+/* A thread that was granted a hold and has not given it up looks. */
+void checks_hold(struct world *w, int client, const struct actor *a) {
+    const struct client *c = &w->list[client];
+    const struct handle *h = &c->handles[a->handle];
+    const struct zkli_hold *hold = h->lock->current;
+    if (!was_told(h, a->hold) && (hold == NULL || hold->id != a->hold))
+        world_violate(w, CHECK_LOSS, "a hold of client %d on %c ended without a word", client,
+                      'a' + h->name);
+}
+
+/* ---- Commits ---- */
+
+static void note_gone(struct world *w, int number, const struct txn *txn, const struct tree *from) {
+    struct name *node = &w->names[number];
+    node->gone_zxid = txn->zxid;
+    node->was_uprooted = txn->by_operator;
+    if (txn->type != TXN_DELETE || txn->session == 0 || node->lock == NONE)
+        return;
+    (void)from;
+    if (w->session_client[txn->session] != node->client)
+        world_violate(w, CHECK_DELETES, "client %d deletes %s of client %d",
+                      w->session_client[txn->session], node->text, node->client);
+}
+
+void checks_committed(struct world *w, const struct txn *txn, const struct tree *before) {
+    TRACE(w, "committed %llx: %s %s session %d%s", (unsigned long long)txn->zxid,
+          txn->type == TXN_CREATE   ? "create"
+          : txn->type == TXN_DELETE ? "delete"
+          : txn->type == TXN_OPEN   ? "open"
+          : txn->type == TXN_CLOSE  ? "close"
+                                    : "nothing",
+          w->names[txn->name].text, txn->session, txn->by_operator ? ", by an operator" : "");
+    if (txn->type == TXN_CREATE) {
+        struct name *node = &w->names[txn->name];
+        node->czxid = txn->zxid;
+        node->gone_zxid = 0;
+        node->was_uprooted = false;
+        node->wakes = 0;
+        node->client = txn->session == 0 ? NONE : w->session_client[txn->session];
+    } else if (txn->type == TXN_DELETE) {
+        note_gone(w, txn->name, txn, before);
+    } else if (txn->type == TXN_CLOSE) {
+        for (int i = 0; i < before->count; i++)
+            if (before->nodes[i].session == txn->session)
+                note_gone(w, before->nodes[i].name, txn, before);
+    }
+}
+
+void checks_watch_told(struct world *w, int client, int number) {
+    struct name *node = &w->names[number];
+    const struct zkli_list *head = &w->list[client].session.engine.members;
+    if (!w->list[client].is_open)
+        return;
+    for (const struct zkli_list *link = head->next; link != head; link = link->next) {
+        struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
+        char path[ZKLI_PATH_MAX];
+        if (m->core.state != ZKLI_WAITING || m->predecessor.watch == NULL ||
+            strcmp(m->predecessor.watch->path, node->text) != 0 ||
+            !zkli_member_path(m, path, sizeof(path)))
+            continue;
+        if (tree_find(&w->truth, world_name(w, path)) != NULL && ++node->wakes > 1)
+            world_violate(w, CHECK_WAKES, "%u waiters wake at the end of %s", node->wakes,
+                          node->text);
+    }
+}
+
+/* ---- Quiet ---- */
+
+static struct zkli_member *member_of(const struct client *c, const char *child) {
+    const struct zkli_list *head = &c->session.engine.members;
+    for (const struct zkli_list *link = head->next; link != head; link = link->next) {
+        struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
+        if (strcmp(m->core.node, child) == 0)
+            return m;
+    }
+    return NULL;
+}
+
+/* Every node has a contender that knows it. */
+static void check_nodes(struct world *w) {
+    for (int i = 0; i < w->truth.count; i++) {
+        const struct znode *node = &w->truth.nodes[i];
+        const struct name *name = &w->names[node->name];
+        if (name->lock == NONE || node->session == 0 || name->client == NONE)
+            continue;
+        const struct client *c = &w->list[name->client];
+        if (!c->is_open || port_session_id(node->session) != c->session.engine.session_id)
+            continue; /* it ends with its session */
+        if (member_of(c, strrchr(name->text, '/') + 1) == NULL)
+            world_violate(w, CHECK_GHOSTS, "nobody knows %s", name->text);
+    }
+}
+
+/* Every contender that thinks it has a node has it. */
+static void check_members(struct world *w, int client) {
+    const struct client *c = &w->list[client];
+    const struct zkli_list *head = &c->session.engine.members;
+    for (const struct zkli_list *link = head->next; link != head; link = link->next) {
+        const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
+        char path[ZKLI_PATH_MAX];
+        if (m->core.state != ZKLI_WAITING && m->core.state != ZKLI_HELD) {
+            world_violate(w, CHECK_LIVENESS,
+                          "a contender of client %d is still %s when all is well", client,
+                          zkli_contender_state_name(m->core.state));
+            continue;
+        }
+        if (zkli_member_path(m, path, sizeof(path)) &&
+            tree_find(&w->truth, world_name(w, path)) == NULL)
+            world_violate(w, CHECK_GHOSTS, "client %d thinks it has %s", client, path);
+    }
+}
+
+void checks_frozen(struct world *w) {
+    check_nodes(w);
+    for (int i = 0; i < w->clients; i++)
+        if (w->list[i].is_open)
+            check_members(w, i);
+}
+
+static void check_watches(struct world *w, int conn) {
+    const struct conn *c = &w->conns[conn];
+    for (int i = 0; i < c->watch_count; i++)
+        if (tree_find(&w->truth, c->watches[i]) == NULL)
+            world_violate(w, CHECK_WATCHES, "client %d watches %s, which is not there", c->client,
+                          w->names[c->watches[i]].text);
+}
+
+void checks_drained(struct world *w) {
+    check_nodes(w);
+    for (int i = 0; i < w->clients; i++) {
+        const struct client *c = &w->list[i];
+        if (!c->is_open)
+            continue;
+        if (!actors_are_idle(w, i))
+            world_violate(w, CHECK_LIVENESS, "somebody at client %d waits, though nobody holds", i);
+        else if (client_has_members(w, i))
+            world_violate(w, CHECK_GHOSTS, "client %d has not buried all it had", i);
+    }
+    for (int i = 0; i < w->conns_used; i++)
+        if (w->conns[i].state == CONN_OPEN && !w->conns[i].is_closed)
+            check_watches(w, i);
+}
+
+void checks_end(struct world *w) {
+    for (int i = 0; i < w->truth.count; i++) {
+        const struct znode *node = &w->truth.nodes[i];
+        if (w->names[node->name].lock != NONE)
+            world_violate(w, CHECK_GHOSTS, "%s is left when everybody has gone",
+                          w->names[node->name].text);
+    }
+}

@@ -1,0 +1,312 @@
+/*
+ * client - a process with a session: the library's engine and locks, with the mutex, the threads
+ * and the callbacks of session.c replaced by the simulation's turns; see sim.h.
+ */
+#include "sim/sim.h"
+
+#include <assert.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MICROSECOND INT64_C(1000)
+
+static struct client *client_of(const struct zkl_session *s) {
+    return (struct client *)(uintptr_t)s; /* its first member */
+}
+
+static int number_of(const struct client *c) {
+    return (int)(c - c->world->list);
+}
+
+int64_t client_clock(const struct client *c) {
+    return clock_local(c->world->now_ns, c->ppm, c->offset_ns);
+}
+
+/* ---- What session.h promises to the lock layer ---- */
+
+void zkli_session_lock(struct zkl_session *s) {
+    struct client *c = client_of(s);
+    c->was_certain = zkli_lease_is_certain(&s->engine.lease, client_clock(c));
+    zkli_engine_enter(&s->engine);
+}
+
+static void arm_tick(struct client *c, int64_t local_ns) {
+    struct world *w = c->world;
+    if (local_ns == ZKLI_NEVER)
+        return;
+    int64_t at = clock_real(local_ns, c->ppm, c->offset_ns);
+    if (c->tick_ns != 0 && c->tick_ns <= at && c->tick_ns > w->now_ns)
+        return;
+    c->tick_ns = at;
+    world_at(w, at + world_between(w, 1, 200) * MICROSECOND, EVENT_TICK, (unsigned)number_of(c),
+             ++c->tick_stamp);
+}
+
+void zkli_session_settle(struct zkl_session *s) {
+    arm_tick(client_of(s), zkli_engine_settle(&s->engine));
+}
+
+void zkli_session_unlock(struct zkl_session *s) {
+    zkli_session_settle(s);
+    actors_look(client_of(s)->world, number_of(client_of(s)));
+}
+
+void zkli_session_wait(struct zkl_session *s, pthread_cond_t *condition) {
+    (void)s;
+    (void)condition;
+    assert(!"nothing waits in the simulation");
+}
+
+bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, int64_t until_ns) {
+    (void)until_ns;
+    zkli_session_wait(s, condition);
+    return false;
+}
+
+bool zkli_condition_init(pthread_cond_t *condition) {
+    return pthread_cond_init(condition, NULL) == 0;
+}
+
+void zkli_session_reference(struct zkl_session *s) {
+    s->references++;
+}
+
+void zkli_session_unlock_and_release(struct zkl_session *s) {
+    s->references--;
+    zkli_session_unlock(s);
+}
+
+bool zkli_session_is_forked(const struct zkl_session *s) {
+    (void)s;
+    return false;
+}
+
+uint64_t zkli_thread_number(void) {
+    return sim_thread;
+}
+
+int64_t zkli_thread_id(void) {
+    return (int64_t)sim_thread;
+}
+
+bool zkli_in_callback(void) {
+    return false;
+}
+
+void zkli_callback_post(struct zkl_session *s, zkl_event_fn fn, void *arg, const void *owner,
+                        const zkl_event *event) {
+    (void)owner;
+    s->engine.news++;
+    if (fn != NULL)
+        fn(event, arg);
+}
+
+void zkli_callbacks_drop(struct zkl_session *s, const void *owner) {
+    (void)s;
+    (void)owner;
+}
+
+/* ---- The engine's host ---- */
+
+static int64_t host_now_ns(void *arg) {
+    return client_clock(arg);
+}
+
+static void host_random(void *arg, void *ret_bytes, size_t size) {
+    struct client *c = arg;
+    unsigned char *bytes = ret_bytes;
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (unsigned char)world_random(c->world);
+}
+
+static struct zkli_port *host_new_port(void *arg) {
+    struct client *c = arg;
+    return port_new(c->world, number_of(c));
+}
+
+static unsigned port_number(const struct client *c, struct zkli_port *port) {
+    return (unsigned)(ZKLI_CONTAINER(port, struct port, base) - c->world->ports);
+}
+
+static void host_open_port(void *arg, struct zkli_port *port) {
+    struct client *c = arg;
+    struct world *w = c->world;
+    world_at(w, w->now_ns + world_between(w, 100, 3000) * MICROSECOND, EVENT_OPEN_PORT,
+             port_number(c, port), 0);
+}
+
+static void host_close_port(void *arg, struct zkli_port *port) {
+    struct client *c = arg;
+    struct world *w = c->world;
+    world_at(w, w->now_ns + world_between(w, 100, 3000) * MICROSECOND, EVENT_CLOSE_PORT,
+             port_number(c, port), 0);
+}
+
+static void host_on_session_event(void *arg, zkl_event_type type) {
+    (void)arg;
+    (void)type;
+}
+
+static void host_log(void *arg, zkl_log_level level, const char *text) {
+    struct client *c = arg;
+    (void)level;
+    TRACE(c->world, "client %d logs: %s", number_of(c), text);
+}
+
+static const struct zkli_host host = {
+    host_now_ns,     host_random,           host_new_port, host_open_port,
+    host_close_port, host_on_session_event, host_log,
+};
+
+static void shut_if_drained(struct client *c) {
+    if (c->is_closing && zkli_engine_is_drained(&c->session.engine))
+        world_at(c->world, c->world->now_ns, EVENT_SHUT, (unsigned)number_of(c), c->stamp);
+}
+
+static void on_state(void *arg, struct zkli_port *port, enum zkli_port_state state) {
+    struct client *c = arg;
+    if (!c->is_open)
+        return;
+    zkli_session_lock(&c->session);
+    zkli_engine_on_state(&c->session.engine, port, state);
+    zkli_session_unlock(&c->session);
+    shut_if_drained(c);
+}
+
+static void on_reply(void *arg, struct zkli_port *port, unsigned slot,
+                     const struct zkli_reply *reply) {
+    struct client *c = arg;
+    if (!c->is_open)
+        return;
+    zkli_session_lock(&c->session);
+    zkli_engine_on_reply(&c->session.engine, port, slot, reply);
+    zkli_session_unlock(&c->session);
+    shut_if_drained(c);
+}
+
+static void on_watch(void *arg, struct zkli_port *port, const char *path,
+                     enum zkli_watch_type type) {
+    struct client *c = arg;
+    if (!c->is_open)
+        return;
+    zkli_session_lock(&c->session);
+    zkli_engine_on_watch(&c->session.engine, port, path, type);
+    zkli_session_unlock(&c->session);
+}
+
+const struct zkli_port_receiver *client_receiver(void) {
+    static const struct zkli_port_receiver receiver = {on_state, on_reply, on_watch};
+    return &receiver;
+}
+
+/* ---- Life ---- */
+
+void client_open(struct world *w, unsigned client, unsigned unused) {
+    (void)unused;
+    struct client *c = &w->list[client];
+    if (c->is_open || w->phase != PHASE_RUN)
+        return;
+    struct zkl_session *s = &c->session;
+    c->world = w;
+    c->is_open = true;
+    c->is_closing = c->is_dead = false;
+    c->port = NONE;
+    c->tick_ns = 0;
+    c->stamp++;
+    s->references = 1;
+    s->pid = getpid();
+    zkli_engine_init(&s->engine, &host, c, "/locks", world_chance(w, 20));
+    TRACE(w, "client %u begins", client);
+    zkli_session_lock(s);
+    bool is_started = zkli_engine_start(&s->engine);
+    assert(is_started);
+    (void)is_started;
+    zkli_session_unlock(s);
+    actors_start(w, (int)client);
+}
+
+void client_tick(struct world *w, unsigned client, unsigned stamp) {
+    struct client *c = &w->list[client];
+    if (!c->is_open || c->tick_stamp != stamp)
+        return;
+    if (c->is_paused) {
+        world_at(w, c->wakes_ns + world_between(w, 0, 2000) * MICROSECOND, EVENT_TICK, client,
+                 stamp);
+        return;
+    }
+    c->tick_ns = 0;
+    zkli_session_lock(&c->session);
+    zkli_engine_tick(&c->session.engine);
+    zkli_session_unlock(&c->session);
+}
+
+void client_pause(struct world *w, int client, int64_t ns) {
+    struct client *c = &w->list[client];
+    if (c->is_paused || !c->is_open)
+        return;
+    TRACE(w, "client %d is stopped for %.3f s", client, (double)ns / 1e9);
+    c->is_paused = true;
+    c->wakes_ns = w->now_ns + ns;
+    world_at(w, c->wakes_ns, EVENT_WAKE, (unsigned)client, ++c->pause);
+}
+
+void client_wake(struct world *w, unsigned client, unsigned pause) {
+    struct client *c = &w->list[client];
+    if (!c->is_paused || c->pause != pause)
+        return;
+    TRACE(w, "client %u goes on", client);
+    c->is_paused = false;
+    c->woke_ns = w->now_ns;
+    for (int i = 0; i < w->port_count; i++)
+        if (w->ports[i].client == (int)client)
+            port_wake(w, i);
+    actors_look(w, (int)client);
+}
+
+void client_close(struct world *w, int client, bool is_killed) {
+    struct client *c = &w->list[client];
+    if (!c->is_open || c->is_closing || (c->is_paused && !is_killed))
+        return;
+    TRACE(w, "client %d %s", client, is_killed ? "is killed" : "closes its session");
+    c->is_closing = true;
+    if (is_killed) {
+        c->is_dead = true;
+        for (int i = 0; i < w->port_count; i++)
+            if (w->ports[i].client == client)
+                port_close(w, (unsigned)i, 0);
+        client_shut(w, (unsigned)client, c->stamp);
+        return;
+    }
+    zkli_session_lock(&c->session);
+    zkli_engine_drain(&c->session.engine);
+    zkli_session_unlock(&c->session);
+    world_at(w, w->now_ns + ZKLI_DRAIN_WAIT_MS * MS, EVENT_SHUT, (unsigned)client, c->stamp);
+    shut_if_drained(c);
+}
+
+void client_shut(struct world *w, unsigned client, unsigned stamp) {
+    struct client *c = &w->list[client];
+    if (!c->is_open || c->stamp != stamp)
+        return;
+    if (c->is_paused && !c->is_dead) {
+        world_at(w, c->wakes_ns + MS, EVENT_SHUT, client, stamp);
+        return;
+    }
+    zkli_session_lock(&c->session);
+    zkli_engine_shut(&c->session.engine);
+    zkli_session_unlock(&c->session);
+    actors_end(w, (int)client);
+    if (client_has_members(w, (int)client) || c->session.references != 1)
+        world_violate(w, CHECK_LIVENESS, "client %u has something left after its session's end",
+                      client);
+    zkli_engine_fini(&c->session.engine);
+    c->is_open = false;
+    if (c->is_dead)
+        c->is_paused = false;
+    world_at(w, w->now_ns + world_between(w, 1, 2000) * MS, EVENT_OPEN, client, 0);
+}
+
+bool client_has_members(const struct world *w, int client) {
+    const struct zkli_engine *e = &w->list[client].session.engine;
+    return !zkli_list_is_empty(&e->members) || !zkli_list_is_empty(&e->noticed);
+}

@@ -1,0 +1,444 @@
+/*
+ * port - the ZooKeeper client library as zk_client.c shows it to the engine: connects and connects
+ * again, finds silence after two thirds of the timeout, fails what was in flight after it has told
+ * of the broken connection, sends its watches again in an order of its own, and delivers everything
+ * on a thread that may be late; see sim.h.
+ */
+#include "sim/sim.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define MICROSECOND INT64_C(1000)
+
+static struct port *port_of(struct zkli_port *base) {
+    return ZKLI_CONTAINER(base, struct port, base);
+}
+
+int64_t port_session_id(int session) {
+    return session == 0 ? 0 : INT64_C(0x100000000) + session;
+}
+
+static int number_of(const struct world *w, const struct port *p) {
+    return (int)(p - w->ports);
+}
+
+/* ---- Deliveries ---- */
+
+static void deliver_soon(struct world *w, struct port *p) {
+    if (p->is_delivering || p->deliveries.first == NONE)
+        return;
+    p->is_delivering = true;
+    int64_t delay = world_chance(w, 2) ? world_between(w, 1, 30) * MS
+                                       : world_between(w, 5, 100) * MICROSECOND;
+    world_at(w, w->now_ns + delay, EVENT_DELIVER, (unsigned)number_of(w, p), 0);
+}
+
+static int delivery_new(struct world *w, struct port *p, enum to_engine kind) {
+    int message = message_new(w, kind);
+    list_push(w, &p->deliveries, message);
+    deliver_soon(w, p);
+    return message;
+}
+
+static void deliver_state(struct world *w, struct port *p, enum zkli_port_state state) {
+    int message = delivery_new(w, p, DELIVER_STATE);
+    w->messages[message].index = (int)state;
+}
+
+static void fail_all(struct world *w, struct port *p, struct list *list) {
+    int request;
+    while ((request = list_pop(w, list)) != NONE) {
+        const struct message *r = &w->messages[request];
+        if (r->is_reply) {
+            int message = delivery_new(w, p, DELIVER_REPLY);
+            w->messages[message].slot = r->slot;
+            w->messages[message].index = r->kind;
+            w->messages[message].code = CODE_CONNECTION_LOSS;
+        }
+        message_free(w, request);
+    }
+}
+
+/* ---- Connections ---- */
+
+static void io_at(struct world *w, struct port *p, int64_t at) {
+    p->io_stamp++;
+    world_at(w, at, EVENT_IO, (unsigned)number_of(w, p), p->io_stamp);
+}
+
+static void leave_conn(struct world *w, struct port *p, bool is_reset) {
+    if (p->conn != NONE)
+        conn_leave(w, p->conn, is_reset);
+    p->conn = NONE;
+}
+
+static void lose_connection(struct world *w, struct port *p, int64_t again_ns) {
+    bool was_connected = p->state == PORT_CONNECTED;
+    leave_conn(w, p, false);
+    p->state = PORT_CONNECTING;
+    p->attempt_until_ns = 0;
+    if (was_connected) {
+        TRACE(w, "client %d has lost its connection", p->client);
+        deliver_state(w, p, ZKLI_PORT_CONNECTING);
+    }
+    fail_all(w, p, &p->in_flight);
+    fail_all(w, p, &p->unsent);
+    io_at(w, p, w->now_ns + again_ns);
+}
+
+static void attempt(struct world *w, struct port *p) {
+    p->server = (p->server + 1 + (int)world_below(w, 2)) % SERVERS;
+    p->attempt_until_ns = w->now_ns + w->timeout_ns / 3;
+    if (w->list[p->client].is_silent[p->server]) { /* nobody answers, nobody refuses */
+        io_at(w, p, p->attempt_until_ns);
+        return;
+    }
+    p->conn = conn_open(w, p->client, number_of(w, p), p->server);
+    if (p->conn == NONE) {
+        lose_connection(w, p, world_between(w, 1, 200) * MS);
+        return;
+    }
+    p->conn_life = w->conns[p->conn].life;
+    p->state = PORT_HANDSHAKE;
+    int message = message_new(w, OP_CONNECT);
+    w->messages[message].session = p->session;
+    w->messages[message].zxid = p->last_zxid;
+    conn_send(w, p->conn, message);
+    io_at(w, p, p->attempt_until_ns);
+}
+
+static void check_connected(struct world *w, struct port *p) {
+    int64_t silent_at = p->received_ns + w->timeout_ns * 2 / 3;
+    if (w->now_ns >= silent_at) {
+        lose_connection(w, p, world_between(w, 1, 50) * MS);
+        return;
+    }
+    int64_t ping_at = p->sent_ns + w->timeout_ns / 3;
+    if (w->now_ns >= ping_at && p->in_flight.first == NONE) {
+        conn_send(w, p->conn, message_new(w, OP_PING));
+        p->sent_ns = w->now_ns;
+        ping_at = w->now_ns + w->timeout_ns / 3;
+    }
+    if (ping_at <= w->now_ns)
+        ping_at = w->now_ns + w->timeout_ns / 10; /* with the next reply, or not at all */
+    io_at(w, p, silent_at < ping_at ? silent_at : ping_at);
+}
+
+void port_io(struct world *w, unsigned port, unsigned stamp) {
+    struct port *p = &w->ports[port];
+    if (p->io_stamp != stamp || p->state == PORT_OVER || p->is_closed)
+        return;
+    if (w->list[p->client].is_paused)
+        return; /* port_wake comes */
+    if (p->state == PORT_CONNECTED)
+        check_connected(w, p);
+    else if (p->state == PORT_HANDSHAKE || p->attempt_until_ns != 0)
+        lose_connection(w, p, world_between(w, 1, 50) * MS);
+    else
+        attempt(w, p);
+}
+
+void port_wake(struct world *w, int port) {
+    struct port *p = &w->ports[port];
+    if (p->state == PORT_OVER || p->is_closed)
+        return;
+    /* It looks at the clock first, or at what has arrived. */
+    io_at(w, p, w->now_ns + world_between(w, 0, 2000) * MICROSECOND);
+    p->is_delivering = false;
+    deliver_soon(w, p);
+}
+
+void port_cut(struct world *w, int port) {
+    struct port *p = &w->ports[port];
+    if (p->conn == NONE || p->is_closed)
+        return;
+    conn_leave(w, p->conn, true);
+    p->conn = NONE;
+    if (w->list[p->client].is_paused)
+        p->received_ns = INT64_MIN / 2; /* found out on waking */
+    else
+        lose_connection(w, p, world_between(w, 1, 100) * MS);
+}
+
+/* ---- Sending ---- */
+
+static void transmit(struct world *w, struct port *p, int request) {
+    const struct message *r = &w->messages[request];
+    int copy = message_new(w, r->kind);
+    w->messages[copy] = *r;
+    w->messages[copy].is_reply = false;
+    list_push(w, &p->in_flight, request);
+    conn_send(w, p->conn, copy);
+    p->sent_ns = w->now_ns;
+}
+
+static bool send(struct zkli_port *base, enum op op, unsigned slot, const char *path,
+                 bool is_watched, bool is_container) {
+    struct port *p = port_of(base);
+    struct world *w = p->world;
+    if (p->state == PORT_OVER)
+        return false;
+    int request = message_new(w, op);
+    struct message *r = &w->messages[request];
+    r->slot = slot;
+    r->name = world_name(w, path);
+    r->is_watched = is_watched;
+    r->is_container = is_container;
+    r->is_reply = true; /* somebody waits for one */
+    if (p->state == PORT_CONNECTED && p->conn != NONE)
+        transmit(w, p, request);
+    else
+        list_push(w, &p->unsent, request);
+    return true;
+}
+
+static bool port_create(struct zkli_port *base, unsigned slot, const char *path, const char *data,
+                        size_t length, enum zkli_create_mode mode) {
+    (void)data;
+    (void)length;
+    return send(base, mode == ZKLI_EPHEMERAL_SEQUENTIAL ? OP_CREATE_SEQUENTIAL : OP_CREATE, slot,
+                path, false, mode == ZKLI_CONTAINER);
+}
+
+static bool port_list(struct zkli_port *base, unsigned slot, const char *path) {
+    return send(base, OP_LIST, slot, path, false, false);
+}
+
+static bool port_get(struct zkli_port *base, unsigned slot, const char *path, bool is_watched) {
+    return send(base, OP_GET, slot, path, is_watched, false);
+}
+
+static bool port_remove(struct zkli_port *base, unsigned slot, const char *path) {
+    return send(base, OP_REMOVE, slot, path, false, false);
+}
+
+static bool port_barrier(struct zkli_port *base, unsigned slot) {
+    return send(base, OP_BARRIER, slot, "/nowhere", false, false);
+}
+
+static int64_t session_id(struct zkli_port *base) {
+    return port_session_id(port_of(base)->session);
+}
+
+static int timeout_ms(struct zkli_port *base) {
+    return (int)(port_of(base)->world->timeout_ns / MS);
+}
+
+/* ---- Receiving ---- */
+
+static void send_watches(struct world *w, struct port *p) {
+    if (p->watch_count == 0)
+        return;
+    int message = message_new(w, OP_SET_WATCHES);
+    struct message *m = &w->messages[message];
+    m->zxid = p->last_zxid;
+    m->count = p->watch_count;
+    for (int i = 0; i < p->watch_count; i++) { /* in the order of its hash table */
+        unsigned k = world_below(w, (unsigned)i + 1);
+        m->list[i] = m->list[k];
+        m->list[k] = (int16_t)p->watches[i];
+    }
+    conn_send(w, p->conn, message);
+}
+
+static void on_connected(struct world *w, struct port *p, int session) {
+    p->session = session;
+    p->state = PORT_CONNECTED;
+    p->sent_ns = w->now_ns;
+    TRACE(w, "client %d has session %d on server %d", p->client, session, p->server);
+    send_watches(w, p);
+    deliver_state(w, p, ZKLI_PORT_CONNECTED);
+    int request;
+    while ((request = list_pop(w, &p->unsent)) != NONE)
+        transmit(w, p, request);
+    io_at(w, p, w->now_ns + w->timeout_ns / 3);
+}
+
+static void on_expired(struct world *w, struct port *p) {
+    TRACE(w, "client %d hears that session %d is over", p->client, p->session);
+    leave_conn(w, p, false);
+    p->state = PORT_OVER;
+    deliver_state(w, p, ZKLI_PORT_EXPIRED);
+    fail_all(w, p, &p->in_flight);
+    fail_all(w, p, &p->unsent);
+}
+
+static void set_watch(struct port *p, int name) {
+    for (int i = 0; i < p->watch_count; i++)
+        if (p->watches[i] == name)
+            return;
+    assert(p->watch_count < WATCHES_MAX);
+    p->watches[p->watch_count++] = name;
+}
+
+static void on_reply(struct world *w, struct port *p, const struct message *reply) {
+    int request = list_pop(w, &p->in_flight);
+    assert(request != NONE && w->messages[request].slot == reply->slot);
+    message_free(w, request);
+    if (reply->is_watched &&
+        (reply->code == CODE_OK || (reply->code == CODE_NO_NODE && reply->index == OP_EXISTS)))
+        set_watch(p, reply->name);
+    int message = message_new(w, DELIVER_REPLY);
+    int next = w->messages[message].next;
+    w->messages[message] = *reply;
+    w->messages[message].next = next;
+    w->messages[message].kind = DELIVER_REPLY;
+    list_push(w, &p->deliveries, message);
+    deliver_soon(w, p);
+}
+
+static void on_event(struct world *w, struct port *p, const struct message *event) {
+    for (int i = 0; i < p->watch_count; i++)
+        if (p->watches[i] == event->name)
+            p->watches[i] = p->watches[--p->watch_count];
+    int message = delivery_new(w, p, DELIVER_WATCH);
+    w->messages[message].name = event->name;
+    w->messages[message].zxid = event->zxid;
+    w->messages[message].is_done = event->kind == TO_EVENT_DELETED;
+}
+
+void port_receive(struct world *w, int port, int message) {
+    struct port *p = &w->ports[port];
+    const struct message *m = &w->messages[message];
+    if (p->is_closed || p->state == PORT_OVER)
+        return;
+    p->received_ns = w->now_ns;
+    if (m->zxid > p->last_zxid)
+        p->last_zxid = m->zxid;
+    if (m->kind == TO_REPLY)
+        on_reply(w, p, m);
+    else if (m->kind == TO_EVENT_DELETED || m->kind == TO_EVENT_CHANGED)
+        on_event(w, p, m);
+    else if (m->kind == TO_CONNECTED)
+        on_connected(w, p, m->session);
+    else if (m->kind == TO_EXPIRED)
+        on_expired(w, p);
+    else if (m->kind == TO_CLOSED)
+        lose_connection(w, p, world_between(w, 1, 100) * MS);
+}
+
+/* ---- Delivering ---- */
+
+static enum zkli_result result_of(const struct message *m) {
+    switch ((enum code)m->code) {
+    case CODE_OK:
+        return ZKLI_RESULT_OK;
+    case CODE_NO_NODE:
+        return m->index == OP_BARRIER ? ZKLI_RESULT_OK : ZKLI_RESULT_NO_NODE;
+    case CODE_EXISTS:
+        return ZKLI_RESULT_EXISTS;
+    case CODE_EXPIRED:
+    case CODE_CONNECTION_LOSS:
+        return ZKLI_RESULT_LOST;
+    case CODE_MOVED:
+    case CODE_THROTTLED:
+        return ZKLI_RESULT_AGAIN;
+    case CODE_NOT_EMPTY:
+        break;
+    }
+    return ZKLI_RESULT_ERROR;
+}
+
+static void deliver_reply(struct world *w, struct port *p, const struct message *m) {
+    char *children[CHILDREN_MAX];
+    struct zkli_reply reply = {
+        .result = result_of(m),
+        .code = m->code,
+        .path = w->names[m->name].text,
+        .stat = {m->czxid, port_session_id(m->session), 0},
+        .children = children,
+        .child_count = (size_t)m->count,
+        .data = "",
+    };
+    for (int i = 0; i < m->count; i++)
+        children[i] = strrchr(w->names[m->list[i]].text, '/') + 1;
+    const struct zkli_port_receiver *receiver = client_receiver();
+    /* As zk_client.c does: the client library itself finds out when it connects. */
+    if (m->code == CODE_EXPIRED) {
+        leave_conn(w, p, false);
+        p->state = PORT_OVER;
+        receiver->on_state(&w->list[p->client], &p->base, ZKLI_PORT_EXPIRED);
+    }
+    receiver->on_reply(&w->list[p->client], &p->base, m->slot, &reply);
+}
+
+void port_deliver(struct world *w, unsigned port, unsigned unused) {
+    (void)unused;
+    struct port *p = &w->ports[port];
+    if (p->is_closed || w->list[p->client].is_paused || !p->is_delivering)
+        return;
+    p->is_delivering = false;
+    int message = list_pop(w, &p->deliveries);
+    if (message == NONE)
+        return;
+    struct message *m = &w->messages[message];
+    struct client *client = &w->list[p->client];
+    if (m->zxid > p->told_zxid)
+        p->told_zxid = m->zxid;
+    if (m->kind == DELIVER_STATE) {
+        client_receiver()->on_state(client, &p->base, (enum zkli_port_state)m->index);
+    } else if (m->kind == DELIVER_REPLY) {
+        deliver_reply(w, p, m);
+    } else {
+        checks_watch_told(w, p->client, m->name);
+        client_receiver()->on_watch(client, &p->base, w->names[m->name].text,
+                                    m->is_done ? ZKLI_WATCH_DELETED : ZKLI_WATCH_CHANGED);
+    }
+    message_free(w, message);
+    if (!p->is_closed)
+        deliver_soon(w, p);
+}
+
+/* ---- Life ---- */
+
+struct zkli_port *port_new(struct world *w, int client) {
+    static const struct zkli_port_ops ops = {
+        .create = port_create,
+        .list = port_list,
+        .get = port_get,
+        .remove = port_remove,
+        .barrier = port_barrier,
+        .session_id = session_id,
+        .timeout_ms = timeout_ms,
+    };
+    assert(w->port_count < PORTS_MAX);
+    struct port *p = &w->ports[w->port_count++];
+    *p = (struct port){.base = {.ops = &ops}, .world = w, .client = client, .conn = NONE};
+    list_init(&p->unsent);
+    list_init(&p->in_flight);
+    list_init(&p->deliveries);
+    p->server = (int)world_below(w, SERVERS);
+    w->list[client].port = number_of(w, p);
+    return &p->base;
+}
+
+void port_begin(struct world *w, unsigned port, unsigned unused) {
+    (void)unused;
+    struct port *p = &w->ports[port];
+    if (p->is_closed)
+        return;
+    p->state = PORT_CONNECTING;
+    io_at(w, p, w->now_ns);
+}
+
+void port_close(struct world *w, unsigned port, unsigned unused) {
+    (void)unused;
+    struct port *p = &w->ports[port];
+    if (p->is_closed)
+        return;
+    bool is_dead = w->list[p->client].is_dead;
+    if (p->state == PORT_CONNECTED && p->conn != NONE && !is_dead) {
+        /* With replies unread, the kernel may reset the connection before the server reads on. */
+        bool is_reset = p->in_flight.first != NONE && world_chance(w, 50);
+        if (!is_reset)
+            conn_send(w, p->conn, message_new(w, OP_CLOSE));
+        leave_conn(w, p, is_reset);
+    }
+    leave_conn(w, p, is_dead);
+    p->is_closed = true;
+    p->state = PORT_OVER;
+    list_clear(w, &p->in_flight);
+    list_clear(w, &p->unsent);
+    list_clear(w, &p->deliveries);
+}

@@ -1,0 +1,49 @@
+/* report - what many schedules came to, in figures; see sim.h. */
+#include "sim/sim.h"
+
+#include <inttypes.h>
+
+/* All fields are counts. */
+#define FIGURES (sizeof(struct figures) / sizeof(uint64_t))
+
+void figures_add(struct figures *to, const struct figures *from) {
+    uint64_t *sums = (uint64_t *)to;
+    const uint64_t *counts = (const uint64_t *)from;
+    for (size_t i = 0; i < FIGURES; i++)
+        sums[i] += counts[i];
+}
+
+static void row(FILE *out, const char *name, uint64_t count, uint64_t schedules) {
+    (void)fprintf(out, "  %-28s %12" PRIu64 " %10.3f\n", name, count,
+                  schedules == 0 ? 0.0 : (double)count / (double)schedules);
+}
+
+void figures_print(const struct figures *f, FILE *out) {
+    uint64_t n = f->schedules;
+    (void)fprintf(out, "  %-28s %12s %10s\n", "schedules", "in all", "each");
+    row(out, "operations", f->operations, n);
+    row(out, "events", f->events, n);
+    row(out, "virtual seconds", f->virtual_ms / 1000, n);
+    (void)fprintf(out, "faults\n");
+    for (int i = 0; i < FAULT_KINDS; i++)
+        row(out, fault_names[i], f->faults[i], n);
+    (void)fprintf(out, "locks\n");
+    row(out, "grants", f->grants, n);
+    row(out, "hand-offs", f->hand_offs, n);
+    row(out, "losses told", f->losses, n);
+    row(out, "late releases", f->late, n);
+    row(out, "places lost", f->requeues, n);
+    row(out, "timeouts", f->timeouts, n);
+    row(out, "tries that found it taken", f->busy, n);
+    row(out, "tries without an answer", f->unreachable, n);
+    row(out, "canceled", f->cancels, n);
+    row(out, "closed", f->closes, n);
+    (void)fprintf(out, "servers\n");
+    row(out, "writes proposed", f->writes, n);
+    row(out, "elections", f->elections, n);
+    row(out, "sessions expired", f->expiries, n);
+    row(out, "sessions found moved", f->moves, n);
+    row(out, "replies lost", f->lost_replies, n);
+    row(out, "watches sent again", f->watches_resent, n);
+    row(out, "creates past the counter", f->past_counter, n);
+}

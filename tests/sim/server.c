@@ -1,0 +1,438 @@
+/*
+ * server - what a server does for its connections: sessions opened and resumed, requests answered
+ * in order, reads from its own tree however stale that is, watches; see sim.h.
+ */
+#include "sim/sim.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define MICROSECOND INT64_C(1000)
+
+static bool is_silent(const struct world *w, const struct conn *c) {
+    return w->list[c->client].is_silent[c->server];
+}
+
+static void arm(struct world *w, int conn, const struct list *list, enum event_kind kind) {
+    if (list->first != NONE && !is_silent(w, &w->conns[conn]))
+        world_at(w, w->messages[list->first].at, kind, (unsigned)conn, w->conns[conn].life);
+}
+
+/* ---- Both ends ---- */
+
+static void free_conn(struct world *w, struct conn *c) {
+    list_clear(w, &c->up);
+    list_clear(w, &c->down);
+    list_clear(w, &c->queue);
+    c->state = CONN_FREE;
+    c->life++;
+}
+
+int conn_open(struct world *w, int client, int port, int server) {
+    if (!server_is_serving(w, server))
+        return NONE;
+    int i = 0;
+    while (i < CONNS_MAX && w->conns[i].state != CONN_FREE)
+        i++;
+    assert(i < CONNS_MAX);
+    if (i >= w->conns_used)
+        w->conns_used = i + 1;
+    struct conn *c = &w->conns[i];
+    *c = (struct conn){
+        .state = CONN_FRESH, .life = c->life, .client = client, .port = port, .server = server};
+    list_init(&c->up);
+    list_init(&c->down);
+    list_init(&c->queue);
+    return i;
+}
+
+void conn_send(struct world *w, int conn, int message) {
+    struct conn *c = &w->conns[conn];
+    int64_t at = w->now_ns + world_between(w, 100, 500) * MICROSECOND;
+    if (at < c->up_at)
+        at = c->up_at;
+    w->messages[message].at = c->up_at = at;
+    bool was_empty = c->up.first == NONE;
+    list_push(w, &c->up, message);
+    if (was_empty)
+        arm(w, conn, &c->up, EVENT_UP);
+}
+
+static void tell(struct world *w, int conn, int message) {
+    struct conn *c = &w->conns[conn];
+    if (c->is_left) {
+        message_free(w, message);
+        return;
+    }
+    int64_t at = w->now_ns + world_between(w, 100, 500) * MICROSECOND;
+    if (at < c->down_at)
+        at = c->down_at;
+    w->messages[message].at = c->down_at = at;
+    bool was_empty = c->down.first == NONE;
+    list_push(w, &c->down, message);
+    if (was_empty)
+        arm(w, conn, &c->down, EVENT_DOWN);
+}
+
+/* The server hangs up; the client reads to the end, if it gets that far. */
+static void hang_up(struct world *w, int conn) {
+    struct conn *c = &w->conns[conn];
+    if (c->is_closed)
+        return;
+    c->is_closed = true;
+    c->watch_count = 0;
+    list_clear(w, &c->queue);
+    list_clear(w, &c->up);
+    if (c->is_left)
+        free_conn(w, c);
+    else
+        tell(w, conn, message_new(w, TO_CLOSED));
+}
+
+void conn_leave(struct world *w, int conn, bool is_reset) {
+    struct conn *c = &w->conns[conn];
+    c->is_left = true;
+    list_clear(w, &c->down);
+    if (is_reset && !is_silent(w, c))
+        c->is_closed = true;
+    if (c->is_closed) {
+        free_conn(w, c);
+        return;
+    }
+    if (is_reset)
+        list_clear(w, &c->up); /* the server does not learn of it */
+    int message = message_new(w, OP_CLOSE);
+    w->messages[message].is_done = true; /* the end of the stream */
+    conn_send(w, conn, message);
+}
+
+void conn_resume(struct world *w, int client) {
+    for (int i = 0; i < w->conns_used; i++) {
+        const struct conn *c = &w->conns[i];
+        if (c->state == CONN_FREE || c->client != client)
+            continue;
+        arm(w, i, &c->up, EVENT_UP);
+        arm(w, i, &c->down, EVENT_DOWN);
+    }
+}
+
+void conn_down(struct world *w, unsigned conn, unsigned life) {
+    struct conn *c = &w->conns[conn];
+    const struct client *client = &w->list[c->client];
+    if (c->life != life || c->state == CONN_FREE || is_silent(w, c))
+        return;
+    if (client->is_paused) {
+        if (client->wakes_ns != 0)
+            world_at(w, client->wakes_ns + world_between(w, 0, 2000) * MICROSECOND, EVENT_DOWN,
+                     conn, life);
+        return;
+    }
+    while (c->life == life && c->down.first != NONE && w->messages[c->down.first].at <= w->now_ns) {
+        int message = list_pop(w, &c->down);
+        port_receive(w, c->port, message);
+        message_free(w, message);
+    }
+    if (c->life == life && c->state != CONN_FREE)
+        arm(w, (int)conn, &c->down, EVENT_DOWN);
+}
+
+/* ---- Reads ---- */
+
+static int reply_new(struct world *w, int conn, const struct message *request, enum code code) {
+    const struct server *s = &w->servers[w->conns[conn].server];
+    int message = message_new(w, TO_REPLY);
+    struct message *m = &w->messages[message];
+    m->code = (uint8_t)code;
+    m->slot = request->slot;
+    m->name = request->name;
+    m->is_watched = request->is_watched;
+    m->index = request->kind;
+    m->zxid = s->applied == 0 ? 0 : w->log[s->applied].zxid;
+    return message;
+}
+
+static void watch(struct conn *c, int name) {
+    for (int i = 0; i < c->watch_count; i++)
+        if (c->watches[i] == name)
+            return;
+    assert(c->watch_count < WATCHES_MAX);
+    c->watches[c->watch_count++] = name;
+}
+
+static void answer_list(struct world *w, struct tree *tree, struct message *m) {
+    for (int i = 0; i < tree->count; i++) {
+        if (w->names[tree->nodes[i].name].parent != m->name)
+            continue;
+        assert(m->count < CHILDREN_MAX);
+        m->list[m->count++] = (int16_t)tree->nodes[i].name;
+    }
+}
+
+static void send_event(struct world *w, int conn, int name, bool is_deleted, int64_t zxid) {
+    int message = message_new(w, is_deleted ? TO_EVENT_DELETED : TO_EVENT_CHANGED);
+    w->messages[message].name = name;
+    w->messages[message].zxid = zxid;
+    tell(w, conn, message);
+}
+
+/* In the order in which they come, whatever came first. */
+static void resend_watches(struct world *w, int conn, struct tree *tree, const struct message *r) {
+    struct conn *c = &w->conns[conn];
+    for (int i = 0; i < r->count; i++) {
+        const struct znode *node = tree_find(tree, r->list[i]);
+        w->figures->watches_resent++;
+        if (node == NULL)
+            send_event(w, conn, r->list[i], true, 0);
+        else if (node->mzxid > r->zxid)
+            send_event(w, conn, r->list[i], false, 0);
+        else
+            watch(c, r->list[i]);
+    }
+}
+
+static void answer_read(struct world *w, int conn, const struct message *r) {
+    struct conn *c = &w->conns[conn];
+    struct tree *tree = &w->servers[c->server].tree;
+    if (r->kind == OP_PING) {
+        tell(w, conn, message_new(w, TO_PONG));
+        return;
+    }
+    if (r->kind == OP_SET_WATCHES) {
+        resend_watches(w, conn, tree, r);
+        return;
+    }
+    const struct znode *node = tree_find(tree, r->name);
+    int message = reply_new(w, conn, r, node == NULL ? CODE_NO_NODE : CODE_OK);
+    struct message *m = &w->messages[message];
+    if (r->kind == OP_SYNC)
+        m->code = CODE_OK;
+    if (node != NULL) {
+        m->czxid = node->czxid;
+        m->session = node->session;
+        if (r->kind == OP_LIST)
+            answer_list(w, tree, m);
+    }
+    if (r->is_watched && (node != NULL || r->kind == OP_EXISTS))
+        watch(c, r->name);
+    tell(w, conn, message);
+}
+
+/* ---- Requests, in order ---- */
+
+static bool is_write(enum op op) {
+    return op == OP_CREATE || op == OP_CREATE_SEQUENTIAL || op == OP_REMOVE || op == OP_BARRIER ||
+           op == OP_CLOSE;
+}
+
+/* A reply is lost with its connection, if that is what is to happen. */
+static bool is_cut_here(struct world *w, int conn, int message) {
+    struct client *client = &w->list[w->conns[conn].client];
+    const struct message *m = &w->messages[message];
+    bool is_for_write = is_write((enum op)m->index);
+    if (client->doomed != 2 && !(client->doomed == 1 && is_for_write))
+        return false;
+    client->doomed = 0;
+    w->figures->lost_replies++;
+    TRACE(w, "the reply to client %d is lost", w->conns[conn].client);
+    message_free(w, message);
+    hang_up(w, conn);
+    return true;
+}
+
+static void answer(struct world *w, int conn) {
+    struct conn *c = &w->conns[conn];
+    uint32_t life = c->life;
+    const struct server *s = &w->servers[c->server];
+    while (c->life == life && c->queue.first != NONE) {
+        struct message *r = &w->messages[c->queue.first];
+        bool waits = is_write((enum op)r->kind) ? !r->is_done
+                     : r->kind == OP_SYNC       ? !r->is_done || s->applied < r->index
+                                                : false;
+        if (waits)
+            return;
+        int request = list_pop(w, &c->queue);
+        if (!is_write((enum op)r->kind)) {
+            answer_read(w, conn, r);
+            message_free(w, request);
+            continue;
+        }
+        int message = reply_new(w, conn, r, (enum code)r->code);
+        struct message *m = &w->messages[message];
+        m->name = r->name;
+        m->czxid = r->czxid;
+        m->zxid = r->zxid;
+        m->session = r->session;
+        bool is_end = r->kind == OP_CLOSE;
+        message_free(w, request);
+        if (is_cut_here(w, conn, message))
+            return;
+        tell(w, conn, message);
+        if (is_end)
+            hang_up(w, conn);
+    }
+}
+
+static void accept_session(struct world *w, int conn, const struct message *r) {
+    struct conn *c = &w->conns[conn];
+    const struct server *s = &w->servers[c->server];
+    /* A server that is behind what the client has seen turns it away. */
+    if (s->applied > 0 && r->zxid > w->log[s->applied].zxid) {
+        TRACE(w, "server %d is behind client %d", c->server, c->client);
+        hang_up(w, conn);
+        return;
+    }
+    c->state = CONN_VALIDATING;
+    if (r->session == 0) {
+        assert(w->session_count + 1 < SESSIONS_MAX);
+        struct message open = {.kind = OP_CONNECT, .session = ++w->session_count};
+        w->session_client[open.session] = c->client;
+        quorum_write(w, c->server, conn, &open);
+        return;
+    }
+    c->session = r->session;
+    server_close_conns(w, c->server, r->session);
+    quorum_validate(w, c->server, conn, r->session);
+}
+
+static void receive(struct world *w, int conn, int message) {
+    struct conn *c = &w->conns[conn];
+    struct message *r = &w->messages[message];
+    TRACE(w, "server %d has request %d of client %d for %s", c->server, r->kind, c->client,
+          w->names[r->name].text);
+    if (r->kind == OP_CLOSE && r->is_done) { /* the end of the stream */
+        c->is_closed = true;
+        free_conn(w, c);
+    } else if (r->kind == OP_CONNECT) {
+        accept_session(w, conn, r);
+    } else if (c->state == CONN_OPEN) {
+        if (w->list[c->client].doomed == 3) {
+            w->list[c->client].doomed = 0;
+            hang_up(w, conn);
+            message_free(w, message);
+            return;
+        }
+        quorum_touch(w, c->server, c->session);
+        r->session = c->session;
+        list_push(w, &c->queue, message);
+        if (is_write((enum op)r->kind) && w->is_throttling && world_chance(w, 20)) {
+            r->is_done = true;
+            r->code = CODE_THROTTLED;
+        } else if (is_write((enum op)r->kind) || r->kind == OP_SYNC) {
+            quorum_write(w, c->server, conn, r);
+        }
+        answer(w, conn);
+        return;
+    }
+    message_free(w, message);
+}
+
+void conn_up(struct world *w, unsigned conn, unsigned life) {
+    struct conn *c = &w->conns[conn];
+    if (c->life != life || c->state == CONN_FREE || is_silent(w, c))
+        return;
+    while (c->life == life && !c->is_closed && c->up.first != NONE &&
+           w->messages[c->up.first].at <= w->now_ns)
+        receive(w, (int)conn, list_pop(w, &c->up));
+    if (c->life == life && c->is_closed)
+        list_clear(w, &c->up); /* nobody reads it */
+    if (c->life == life && c->state != CONN_FREE)
+        arm(w, (int)conn, &c->up, EVENT_UP);
+}
+
+/* ---- What the quorum tells ---- */
+
+void server_validated(struct world *w, int server, int conn, uint32_t life, bool is_valid) {
+    struct conn *c = &w->conns[conn];
+    if (c->life != life || c->state != CONN_VALIDATING || c->is_closed)
+        return;
+    assert(c->server == server);
+    int message = message_new(w, is_valid ? TO_CONNECTED : TO_EXPIRED);
+    w->messages[message].session = c->session;
+    tell(w, conn, message);
+    if (!is_valid) {
+        hang_up(w, conn);
+        return;
+    }
+    c->state = CONN_OPEN;
+    quorum_touch(w, server, c->session);
+}
+
+void server_synced(struct world *w, int server, int conn, uint32_t life, int index) {
+    const struct conn *c = &w->conns[conn];
+    if (c->life != life || c->server != server)
+        return;
+    for (int i = c->queue.first; i != NONE; i = w->messages[i].next) {
+        struct message *r = &w->messages[i];
+        if (r->kind == OP_SYNC && !r->is_done) {
+            r->is_done = true;
+            r->index = index;
+            break;
+        }
+    }
+    answer(w, conn);
+}
+
+void server_close_conns(struct world *w, int server, int session) {
+    for (int i = 0; i < w->conns_used; i++) {
+        const struct conn *c = &w->conns[i];
+        if (c->state == CONN_FREE || c->server != server || c->is_closed)
+            continue;
+        if (session == 0 || (c->state == CONN_OPEN && c->session == session))
+            hang_up(w, i);
+    }
+}
+
+static void fire(struct world *w, int server, int name, int64_t zxid) {
+    for (int i = 0; i < w->conns_used; i++) {
+        struct conn *c = &w->conns[i];
+        if (c->state != CONN_OPEN || c->server != server || c->is_closed)
+            continue;
+        for (int k = 0; k < c->watch_count; k++) {
+            if (c->watches[k] != name)
+                continue;
+            c->watches[k] = c->watches[--c->watch_count];
+            send_event(w, i, name, true, zxid);
+            break;
+        }
+    }
+}
+
+/* The write at the head of its connection's queue is done, in the order of the log. */
+static void finish_write(struct world *w, int conn, const struct txn *txn) {
+    const struct conn *c = &w->conns[conn];
+    if (txn->code == CODE_MOVED) { /* client and leader disagree on where the session is */
+        hang_up(w, conn);
+        return;
+    }
+    for (int i = c->queue.first; i != NONE; i = w->messages[i].next) {
+        struct message *r = &w->messages[i];
+        if (!is_write((enum op)r->kind) || r->is_done)
+            continue;
+        r->is_done = true;
+        r->code = txn->code;
+        r->name = txn->name;
+        r->czxid = r->zxid = txn->zxid;
+        break;
+    }
+    answer(w, conn);
+}
+
+void server_applied(struct world *w, int server, const struct txn *txn, const struct tree *before) {
+    if (txn->type == TXN_DELETE)
+        fire(w, server, txn->name, txn->zxid);
+    else if (txn->type == TXN_CLOSE)
+        for (int i = 0; i < before->count; i++)
+            if (before->nodes[i].session == txn->session)
+                fire(w, server, before->nodes[i].name, txn->zxid);
+    if (txn->server == server && txn->conn != NONE && w->conns[txn->conn].life == txn->conn_life &&
+        !w->conns[txn->conn].is_closed) {
+        if (txn->type == TXN_OPEN) {
+            w->conns[txn->conn].session = txn->session;
+            server_validated(w, server, txn->conn, txn->conn_life, true);
+        } else {
+            finish_write(w, txn->conn, txn);
+        }
+    }
+    if (txn->type == TXN_CLOSE)
+        server_close_conns(w, server, txn->session);
+}

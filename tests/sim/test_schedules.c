@@ -1,0 +1,94 @@
+/*
+ * Many schedules of the simulation (sim.h): seeds that once failed, then new ones. ZKLOCK_SIM_SEEDS
+ * says how many; a failing one is replayed by scripts/sim.sh.
+ */
+#include "sim/many.h"
+
+#include <CUnit/Basic.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "support/main.h"
+
+#define SEEDS 100000
+#define SHOWN 8
+/* So rare are some faults that fewer schedules need not show all. */
+#define ENOUGH 1000
+
+/* Each found something, in the library or in the simulation, when it was first run. What it does
+ * changes with the simulation's code, so they are a small sample that has deserved to be first. */
+static const uint64_t kept[] = {67, 230, 475, 633, 1775, 8701, 11784};
+
+static struct figures figures;
+
+static uint64_t seeds_wanted(void) {
+    const char *text = getenv("ZKLOCK_SIM_SEEDS");
+    uint64_t seeds = text == NULL ? 0 : strtoull(text, NULL, 10);
+    return seeds == 0 ? SEEDS : seeds;
+}
+
+static void check_run(uint64_t first, uint64_t count) {
+    struct failure failures[SHOWN];
+    uint64_t failed = many_run(first, count, false, &figures, failures, SHOWN);
+    for (uint64_t i = 0; i < failed && i < SHOWN; i++)
+        test_note("seed %" PRIu64 ": %s: %s (scripts/sim.sh seed %" PRIu64 ")", failures[i].seed,
+                  checker_names[failures[i].checker], failures[i].text, failures[i].seed);
+    CU_ASSERT_EQUAL(failed, 0);
+}
+
+static void kept_seeds(void) {
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+        check_run(kept[i], 1);
+}
+
+static void new_seeds(void) {
+    check_run(1, seeds_wanted());
+    test_note("%" PRIu64 " schedules:", figures.schedules);
+    printf("\n");
+    figures_print(&figures, stdout);
+}
+
+static void the_simulation_is_not_idle(void) {
+    const struct figures *f = &figures;
+    CU_ASSERT_TRUE(f->operations >= 50 * f->schedules);
+    CU_ASSERT_TRUE(f->grants >= 10 * f->schedules);
+    CU_ASSERT_TRUE(f->hand_offs >= f->schedules);
+    if (f->schedules < ENOUGH)
+        return;
+    for (int i = 0; i < FAULT_KINDS; i++)
+        CU_ASSERT_TRUE(f->faults[i] >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->losses >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->late >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->expiries >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->requeues >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->elections >= f->schedules);
+    CU_ASSERT_TRUE(f->watches_resent >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->past_counter >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->lost_replies >= f->schedules / 20);
+}
+
+/* The same seed, the same schedule: what was found can be looked at. */
+static void a_seed_is_repeated_exactly(void) {
+    struct figures once = {0}, again = {0};
+    struct world *w = world_new();
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        CU_ASSERT_TRUE(schedule_run(w, seed, false, &once));
+        CU_ASSERT_TRUE(schedule_run(w, seed, false, &again));
+        CU_ASSERT_EQUAL(once.events, again.events);
+        CU_ASSERT_EQUAL(once.writes, again.writes);
+        CU_ASSERT_EQUAL(once.virtual_ms, again.virtual_ms);
+    }
+    world_free(w);
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"seeds that once failed pass", kept_seeds},
+        {"no schedule makes two holders, a ghost, a lost wake-up, a hang or a loss untold",
+         new_seeds},
+        {"faults, grants, hand-offs and losses of every kind have happened",
+         the_simulation_is_not_idle},
+        {"a seed is repeated exactly", a_seed_is_repeated_exactly},
+    };
+    return TEST_MAIN(argc, argv, "sim_schedules", cases);
+}

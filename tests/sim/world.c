@@ -1,0 +1,323 @@
+/* world - time, randomness, names and trees, messages; see sim.h. */
+#include "sim/sim.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const fault_names[FAULT_KINDS] = {
+    [FAULT_DISCONNECT] = "disconnect",
+    [FAULT_LOST_REPLY] = "lost reply",
+    [FAULT_LOST_REQUEST] = "lost request",
+    [FAULT_EXPIRY] = "expiry",
+    [FAULT_SILENCE] = "silent connection",
+    [FAULT_CUT_OFF_FOLLOWER] = "cut-off follower",
+    [FAULT_DEPOSED_LEADER] = "deposed leader",
+    [FAULT_STALLED_SERVER] = "stalled server",
+    [FAULT_CRASHED_SERVER] = "crashed server",
+    [FAULT_LAGGING_FOLLOWER] = "lagging follower",
+    [FAULT_PAUSE] = "paused client",
+    [FAULT_OPERATOR] = "node deleted by an operator",
+    [FAULT_PARENT_REAPED] = "parent reaped",
+    [FAULT_CANCEL] = "cancel",
+    [FAULT_CLOSE] = "session closed",
+    [FAULT_LOCK_CLOSE] = "lock closed",
+    [FAULT_KILL] = "client killed",
+    [FAULT_THROTTLE] = "request throttled",
+};
+
+const char *const checker_names[CHECKERS] = {
+    [CHECK_EXCLUSION] = "exclusion", [CHECK_BACKING] = "backing",     [CHECK_TOKENS] = "tokens",
+    [CHECK_ORDER] = "order",         [CHECK_GHOSTS] = "ghosts",       [CHECK_WATCHES] = "watches",
+    [CHECK_WAKES] = "wakes",         [CHECK_DEADLINES] = "deadlines", [CHECK_LIVENESS] = "liveness",
+    [CHECK_LOSS] = "loss",           [CHECK_DELETES] = "deletes",     [CHECK_MODEL] = "model",
+};
+
+/* ---- Randomness and time ---- */
+
+uint64_t world_random(struct world *w) {
+    w->random += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = w->random;
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+unsigned world_below(struct world *w, unsigned n) {
+    return (unsigned)(((world_random(w) >> 32) * n) >> 32);
+}
+
+int64_t world_between(struct world *w, int64_t low, int64_t high) {
+    return low + (int64_t)(world_random(w) % (uint64_t)(high - low + 1));
+}
+
+bool world_chance(struct world *w, unsigned percent) {
+    return world_below(w, 100) < percent;
+}
+
+int64_t clock_local(int64_t now_ns, int ppm, int64_t offset_ns) {
+    return offset_ns + now_ns + now_ns / 1000000 * ppm;
+}
+
+int64_t clock_real(int64_t local_ns, int ppm, int64_t offset_ns) {
+    int64_t real_ns = (local_ns - offset_ns) / (1000000 + ppm) * 1000000;
+    while (clock_local(real_ns, ppm, offset_ns) < local_ns)
+        real_ns += 1000000;
+    return real_ns;
+}
+
+/* ---- Events: a binary heap ---- */
+
+static bool is_before(const struct event *a, const struct event *b) {
+    return a->at != b->at ? a->at < b->at : a->order < b->order;
+}
+
+void world_at(struct world *w, int64_t at, enum event_kind kind, unsigned a, unsigned b) {
+    if (w->heap_count == w->heap_max) {
+        w->heap_max = w->heap_max == 0 ? 1024 : 2 * w->heap_max;
+        w->heap = realloc(w->heap, w->heap_max * sizeof(*w->heap));
+        if (w->heap == NULL)
+            abort();
+    }
+    struct event event = {at < w->now_ns ? w->now_ns : at, w->order++, (uint16_t)kind, (uint16_t)a,
+                          b};
+    size_t i = w->heap_count++;
+    while (i > 0 && is_before(&event, &w->heap[(i - 1) / 2])) {
+        w->heap[i] = w->heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    w->heap[i] = event;
+}
+
+bool world_next(struct world *w, struct event *ret) {
+    if (w->heap_count == 0)
+        return false;
+    *ret = w->heap[0];
+    struct event last = w->heap[--w->heap_count];
+    size_t i = 0;
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child >= w->heap_count)
+            break;
+        if (child + 1 < w->heap_count && is_before(&w->heap[child + 1], &w->heap[child]))
+            child++;
+        if (!is_before(&w->heap[child], &last))
+            break;
+        w->heap[i] = w->heap[child];
+        i = child;
+    }
+    w->heap[i] = last;
+    return true;
+}
+
+/* ---- Telling ---- */
+
+void world_trace(const struct world *w, const char *format, ...) {
+    va_list args;
+    printf("[%10.4f] ", (double)w->now_ns / 1e9);
+    va_start(args, format);
+    (void)vprintf(format, args);
+    va_end(args);
+    (void)putchar('\n');
+}
+
+void world_violate(struct world *w, enum checker checker, const char *format, ...) {
+    if (w->is_violated)
+        return;
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(w->violation, sizeof(w->violation), format, args);
+    va_end(args);
+    w->is_violated = true;
+    w->checker = checker;
+    TRACE(w, "VIOLATION of %s: %s", checker_names[checker], w->violation);
+}
+
+/* ---- Names ---- */
+
+static unsigned hash_of(const char *text, size_t length) {
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+    return hash ^ (hash >> 15);
+}
+
+static int name_of(struct world *w, const char *text, size_t length) {
+    unsigned size = NAMES_MAX * 2;
+    unsigned at = hash_of(text, length) % size;
+    for (; w->name_table[at] != 0; at = (at + 1) % size) {
+        const struct name *name = &w->names[w->name_table[at]];
+        if (strncmp(name->text, text, length) == 0 && name->text[length] == '\0')
+            return w->name_table[at];
+    }
+    int number = w->name_count++;
+    assert(number < NAMES_MAX && length < sizeof(w->names[0].text));
+    w->name_table[at] = (int16_t)number;
+    struct name *name = &w->names[number];
+    *name = (struct name){.parent = NONE, .lock = NONE, .client = NONE};
+    memcpy(name->text, text, length);
+    name->text[length] = '\0';
+    size_t end = length - 1;
+    while (end > 0 && text[end] != '/')
+        end--;
+    if (end > 0)
+        name->parent = name_of(w, text, end);
+    for (int i = 0; i < LOCKS_MAX; i++)
+        if (w->dirs[i] != 0 && name->parent == w->dirs[i])
+            name->lock = i;
+    return number;
+}
+
+int world_name(struct world *w, const char *path) {
+    return name_of(w, path, strlen(path));
+}
+
+/* ---- Trees ---- */
+
+struct znode *tree_find(struct tree *tree, int name) {
+    for (int i = 0; i < tree->count; i++)
+        if (tree->nodes[i].name == name)
+            return &tree->nodes[i];
+    return NULL;
+}
+
+static void tree_remove(struct tree *tree, struct znode *node) {
+    *node = tree->nodes[--tree->count];
+}
+
+void tree_apply(struct world *w, struct tree *tree, const struct txn *txn, int index) {
+    struct znode *node;
+    switch ((enum txn_type)txn->type) {
+    case TXN_CREATE: {
+        struct znode *parent = tree_find(tree, w->names[txn->name].parent);
+        /* A number that would be smaller is not taken over: so the counter stays at its end. */
+        if (parent != NULL && (tree == &w->prepared || txn->counter > parent->counter))
+            parent->counter = txn->counter;
+        if (parent != NULL)
+            parent->touched_by = index;
+        assert(tree->count < NODES_MAX);
+        bool is_lock_dir = txn->name == w->dirs[0] || txn->name == w->dirs[1];
+        tree->nodes[tree->count++] = (struct znode){
+            .name = txn->name,
+            .session = txn->session,
+            .is_container = txn->is_container,
+            .czxid = txn->zxid,
+            .mzxid = txn->zxid,
+            .counter = is_lock_dir ? w->counter_start : 0,
+            .touched_by = index,
+        };
+        break;
+    }
+    case TXN_DELETE:
+        node = tree_find(tree, txn->name);
+        assert(node != NULL);
+        tree_remove(tree, node);
+        break;
+    case TXN_OPEN:
+        tree->is_alive[txn->session] = true;
+        break;
+    case TXN_CLOSE:
+        for (int i = tree->count - 1; i >= 0; i--)
+            if (tree->nodes[i].session == txn->session)
+                tree_remove(tree, &tree->nodes[i]);
+        tree->is_alive[txn->session] = false;
+        break;
+    case TXN_ERROR:
+        break;
+    }
+}
+
+/* ---- Messages ---- */
+
+int message_new(struct world *w, int kind) {
+    int number = w->free_message;
+    if (number == NONE)
+        number = w->messages_used++;
+    else
+        w->free_message = w->messages[number].next;
+    assert(number < MESSAGES_MAX);
+    struct message *message = &w->messages[number];
+    memset(message, 0, offsetof(struct message, list));
+    message->next = NONE;
+    message->kind = (uint8_t)kind;
+    message->conn = NONE;
+    return number;
+}
+
+void message_free(struct world *w, int message) {
+    w->messages[message].next = w->free_message;
+    w->free_message = message;
+}
+
+void list_init(struct list *list) {
+    list->first = list->last = NONE;
+}
+
+void list_push(struct world *w, struct list *list, int message) {
+    w->messages[message].next = NONE;
+    if (list->first == NONE)
+        list->first = message;
+    else
+        w->messages[list->last].next = message;
+    list->last = message;
+}
+
+int list_pop(struct world *w, struct list *list) {
+    int message = list->first;
+    if (message == NONE)
+        return NONE;
+    list->first = w->messages[message].next;
+    if (list->first == NONE)
+        list->last = NONE;
+    return message;
+}
+
+void list_clear(struct world *w, struct list *list) {
+    int message;
+    while ((message = list_pop(w, list)) != NONE)
+        message_free(w, message);
+}
+
+/* ---- Life ---- */
+
+struct world *world_new(void) {
+    struct world *w = calloc(1, sizeof(*w));
+    if (w == NULL)
+        abort();
+    w->names = calloc(NAMES_MAX, sizeof(*w->names));
+    w->log = calloc(LOG_MAX, sizeof(*w->log));
+    w->messages = calloc(MESSAGES_MAX, sizeof(*w->messages));
+    if (w->names == NULL || w->log == NULL || w->messages == NULL)
+        abort();
+    return w;
+}
+
+void world_free(struct world *w) {
+    free(w->names);
+    free(w->log);
+    free(w->messages);
+    free(w->heap);
+    free(w);
+}
+
+void world_reset(struct world *w, uint64_t seed) {
+    struct event *heap = w->heap;
+    size_t heap_max = w->heap_max;
+    struct name *names = w->names;
+    struct txn *log = w->log;
+    struct message *messages = w->messages;
+    memset(w, 0, sizeof(*w));
+    w->heap = heap;
+    w->heap_max = heap_max;
+    w->names = names;
+    w->log = log;
+    w->messages = messages;
+    w->free_message = NONE;
+    w->seed = w->random = seed;
+    w->name_count = 1;
+    w->leader = NONE;
+    for (unsigned i = 0; i < SERVERS; i++)
+        for (unsigned j = 0; j < SERVERS; j++)
+            list_init(&w->links[i][j].list);
+}
