@@ -102,7 +102,7 @@ static unsigned decide_searching(contender *c, const event *e) {
         return zkli_contender_park(c, e);
     }
     if (c->found[0] == '\0')
-        return zkli_contender_enqueue(c);
+        return zkli_contender_begin_anew(c, e);
     zkli_contender_move(c, ZKLI_ADOPTING);
     memcpy(c->node, c->found, sizeof(c->node));
     return zkli_contender_send(c, ZKLI_OP_OWN | ZKLI_OP_LIST);
@@ -127,8 +127,7 @@ static unsigned decide_adopting(contender *c, const event *e) {
     case ZKLI_RESULT_ERROR:
         return zkli_contender_refuse(c, e, zkli_contender_result_of(c, ZKLI_OP_OWN));
     }
-    zkli_contender_forget_node(c);
-    return zkli_contender_enqueue(c);
+    return zkli_contender_begin_anew(c, e);
 }
 
 static unsigned decide_listing(contender *c, const event *e) {

@@ -10,33 +10,32 @@
 
 #define BIT(state) (1u << (state))
 #define FROM_ANY_WAIT (BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE) | BIT(ZKLI_IDLE))
+#define ANEW (BIT(ZKLI_PROBING) | BIT(ZKLI_ENQUEUING))
 
 static const struct {
     const char *name;
     unsigned next; /* states it may move to */
 } states[ZKLI_CONTENDER_STATES] = {
-    [ZKLI_IDLE] = {"idle", FROM_ANY_WAIT | BIT(ZKLI_PROBING) | BIT(ZKLI_ENQUEUING)},
+    [ZKLI_IDLE] = {"idle", FROM_ANY_WAIT | ANEW},
     [ZKLI_PROBING] = {"probing", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING)},
     [ZKLI_PARENTING] = {"parenting", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING)},
-    [ZKLI_ENQUEUING] = {"enqueuing", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_PARENTING) |
-                                         BIT(ZKLI_UNSURE) | BIT(ZKLI_SEARCHING) |
-                                         BIT(ZKLI_LISTING) | BIT(ZKLI_ORDERING) | BIT(ZKLI_ARMING) |
+    [ZKLI_ENQUEUING] = {"enqueuing", FROM_ANY_WAIT | ANEW | BIT(ZKLI_PARENTING) | BIT(ZKLI_UNSURE) |
+                                         BIT(ZKLI_SEARCHING) | BIT(ZKLI_LISTING) |
+                                         BIT(ZKLI_ORDERING) | BIT(ZKLI_ARMING) |
                                          BIT(ZKLI_ADMITTED)},
     [ZKLI_UNSURE] = {"unsure", FROM_ANY_WAIT | BIT(ZKLI_SEARCHING)},
-    [ZKLI_SEARCHING] = {"searching", FROM_ANY_WAIT | BIT(ZKLI_UNSURE) | BIT(ZKLI_ADOPTING) |
-                                         BIT(ZKLI_ENQUEUING)},
-    [ZKLI_ADOPTING] = {"adopting", FROM_ANY_WAIT | BIT(ZKLI_UNSURE) | BIT(ZKLI_ENQUEUING) |
-                                       BIT(ZKLI_LISTING) | BIT(ZKLI_ORDERING) | BIT(ZKLI_ARMING) |
+    [ZKLI_SEARCHING] = {"searching", FROM_ANY_WAIT | BIT(ZKLI_UNSURE) | BIT(ZKLI_ADOPTING) | ANEW},
+    [ZKLI_ADOPTING] = {"adopting", FROM_ANY_WAIT | BIT(ZKLI_UNSURE) | ANEW | BIT(ZKLI_LISTING) |
+                                       BIT(ZKLI_ORDERING) | BIT(ZKLI_ARMING) | BIT(ZKLI_ADMITTED)},
+    [ZKLI_LISTING] = {"listing", FROM_ANY_WAIT | ANEW | BIT(ZKLI_ORDERING) | BIT(ZKLI_ARMING) |
+                                     BIT(ZKLI_ADMITTED)},
+    [ZKLI_ORDERING] = {"ordering", FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_ARMING) |
                                        BIT(ZKLI_ADMITTED)},
-    [ZKLI_LISTING] = {"listing", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_ORDERING) |
-                                     BIT(ZKLI_ARMING) | BIT(ZKLI_ADMITTED)},
-    [ZKLI_ORDERING] = {"ordering", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_LISTING) |
-                                       BIT(ZKLI_ARMING) | BIT(ZKLI_ADMITTED)},
     [ZKLI_ARMING] = {"arming",
                      FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_LISTING) | BIT(ZKLI_WAITING)},
     [ZKLI_WAITING] = {"waiting", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_LISTING) |
                                      BIT(ZKLI_ARMING) | BIT(ZKLI_ADMITTED)},
-    [ZKLI_ADMITTED] = {"admitted", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_HELD)},
+    [ZKLI_ADMITTED] = {"admitted", FROM_ANY_WAIT | ANEW | BIT(ZKLI_HELD)},
     [ZKLI_HELD] = {"held", BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE)},
     [ZKLI_LEAVING] = {"leaving", BIT(ZKLI_GONE)},
     [ZKLI_GONE] = {"gone", 0},
@@ -111,15 +110,19 @@ unsigned zkli_contender_begin(contender *c) {
     return zkli_contender_send(c, ZKLI_OP_LIST);
 }
 
-unsigned zkli_contender_requeue(contender *c, const event *e) {
+unsigned zkli_contender_begin_anew(contender *c, const event *e) {
     zkli_contender_forget_node(c);
     memcpy(c->uuid, e->fresh_uuid, sizeof(c->uuid));
     c->told_position = 0;
     if (!e->is_connected) {
         zkli_contender_move(c, ZKLI_IDLE);
-        return ZKLI_TELL_REQUEUED | zkli_contender_park(c, e);
+        return zkli_contender_park(c, e);
     }
-    return ZKLI_TELL_REQUEUED | zkli_contender_enqueue(c);
+    return zkli_contender_begin(c);
+}
+
+unsigned zkli_contender_requeue(contender *c, const event *e) {
+    return ZKLI_TELL_REQUEUED | zkli_contender_begin_anew(c, e);
 }
 
 unsigned zkli_contender_forget(contender *c) {

@@ -24,7 +24,13 @@ unsigned zkli_contender_park(contender *c, const event *e);
 
 unsigned zkli_contender_begin(contender *c);
 unsigned zkli_contender_enqueue(contender *c);
-/* Our place is lost: take a new one, under a new name. */
+/*
+ * There is no node of ours: begin once more, under a new uuid. Under the old one, a create could
+ * get the very name of a node that somebody has deleted, for numbers repeat at the counter's end;
+ * and a waiter who saw that one before its own would then wait for us, while we wait for it.
+ */
+unsigned zkli_contender_begin_anew(contender *c, const event *e);
+/* The same for a place that we had. */
 unsigned zkli_contender_requeue(contender *c, const event *e);
 void zkli_contender_forget_node(contender *c);
 /* Barrier and list, to find a node with our uuid. */

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#define WALKS 20000
+#define WALKS 250000
 #define TIME_MS 10000 /* a build that is slow for a purpose makes fewer walks */
 #define STEPS 60      /* random moves in a walk, before the faults end */
 #define ROUNDS 400    /* after that; far more than the worst takes */
@@ -223,8 +223,18 @@ static void move_touch(struct world *w) {
         fire(w, node, false);
 }
 
+static bool is_known(const struct world *w, int node) {
+    for (size_t i = 0; i < PLAYERS; i++)
+        if (node == NO_ONE || w->players[i].own == node)
+            return true;
+    return false;
+}
+
+/* One of ours, by choice one that its contender does not know of. */
 static void move_break(struct world *w) {
     int node = w->may_break ? any_node(w, true) : NO_ONE;
+    for (unsigned tries = (unsigned)draw(w, 8); tries > 0 && is_known(w, node); tries--)
+        node = any_node(w, true);
     if (node == NO_ONE)
         return;
     trace(w, "broken", 0, node);
@@ -252,12 +262,16 @@ static const struct {
     {3, move_cut},          {6, move_reconnect},    {4, move_uncertain},
     {4, move_certain},      {2, move_expire},       {2, move_settle},
     {2, move_others_enter}, {3, move_others_leave}, {2, move_others_downgrade},
-    {1, move_touch},        {1, move_break},        {1, move_reap},
+    {1, move_touch},        {4, move_break},        {1, move_reap},
 };
 
 static void begin_walk(struct world *w, uint64_t seed) {
-    static const int64_t counters[] = {0, 0, 0, ZKLI_COUNTER_END - ZKLI_COUNTER_MARGIN - 2,
-                                       ZKLI_COUNTER_END - 3};
+    static const int64_t counters[] = {0,
+                                       0,
+                                       0,
+                                       ZKLI_COUNTER_END - ZKLI_COUNTER_MARGIN - 2,
+                                       ZKLI_COUNTER_END - 3,
+                                       ZKLI_COUNTER_END};
     w->seed = w->random = seed;
     w->node_count = 0;
     w->existing = 0;
@@ -268,8 +282,7 @@ static void begin_walk(struct world *w, uint64_t seed) {
     w->counter = counters[draw(w, COUNT(counters))];
     w->missing = (unsigned)draw(w, 3);
     w->has_faults = draw(w, 2) == 0;
-    /* Not where a create that is repeated gets the name of the node that was broken. */
-    w->may_break = draw(w, 4) == 0 && w->counter == 0;
+    w->may_break = draw(w, 4) == 0;
     w->lists_last = draw(w, 2) == 0;
     for (size_t i = 0; i < PLAYERS; i++)
         w->players[i].core.state = ZKLI_GONE;
