@@ -22,6 +22,11 @@ bool zkli_listing_needs_czxid(const struct zkli_listing *listing) {
     return false;
 }
 
+int64_t zkli_order_by_czxid(int64_t sequence, int64_t czxid) {
+    bool is_unique = sequence >= 0 && sequence < ZKLI_COUNTER_END;
+    return is_unique ? sequence + INT64_MIN : czxid; /* a czxid is never negative */
+}
+
 bool zkli_sibling_is_before(const struct zkli_sibling *a, const struct zkli_sibling *b) {
     if (a->order != b->order)
         return a->order < b->order;

@@ -197,12 +197,12 @@ static void move_others_leave(struct world *w) {
         delete_node(w, node);
 }
 
-/* A writer becomes a reader, in one transaction: a new node with the old number. Its czxid is new,
- * so not near the counter's end: there nobody can tell who is before whom. */
+/* A writer becomes a reader, in one transaction: a new node with the old number. Not with one that
+ * may repeat: then nobody can tell who is before whom. */
 static void move_others_downgrade(struct world *w) {
     int writer = any_node(w, false);
     if (writer == NO_ONE || w->nodes[writer].sibling.kind != ZKLI_KIND_WRITE ||
-        w->counter > ZKLI_COUNTER_END - 2 * ZKLI_COUNTER_MARGIN)
+        w->nodes[writer].sibling.order < 0 || w->nodes[writer].sibling.order >= ZKLI_COUNTER_END)
         return;
     char prefix[64];
     (void)snprintf(prefix, sizeof(prefix), "_c_%08x-aaaa-bbbb-cccc-0123456789ab-__READ__",
@@ -211,7 +211,8 @@ static void move_others_downgrade(struct world *w) {
     trace(w, "downgrades", 0, writer);
     if (reader == NO_ONE)
         return;
-    w->counter++;
+    if (w->counter < ZKLI_COUNTER_END)
+        w->counter++;
     w->nodes[reader].rank = w->nodes[writer].rank;
     delete_node(w, writer);
 }

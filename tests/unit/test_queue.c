@@ -116,7 +116,7 @@ static void equal_numbers_are_ordered_by_name(void) {
     check_names(names, COUNT(names));
 }
 
-static void by_czxid_numbers_do_not_count(void) {
+static void what_a_name_says_does_not_count_in_a_listing_by_czxid(void) {
     static const struct zkli_sibling siblings[] = {
         {UUID("1") "-lock-2147483647", ZKLI_KIND_MUTEX, INT64_C(0x100000007)},
         {UUID("2") "-lock-2147483647", ZKLI_KIND_MUTEX, INT64_C(0x0ffffffff)},
@@ -126,6 +126,30 @@ static void by_czxid_numbers_do_not_count(void) {
         {"x-1-0000000002", ZKLI_KIND_FOREIGN, 3}, /* of one transaction */
     };
     check_pool(siblings, COUNT(siblings), true);
+}
+
+/* The sibling as a listing by czxid has it. */
+static struct zkli_sibling by_czxid(const char *name, int64_t czxid) {
+    struct zkli_sibling sibling;
+    REQUIRE(zkli_sibling_parse(&sibling, name));
+    sibling.order = zkli_order_by_czxid(sibling.order, czxid);
+    return sibling;
+}
+
+/* T34, T37: in the order of the creates, the reader in the place of the writer that it was. */
+static void by_czxid_only_numbers_that_repeat_do_not_count(void) {
+    const struct zkli_sibling siblings[] = {
+        by_czxid(UUID("9") "-lock-0000000000", 1),
+        by_czxid(UUID("8") "-__READ__0000000007", INT64_C(0x700000000)),
+        by_czxid(UUID("7") "-__WRIT__0000000008", INT64_C(0x200000000)),
+        by_czxid(UUID("6") "-lock-2147483646", INT64_C(0x300000000)),
+        by_czxid(UUID("5") "-lock--2147483648", INT64_C(0x400000000)),
+        by_czxid(UUID("4") "-lock-2147483647", INT64_C(0x500000000)),
+        by_czxid(UUID("3") "-lock-2147483647", INT64_C(0x600000000)),
+    };
+    for (size_t i = 1; i < COUNT(siblings); i++)
+        CHECK(zkli_sibling_is_before(&siblings[i - 1], &siblings[i]));
+    check_pool(siblings + 1, POOL_MAX, true);
 }
 
 /* ---- The counter's end (T34) ---- */
@@ -240,7 +264,10 @@ int main(int argc, char **argv) {
         {"one of any kinds is first and the others follow by number",
          one_of_any_kinds_is_first_and_the_others_follow_by_number},
         {"equal numbers are ordered by name", equal_numbers_are_ordered_by_name},
-        {"by czxid, numbers do not count", by_czxid_numbers_do_not_count},
+        {"what a name says does not count in a listing by czxid",
+         what_a_name_says_does_not_count_in_a_listing_by_czxid},
+        {"by czxid, only numbers that repeat do not count",
+         by_czxid_only_numbers_that_repeat_do_not_count},
         {"numbers near the counter's end are not trusted",
          numbers_near_the_counter_s_end_are_not_trusted},
         {"where numbers repeat or jump everybody asks for czxids",
