@@ -23,7 +23,6 @@ void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begu
 }
 
 void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns) {
-    lease->beat_count = 0;
     if (timeout_ns < lease->timeout_ns)
         lease->timeout_ns = timeout_ns;
     lease->certain_until_ns = end_of(lease, lease->touched_ns);

@@ -30,7 +30,7 @@ struct zkli_lease {
     struct {
         int64_t sent_ns;
         int64_t acked_ns;
-    } beats[ZKLI_LEASE_BEATS]; /* of this connection, oldest first */
+    } beats[ZKLI_LEASE_BEATS]; /* oldest first */
 };
 
 /* T/24: clock rates that differ by 1 %, and scheduling. */
@@ -41,11 +41,12 @@ int64_t zkli_lease_period_ns(int64_t timeout_ns);
 /* A new session, whose connect was begun at that time: its creation starts the leader's clock. */
 void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begun_ns);
 /*
- * A new connection of the same session: heartbeats count anew, and the last one acknowledged before
- * is known where it matters. For the server that resumed the session has seen its transaction, or
- * it would have refused us; so its leader is the one that committed it, or a later one. Either that
- * leader is still in office, and has been told of the session just now; or the next one has started
- * every session's clock after that transaction.
+ * A new connection of the same session: the last heartbeat acknowledged before is known where it
+ * matters. For the server that resumed the session has seen its transaction, or it would have
+ * refused us; so its leader is the one that committed it, or a later one. Either that leader is
+ * still in office, and has been told of the session just now; or the next one has started every
+ * session's clock after that transaction. The heartbeats before that one were sent earlier and have
+ * no more to prove, so it is as if the counting began anew.
  * The server may grant another timeout than before. A shorter one holds from now on; a longer one
  * does not, for it is known to this server alone, while the ensemble goes by the first.
  */

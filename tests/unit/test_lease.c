@@ -405,7 +405,7 @@ int main(int argc, char **argv) {
          a_shorter_timeout_shortens_certainty},
         {"a longer timeout granted at a reconnect is not believed",
          a_longer_timeout_is_not_believed},
-        {"a reconnect proves what was acknowledged before, and counts anew",
+        {"a reconnect proves what was acknowledged before, and counting begins anew",
          a_reconnect_proves_what_was_acknowledged_before},
         {"more heartbeats than are remembered cost certainty only",
          more_heartbeats_than_are_remembered_cost_certainty_only},
