@@ -56,7 +56,20 @@ static void note_reply(contender *c, const event *e) {
     }
 }
 
-static unsigned on_reply(contender *c, const event *e, unsigned op) {
+/* What a reply of this type answers. */
+static unsigned op_of(const contender *c, enum zkli_contender_event_type type) {
+    static const unsigned ops[ZKLI_EVENT_TYPES] = {
+        [ZKLI_EV_PARENT] = ZKLI_OP_PARENT,   [ZKLI_EV_CREATED] = ZKLI_OP_CREATE,
+        [ZKLI_EV_BARRIER] = ZKLI_OP_BARRIER, [ZKLI_EV_LISTED] = ZKLI_OP_LIST,
+        [ZKLI_EV_OWN_READ] = ZKLI_OP_OWN,    [ZKLI_EV_PREDECESSOR_READ] = ZKLI_OP_PREDECESSOR,
+        [ZKLI_EV_DELETED] = ZKLI_OP_DELETE,
+    };
+    bool is_by_czxid = type == ZKLI_EV_LISTED && (c->in_flight & ZKLI_OP_ORDER) != 0;
+    return is_by_czxid ? ZKLI_OP_ORDER : ops[type];
+}
+
+static unsigned on_reply(contender *c, const event *e) {
+    unsigned op = op_of(c, e->type);
     if ((c->in_flight & op) == 0)
         return 0; /* void: we have left since */
     c->in_flight &= ~op;
@@ -131,9 +144,8 @@ static unsigned on_own_event(contender *c, const event *e) {
  * with old numbers.
  */
 static bool is_hand_off(const contender *c, const event *e) {
-    return e->is_deleted && c->position == 1 && c->is_by_sequence &&
-           c->listed_on == e->connection && c->predecessor_kind != ZKLI_KIND_READ &&
-           c->predecessor_kind != ZKLI_KIND_WRITE;
+    return c->position == 1 && c->is_by_sequence && c->listed_on == e->connection &&
+           c->predecessor_kind != ZKLI_KIND_READ && c->predecessor_kind != ZKLI_KIND_WRITE;
 }
 
 static unsigned on_predecessor_event(contender *c, const event *e) {
@@ -154,14 +166,15 @@ static unsigned on_lease(contender *c, const event *e) {
     return 0;
 }
 
-static unsigned on_heartbeat(contender *c) {
+static unsigned on_heartbeat(contender *c, const event *e) {
+    (void)e;
     if (c->state != ZKLI_HELD || c->own_is_watched || c->in_flight != 0)
         return 0;
     return zkli_contender_send(c, ZKLI_OP_OWN);
 }
 
 static unsigned on_goodbye(contender *c, const event *e) {
-    if (c->state == ZKLI_LEAVING || c->state == ZKLI_GONE)
+    if (c->state == ZKLI_LEAVING)
         return 0;
     c->in_flight &= ~e->unsent;
     if ((e->unsent & ZKLI_OP_CREATE) != 0)
@@ -170,45 +183,30 @@ static unsigned on_goodbye(contender *c, const event *e) {
                                       : zkli_contender_fail(c, e, e->error);
 }
 
-static unsigned dispatch(contender *c, const event *e) {
-    switch (e->type) {
-    case ZKLI_EV_CONNECTED:
-    case ZKLI_EV_RETRY:
-        return resume(c, e);
-    case ZKLI_EV_EXPIRED:
-        return on_expired(c, e);
-    case ZKLI_EV_PARENT:
-        return on_reply(c, e, ZKLI_OP_PARENT);
-    case ZKLI_EV_CREATED:
-        return on_reply(c, e, ZKLI_OP_CREATE);
-    case ZKLI_EV_BARRIER:
-        return on_reply(c, e, ZKLI_OP_BARRIER);
-    case ZKLI_EV_LISTED:
-        return on_reply(c, e, c->in_flight & ZKLI_OP_ORDER ? ZKLI_OP_ORDER : ZKLI_OP_LIST);
-    case ZKLI_EV_OWN_READ:
-        return on_reply(c, e, ZKLI_OP_OWN);
-    case ZKLI_EV_PREDECESSOR_READ:
-        return on_reply(c, e, ZKLI_OP_PREDECESSOR);
-    case ZKLI_EV_DELETED:
-        return on_reply(c, e, ZKLI_OP_DELETE);
-    case ZKLI_EV_OWN_EVENT:
-        return on_own_event(c, e);
-    case ZKLI_EV_PREDECESSOR_EVENT:
-        return on_predecessor_event(c, e);
-    case ZKLI_EV_LEASE:
-        return on_lease(c, e);
-    case ZKLI_EV_HEARTBEAT:
-        return on_heartbeat(c);
-    case ZKLI_EV_RELEASE:
-    case ZKLI_EV_ABANDON:
-        return on_goodbye(c, e);
-    }
-    return 0;
-}
+/* By event type; none is missing. */
+static unsigned (*const handlers[ZKLI_EVENT_TYPES])(contender *c, const event *e) = {
+    [ZKLI_EV_CONNECTED] = resume,
+    [ZKLI_EV_EXPIRED] = on_expired,
+    [ZKLI_EV_RETRY] = resume,
+    [ZKLI_EV_PARENT] = on_reply,
+    [ZKLI_EV_CREATED] = on_reply,
+    [ZKLI_EV_BARRIER] = on_reply,
+    [ZKLI_EV_LISTED] = on_reply,
+    [ZKLI_EV_OWN_READ] = on_reply,
+    [ZKLI_EV_PREDECESSOR_READ] = on_reply,
+    [ZKLI_EV_DELETED] = on_reply,
+    [ZKLI_EV_OWN_EVENT] = on_own_event,
+    [ZKLI_EV_PREDECESSOR_EVENT] = on_predecessor_event,
+    [ZKLI_EV_LEASE] = on_lease,
+    [ZKLI_EV_HEARTBEAT] = on_heartbeat,
+    [ZKLI_EV_RELEASE] = on_goodbye,
+    [ZKLI_EV_ABANDON] = on_goodbye,
+};
 
 unsigned zkli_contender_step(contender *c, const event *e) {
     assert(c->state != ZKLI_GONE);
-    unsigned actions = dispatch(c, e);
+    assert(handlers[e->type] != NULL);
+    unsigned actions = handlers[e->type](c, e);
     zkli_contender_check(c);
     return actions;
 }

@@ -80,7 +80,8 @@ enum zkli_contender_event_type {
     ZKLI_EV_LEASE,     /* .is_certain may have changed */
     ZKLI_EV_HEARTBEAT, /* the time for what need not be done at once */
     ZKLI_EV_RELEASE,   /* the holder is done */
-    ZKLI_EV_ABANDON    /* the waiter is done: .error says why */
+    ZKLI_EV_ABANDON,   /* the waiter is done: .error says why */
+    ZKLI_EVENT_TYPES
 };
 
 struct zkli_contender_event {

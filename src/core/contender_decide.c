@@ -1,6 +1,7 @@
 /*
  * contender_decide - what the replies of a flight mean, when the last of them is in.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "core/contender_moves.h"
@@ -25,18 +26,15 @@ static unsigned decide_place(contender *c, const event *e, enum zkli_result resu
     }
     if (result != ZKLI_RESULT_OK)
         return zkli_contender_refuse(c, e, result);
-    switch (c->verdict) {
-    case ZKLI_FIRST:
+    if (c->verdict == ZKLI_FIRST)
         return zkli_contender_admit(c, e);
-    case ZKLI_BEHIND:
+    if (c->verdict == ZKLI_BEHIND)
         return wait_behind(c, e);
-    case ZKLI_NEEDS_CZXID:
-        zkli_contender_move(c, ZKLI_ORDERING);
-        return zkli_contender_send(c, ZKLI_OP_ORDER);
-    case ZKLI_ABSENT:
-        break;
-    }
-    return zkli_contender_requeue(c, e);
+    if (c->verdict == ZKLI_ABSENT)
+        return zkli_contender_requeue(c, e);
+    assert(c->verdict == ZKLI_NEEDS_CZXID);
+    zkli_contender_move(c, ZKLI_ORDERING);
+    return zkli_contender_send(c, ZKLI_OP_ORDER);
 }
 
 static unsigned decide_probing(contender *c, const event *e) {
@@ -64,28 +62,23 @@ static unsigned decide_parenting(contender *c, const event *e) {
 }
 
 static unsigned decide_enqueuing(contender *c, const event *e) {
-    switch (zkli_contender_result_of(c, ZKLI_OP_CREATE)) {
-    case ZKLI_RESULT_OK:
+    enum zkli_result result = zkli_contender_result_of(c, ZKLI_OP_CREATE);
+    if (result == ZKLI_RESULT_OK)
         return decide_place(c, e, zkli_contender_result_of(c, ZKLI_OP_LIST));
-    case ZKLI_RESULT_NO_NODE:
+    if (result == ZKLI_RESULT_NO_NODE) {
         zkli_contender_move(c, ZKLI_PARENTING);
         c->parent_level = 1;
         return zkli_contender_send(c, ZKLI_OP_PARENT);
-    case ZKLI_RESULT_EXISTS: /* at the counter's end, behind a node of the same uuid */
+    }
+    if (result == ZKLI_RESULT_EXISTS) { /* somebody has made a node with our uuid */
         zkli_contender_move(c, ZKLI_SEARCHING);
         return zkli_contender_search(c);
-    case ZKLI_RESULT_LOST:
-        zkli_contender_move(c, ZKLI_UNSURE);
-        return zkli_contender_park(c, e);
-    case ZKLI_RESULT_AGAIN:
-        zkli_contender_move(c, ZKLI_IDLE);
-        return zkli_contender_park(c, e);
-    case ZKLI_RESULT_DENIED:
-    case ZKLI_RESULT_NOMEM:
-    case ZKLI_RESULT_ERROR:
-        break;
     }
-    return zkli_contender_refuse(c, e, zkli_contender_result_of(c, ZKLI_OP_CREATE));
+    if (result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_AGAIN) {
+        zkli_contender_move(c, result == ZKLI_RESULT_LOST ? ZKLI_UNSURE : ZKLI_IDLE);
+        return zkli_contender_park(c, e);
+    }
+    return zkli_contender_refuse(c, e, result);
 }
 
 static bool search_succeeded(const contender *c) {
@@ -109,25 +102,18 @@ static unsigned decide_searching(contender *c, const event *e) {
 }
 
 static unsigned decide_adopting(contender *c, const event *e) {
-    switch (zkli_contender_result_of(c, ZKLI_OP_OWN)) {
-    case ZKLI_RESULT_OK:
-        if (c->owner == e->session_id)
-            return decide_place(c, e, zkli_contender_result_of(c, ZKLI_OP_LIST));
-        break; /* a dying session's: not ours to be granted on */
-    case ZKLI_RESULT_NO_NODE:
-        break;
-    case ZKLI_RESULT_LOST:
-    case ZKLI_RESULT_AGAIN:
+    enum zkli_result result = zkli_contender_result_of(c, ZKLI_OP_OWN);
+    if (result == ZKLI_RESULT_OK && c->owner == e->session_id)
+        return decide_place(c, e, zkli_contender_result_of(c, ZKLI_OP_LIST));
+    /* Another session's is a dying one's: not ours to be granted on. */
+    if (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_NO_NODE)
+        return zkli_contender_begin_anew(c, e);
+    if (result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_AGAIN) {
         zkli_contender_forget_node(c);
         zkli_contender_move(c, ZKLI_UNSURE);
         return zkli_contender_park(c, e);
-    case ZKLI_RESULT_EXISTS:
-    case ZKLI_RESULT_DENIED:
-    case ZKLI_RESULT_NOMEM:
-    case ZKLI_RESULT_ERROR:
-        return zkli_contender_refuse(c, e, zkli_contender_result_of(c, ZKLI_OP_OWN));
     }
-    return zkli_contender_begin_anew(c, e);
+    return zkli_contender_refuse(c, e, result);
 }
 
 static unsigned decide_listing(contender *c, const event *e) {
@@ -136,6 +122,10 @@ static unsigned decide_listing(contender *c, const event *e) {
         return zkli_contender_park(c, e);
     }
     return decide_place(c, e, zkli_contender_result_of(c, ZKLI_OP_LIST));
+}
+
+static unsigned decide_ordering(contender *c, const event *e) {
+    return decide_place(c, e, zkli_contender_result_of(c, ZKLI_OP_ORDER));
 }
 
 static unsigned decide_arming(contender *c, const event *e) {
@@ -159,21 +149,13 @@ static unsigned decide_arming(contender *c, const event *e) {
 }
 
 static unsigned decide_created_leaving(contender *c, const event *e) {
-    switch (e->result) {
-    case ZKLI_RESULT_OK:
+    if (e->result == ZKLI_RESULT_OK)
         return zkli_contender_send(c, ZKLI_OP_DELETE);
-    case ZKLI_RESULT_LOST:
+    if (e->result == ZKLI_RESULT_LOST)
         return zkli_contender_park(c, e);
-    case ZKLI_RESULT_EXISTS:
-    case ZKLI_RESULT_NOMEM:
+    if (e->result == ZKLI_RESULT_EXISTS || e->result == ZKLI_RESULT_NOMEM)
         return zkli_contender_bury(c);
-    case ZKLI_RESULT_NO_NODE:
-    case ZKLI_RESULT_DENIED:
-    case ZKLI_RESULT_AGAIN:
-    case ZKLI_RESULT_ERROR:
-        break;
-    }
-    return zkli_contender_forget(c);
+    return zkli_contender_forget(c); /* it was not done */
 }
 
 unsigned zkli_contender_decide_leaving(contender *c, const event *e) {
@@ -194,32 +176,13 @@ unsigned zkli_contender_decide_leaving(contender *c, const event *e) {
 }
 
 unsigned zkli_contender_decide(contender *c, const event *e) {
-    switch (c->state) {
-    case ZKLI_PROBING:
-        return decide_probing(c, e);
-    case ZKLI_PARENTING:
-        return decide_parenting(c, e);
-    case ZKLI_ENQUEUING:
-        return decide_enqueuing(c, e);
-    case ZKLI_SEARCHING:
-        return decide_searching(c, e);
-    case ZKLI_ADOPTING:
-        return decide_adopting(c, e);
-    case ZKLI_LISTING:
-        return decide_listing(c, e);
-    case ZKLI_ORDERING:
-        return decide_place(c, e, zkli_contender_result_of(c, ZKLI_OP_ORDER));
-    case ZKLI_ARMING:
-        return decide_arming(c, e);
-    case ZKLI_IDLE:
-    case ZKLI_UNSURE:
-    case ZKLI_WAITING:
-    case ZKLI_ADMITTED:
-    case ZKLI_HELD:
-    case ZKLI_LEAVING:
-    case ZKLI_GONE:
-    case ZKLI_CONTENDER_STATES:
-        break;
-    }
-    return 0;
+    /* The other states have no flights that are decided here. */
+    static unsigned (*const deciders[ZKLI_CONTENDER_STATES])(contender * c, const event *e) = {
+        [ZKLI_PROBING] = decide_probing,     [ZKLI_PARENTING] = decide_parenting,
+        [ZKLI_ENQUEUING] = decide_enqueuing, [ZKLI_SEARCHING] = decide_searching,
+        [ZKLI_ADOPTING] = decide_adopting,   [ZKLI_LISTING] = decide_listing,
+        [ZKLI_ORDERING] = decide_ordering,   [ZKLI_ARMING] = decide_arming,
+    };
+    assert(deciders[c->state] != NULL);
+    return deciders[c->state](c, e);
 }

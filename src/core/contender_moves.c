@@ -177,21 +177,11 @@ unsigned zkli_contender_fail(contender *c, const event *e, int error) {
 }
 
 unsigned zkli_contender_refuse(contender *c, const event *e, enum zkli_result result) {
-    switch (result) {
-    case ZKLI_RESULT_LOST:
-    case ZKLI_RESULT_AGAIN:
+    if (result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_AGAIN)
         return zkli_contender_park(c, e);
-    case ZKLI_RESULT_DENIED:
+    if (result == ZKLI_RESULT_DENIED)
         return zkli_contender_fail(c, e, ZKL_DENIED);
-    case ZKLI_RESULT_NOMEM:
-        return zkli_contender_fail(c, e, ZKL_NOMEM);
-    case ZKLI_RESULT_OK:
-    case ZKLI_RESULT_NO_NODE:
-    case ZKLI_RESULT_EXISTS:
-    case ZKLI_RESULT_ERROR:
-        break;
-    }
-    return zkli_contender_fail(c, e, ZKL_SERVER);
+    return zkli_contender_fail(c, e, result == ZKLI_RESULT_NOMEM ? ZKL_NOMEM : ZKL_SERVER);
 }
 
 unsigned zkli_contender_admit(contender *c, const event *e) {

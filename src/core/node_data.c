@@ -35,8 +35,9 @@ static void put_number(struct text *text, const char *key, int64_t number) {
         return;
     for (; number > 0; number /= 10)
         digits[--at] = (char)('0' + number % 10);
-    if (put(text, key, strlen(key)))
-        (void)put(text, digits + at, sizeof(digits) - at); /* never cut: numbers come first */
+    /* There is room: numbers come first. */
+    (void)put(text, key, strlen(key));
+    (void)put(text, digits + at, sizeof(digits) - at);
 }
 
 size_t zkli_node_data_format(char ret_line[ZKLI_NODE_DATA_MAX], const struct zkli_node_data *data) {

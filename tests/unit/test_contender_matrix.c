@@ -59,7 +59,6 @@ enum situation {
 #define V_CHANGED 0
 #define V_DELETED 1
 #define VARIATIONS 16
-#define EVENT_TYPES (ZKLI_EV_ABANDON + 1)
 
 #define ANY 0xffffu
 #define OK BIT(ZKLI_RESULT_OK)
@@ -97,6 +96,7 @@ static bool is_possible(enum situation situation, enum zkli_contender_event_type
     case ZKLI_EV_HEARTBEAT:
     case ZKLI_EV_RELEASE:
     case ZKLI_EV_ABANDON:
+    case ZKLI_EVENT_TYPES:
         break;
     }
     return v == 0;
@@ -475,7 +475,7 @@ static void every_situation_can_be_reached(void) {
 static void every_event_in_every_situation_has_the_outcome_of_the_table(void) {
     size_t tried = 0, wrong = 0;
     for (enum situation situation = 0; situation < SITUATIONS; situation++)
-        for (unsigned type = 0; type < EVENT_TYPES; type++)
+        for (unsigned type = 0; type < ZKLI_EVENT_TYPES; type++)
             for (unsigned v = 0; v < VARIATIONS; v++)
                 for (unsigned world = 0; world < 4; world++) {
                     enum zkli_contender_event_type of = (enum zkli_contender_event_type)type;
