@@ -22,11 +22,6 @@ bool zkli_listing_needs_czxid(const struct zkli_listing *listing) {
     return false;
 }
 
-int64_t zkli_order_by_czxid(int64_t sequence, int64_t czxid) {
-    bool is_unique = sequence >= 0 && sequence < ZKLI_COUNTER_END;
-    return is_unique ? sequence + INT64_MIN : czxid; /* a czxid is never negative */
-}
-
 bool zkli_sibling_is_before(const struct zkli_sibling *a, const struct zkli_sibling *b) {
     if (a->order != b->order)
         return a->order < b->order;
@@ -38,6 +33,24 @@ static const struct zkli_sibling *find(const struct zkli_listing *listing, const
         if (strcmp(listing->siblings[i].name, name) == 0)
             return &listing->siblings[i];
     return NULL;
+}
+
+/*
+ * Whether, by its number, it comes before us though by its czxid it may not: Curator makes a reader
+ * of a writer by a new node, with a new czxid, that has the old number and place. Numbers below the
+ * counter's end are given once each, in the order of the creates, and before any that repeat.
+ */
+static bool has_old_place(const struct zkli_sibling *other, const struct zkli_sibling *own) {
+    int64_t number = zkli_node_name_parse(other->name).sequence;
+    int64_t own_number = zkli_node_name_parse(own->name).sequence;
+    return other->kind == ZKLI_KIND_READ && number >= 0 && number < ZKLI_COUNTER_END &&
+           (number < own_number || own_number < 0);
+}
+
+static bool is_before_us(const struct zkli_listing *listing, const struct zkli_sibling *other,
+                         const struct zkli_sibling *own) {
+    return zkli_sibling_is_before(other, own) ||
+           (listing->is_by_czxid && has_old_place(other, own));
 }
 
 /* One pass instead of a sort: the place needs only the count before us and the nearest of them. */
@@ -52,7 +65,7 @@ struct zkli_place zkli_queue_place(const struct zkli_listing *listing, const cha
     }
     for (size_t i = 0; i < listing->count; i++) {
         const struct zkli_sibling *other = &listing->siblings[i];
-        if (other == own || !zkli_sibling_is_before(other, own))
+        if (other == own || !is_before_us(listing, other, own))
             continue;
         place.position++;
         if (place.predecessor == NULL || zkli_sibling_is_before(place.predecessor, other))

@@ -20,14 +20,14 @@
 struct zkli_sibling {
     const char *name; /* borrowed */
     enum zkli_kind kind;
-    int64_t order; /* the sequence; or what zkli_order_by_czxid says */
+    int64_t order; /* the sequence, or the czxid where the listing is ordered by czxid */
 };
 
 /* One directory's contenders, in any order, without the children that are none. */
 struct zkli_listing {
     const struct zkli_sibling *siblings;
     size_t count;
-    bool is_by_czxid; /* order is that by czxid; else sequences */
+    bool is_by_czxid; /* order holds czxids; else sequences */
 };
 
 enum zkli_verdict {
@@ -50,15 +50,8 @@ bool zkli_sibling_parse(struct zkli_sibling *ret_sibling, const char *child);
 /* Whether any number in the listing is too near the counter's end to order by. */
 bool zkli_listing_needs_czxid(const struct zkli_listing *listing);
 
-/*
- * The order by czxid, of a sibling with this sequence: numbers below the counter's end are given
- * once each, in the order of the creates, and before any that repeat. So those count as they do
- * elsewhere in the queue, and before all others; only the others go by czxid. It matters for a
- * writer that has become a reader (Curator): a new node, with a new czxid, in the old one's place.
- */
-int64_t zkli_order_by_czxid(int64_t sequence, int64_t czxid);
-
-/* Where an exclusive contender's node stands: every contender of any kind before it counts. */
+/* Where an exclusive contender's node stands: every contender of any kind before it counts, and by
+ * czxid a reader, too, that a writer before it has become. */
 struct zkli_place zkli_queue_place(const struct zkli_listing *listing, const char *own);
 
 /* Whether a comes before b: by order, then by name, so that every client agrees. */

@@ -201,10 +201,8 @@ static void arrange(struct queue *queue) {
         struct zkli_listing one = {&queue->entries[i].place, 1, false};
         needs_czxid = needs_czxid || zkli_listing_needs_czxid(&one);
     }
-    for (size_t i = 0; needs_czxid && i < count; i++) {
-        struct entry *entry = &queue->entries[i];
-        entry->place.order = zkli_order_by_czxid(entry->place.order, entry->contender.token);
-    }
+    for (size_t i = 0; needs_czxid && i < count; i++)
+        queue->entries[i].place.order = queue->entries[i].contender.token;
     qsort(queue->entries, count, sizeof(*queue->entries), compare_entries);
     for (size_t i = 0; i < count; i++) {
         struct entry *entry = &queue->entries[i];

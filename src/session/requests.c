@@ -480,7 +480,7 @@ static void answer_order(struct zkli_member *m, size_t index, const struct zkli_
     struct zkli_ordering *ordering = m->ordering;
     struct zkli_sibling *sibling = &ordering->siblings[index];
     if (reply->result == ZKLI_RESULT_OK)
-        sibling->order = zkli_order_by_czxid(sibling->order, reply->stat.czxid);
+        sibling->order = reply->stat.czxid;
     else if (reply->result == ZKLI_RESULT_NO_NODE)
         sibling->name = NULL;
     else

@@ -195,8 +195,7 @@ static inline void deliver_listing(struct world *w, struct player *player,
         siblings[listing.count] = w->nodes[node].sibling;
         siblings[listing.count].name = w->nodes[node].name;
         if (listing.is_by_czxid)
-            siblings[listing.count].order = zkli_order_by_czxid(siblings[listing.count].order,
-                                                                w->nodes[node].czxid);
+            siblings[listing.count].order = w->nodes[node].czxid;
         listing.count++;
     }
     step(w, player,

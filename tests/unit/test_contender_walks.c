@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#define WALKS 250000
+#define WALKS 150000
 #define TIME_MS 10000 /* a build that is slow for a purpose makes fewer walks */
 #define STEPS 60      /* random moves in a walk, before the faults end */
 #define ROUNDS 400    /* after that; far more than the worst takes */

@@ -116,7 +116,7 @@ static void equal_numbers_are_ordered_by_name(void) {
     check_names(names, COUNT(names));
 }
 
-static void what_a_name_says_does_not_count_in_a_listing_by_czxid(void) {
+static void by_czxid_numbers_do_not_count(void) {
     static const struct zkli_sibling siblings[] = {
         {UUID("1") "-lock-2147483647", ZKLI_KIND_MUTEX, INT64_C(0x100000007)},
         {UUID("2") "-lock-2147483647", ZKLI_KIND_MUTEX, INT64_C(0x0ffffffff)},
@@ -128,31 +128,37 @@ static void what_a_name_says_does_not_count_in_a_listing_by_czxid(void) {
     check_pool(siblings, COUNT(siblings), true);
 }
 
-/* The sibling as a listing by czxid has it. */
-static struct zkli_sibling by_czxid(const char *name, int64_t czxid) {
-    struct zkli_sibling sibling;
-    REQUIRE(zkli_sibling_parse(&sibling, name));
-    sibling.order = zkli_order_by_czxid(sibling.order, czxid);
-    return sibling;
-}
-
-/* T34, T37: in the order of the creates, the reader in the place of the writer that it was. */
-static void by_czxid_only_numbers_that_repeat_do_not_count(void) {
-    const struct zkli_sibling siblings[] = {
-        by_czxid(UUID("9") "-lock-0000000000", 1),
-        by_czxid(UUID("8") "-__READ__0000000007", INT64_C(0x700000000)),
-        by_czxid(UUID("7") "-__WRIT__0000000008", INT64_C(0x200000000)),
-        by_czxid(UUID("6") "-lock-2147483646", INT64_C(0x300000000)),
-        by_czxid(UUID("5") "-lock--2147483648", INT64_C(0x400000000)),
-        by_czxid(UUID("4") "-lock-2147483647", INT64_C(0x500000000)),
-        by_czxid(UUID("3") "-lock-2147483647", INT64_C(0x600000000)),
-    };
-    for (size_t i = 1; i < COUNT(siblings); i++)
-        CHECK(zkli_sibling_is_before(&siblings[i - 1], &siblings[i]));
-    check_pool(siblings + 1, POOL_MAX, true);
-}
-
 /* ---- The counter's end (T34) ---- */
+
+/* T37: a reader that was a writer has the writer's number, and the czxid of the change. */
+static void by_czxid_a_reader_in_an_old_place_is_before_us(void) {
+    static const struct {
+        const char *reader, *own;
+        bool is_before;
+    } pairs[] = {
+        {UUID("1") "-__READ__2147483640", UUID("2") "-lock-2147483641", true},
+        {UUID("1") "-__READ__0000000000", UUID("2") "-lock-2147483647", true},
+        {UUID("1") "-__READ__2147483646", UUID("2") "-lock--2147483648", true},
+        {UUID("1") "-__READ__2147483642", UUID("2") "-lock-2147483641", false},
+        {UUID("1") "-__READ__2147483647", UUID("2") "-lock--2147483648", false}, /* may repeat */
+        {UUID("1") "-__READ__-2147483648", UUID("2") "-lock-2147483647", false},
+        {UUID("1") "-__WRIT__2147483640", UUID("2") "-lock-2147483641", false}, /* is no reader */
+        {UUID("1") "-lock-2147483640", UUID("2") "-lock-2147483641", false},
+    };
+    for (size_t i = 0; i < COUNT(pairs); i++) {
+        struct zkli_sibling siblings[2];
+        REQUIRE(zkli_sibling_parse(&siblings[0], pairs[i].reader));
+        REQUIRE(zkli_sibling_parse(&siblings[1], pairs[i].own));
+        siblings[0].order = 8;
+        siblings[1].order = 7;
+        struct zkli_listing listing = {siblings, 2, true};
+        struct zkli_place place = zkli_queue_place(&listing, pairs[i].own);
+        CHECK(place.verdict == (pairs[i].is_before ? ZKLI_BEHIND : ZKLI_FIRST));
+        CHECK_INT(place.position, pairs[i].is_before);
+        siblings[0].order = 6;
+        CHECK(zkli_queue_place(&listing, pairs[i].own).verdict == ZKLI_BEHIND);
+    }
+}
 
 static enum zkli_verdict verdict_of(const char *const *names, size_t count, const char *own) {
     struct zkli_sibling siblings[POOL_MAX];
@@ -264,10 +270,9 @@ int main(int argc, char **argv) {
         {"one of any kinds is first and the others follow by number",
          one_of_any_kinds_is_first_and_the_others_follow_by_number},
         {"equal numbers are ordered by name", equal_numbers_are_ordered_by_name},
-        {"what a name says does not count in a listing by czxid",
-         what_a_name_says_does_not_count_in_a_listing_by_czxid},
-        {"by czxid, only numbers that repeat do not count",
-         by_czxid_only_numbers_that_repeat_do_not_count},
+        {"by czxid, numbers do not count", by_czxid_numbers_do_not_count},
+        {"by czxid, a reader in an old place is before us",
+         by_czxid_a_reader_in_an_old_place_is_before_us},
         {"numbers near the counter's end are not trusted",
          numbers_near_the_counter_s_end_are_not_trusted},
         {"where numbers repeat or jump everybody asks for czxids",
