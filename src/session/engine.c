@@ -1,6 +1,7 @@
 /* engine - a session's life, its lease and its heartbeat; see engine.h. */
 #include "session/engine.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,8 +57,7 @@ static void send_beat(void *arg) {
         (e->is_lazy && zkli_list_is_empty(&e->members)))
         return;
     struct zkli_slot *slot = &e->slots[ZKLI_SLOT_HEARTBEAT];
-    if (slot->use != ZKLI_SLOT_FREE)
-        return;
+    assert(slot->use == ZKLI_SLOT_FREE); /* nothing else takes it */
     int64_t period_ns = zkli_lease_period_ns(e->lease.timeout_ns);
     zkli_timer_set(&e->timers, &e->beat, e->now_ns + period_ns);
     /* The clock is read before the request can leave. */

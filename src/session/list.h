@@ -30,12 +30,16 @@ static inline void zkli_list_append(struct zkli_list *head, struct zkli_list *li
     head->previous = link;
 }
 
-static inline void zkli_list_remove(struct zkli_list *link) {
-    if (link->next == NULL)
-        return;
+/* Of a link that is in a list. */
+static inline void zkli_list_unlink(struct zkli_list *link) {
     link->previous->next = link->next;
     link->next->previous = link->previous;
     link->next = link->previous = NULL;
+}
+
+static inline void zkli_list_remove(struct zkli_list *link) {
+    if (zkli_list_is_linked(link))
+        zkli_list_unlink(link);
 }
 
 /* Moves all links of one list to the end of another. */
@@ -53,8 +57,8 @@ static inline struct zkli_list *zkli_list_take_first(struct zkli_list *head) {
     struct zkli_list *first = head->next;
     if (first == head)
         return NULL;
-    /* The analyzer forgets that remove relinked the neighbours of a link that was freed before. */
-    zkli_list_remove(first); /* NOLINT(clang-analyzer-unix.Malloc) */
+    /* The analyzer forgets that unlink relinked the neighbours of a link that was freed before. */
+    zkli_list_unlink(first); /* NOLINT(clang-analyzer-unix.Malloc) */
     return first;
 }
 

@@ -123,15 +123,11 @@ static void query_done(struct zkli_engine *e, struct zkli_query *query,
 }
 
 void zkli_requests_end_queries(struct zkli_engine *e) {
-    struct zkli_list *link = e->work.next;
-    while (link != &e->work) {
+    struct zkli_list *link;
+    while ((link = zkli_list_take_first(&e->work)) != NULL) {
         struct zkli_work *work = ZKLI_CONTAINER(link, struct zkli_work, link);
-        link = link->next;
-        if (work->kind != ZKLI_WORK_QUERY)
-            continue;
-        zkli_list_remove(&work->link);
-        struct zkli_query *query = ZKLI_CONTAINER(work, struct zkli_query, work);
-        query_done(e, query, NULL);
+        assert(work->kind == ZKLI_WORK_QUERY); /* the others went with the session */
+        query_done(e, ZKLI_CONTAINER(work, struct zkli_query, work), NULL);
     }
 }
 
@@ -256,14 +252,12 @@ static void answer_nomem(struct zkli_member *m, unsigned op) {
 
 /* ---- Sending ---- */
 
-static bool path_join(char ret_path[ZKLI_PATH_MAX], const struct zkli_dir *dir, const char *child) {
+static void path_join(char ret_path[ZKLI_PATH_MAX], const struct zkli_dir *dir, const char *child) {
     size_t length = strlen(child);
-    if (dir->length + 1 + length >= ZKLI_PATH_MAX)
-        return false;
+    assert(dir->length + 1 + length < ZKLI_PATH_MAX); /* root, name and child have limits */
     memcpy(ret_path, dir->path, dir->length);
     ret_path[dir->length] = '/';
     memcpy(ret_path + dir->length + 1, child, length + 1);
-    return true;
 }
 
 static bool send_parent(struct zkli_member *m, unsigned slot) {
@@ -282,8 +276,8 @@ static bool send_create(struct zkli_member *m, unsigned slot) {
     zkli_node_prefix_format(prefix, m->core.uuid);
     e->who.thread = m->thread;
     size_t length = zkli_node_data_format(data, &e->who);
-    return path_join(path, m->dir, prefix) &&
-           e->port->ops->create(e->port, slot, path, data, length, ZKLI_EPHEMERAL_SEQUENTIAL);
+    path_join(path, m->dir, prefix);
+    return e->port->ops->create(e->port, slot, path, data, length, ZKLI_EPHEMERAL_SEQUENTIAL);
 }
 
 static bool send_watching_read(struct zkli_engine *e, unsigned slot, struct zkli_watcher *watcher) {
@@ -310,18 +304,17 @@ static bool send_op(struct zkli_member *m, unsigned op, unsigned slot) {
         return send_watching_read(e, slot, &m->predecessor);
     }
     assert(op == ZKLI_OP_DELETE);
-    return path_join(path, m->dir, m->core.node) && e->port->ops->remove(e->port, slot, path);
+    path_join(path, m->dir, m->core.node);
+    return e->port->ops->remove(e->port, slot, path);
 }
 
-/* Points the watcher that a read is about to set. */
+/* Points the watcher that a read is about to set. False: out of memory. */
 static bool aim(struct zkli_member *m, unsigned op) {
     char path[ZKLI_PATH_MAX];
-    if (op == ZKLI_OP_OWN)
-        return path_join(path, m->dir, m->core.node) && zkli_watcher_aim(&m->own, path);
-    if (op == ZKLI_OP_PREDECESSOR)
-        return path_join(path, m->dir, m->core.predecessor) &&
-               zkli_watcher_aim(&m->predecessor, path);
-    return true;
+    if (op != ZKLI_OP_OWN && op != ZKLI_OP_PREDECESSOR)
+        return true;
+    path_join(path, m->dir, op == ZKLI_OP_OWN ? m->core.node : m->core.predecessor);
+    return zkli_watcher_aim(op == ZKLI_OP_OWN ? &m->own : &m->predecessor, path);
 }
 
 static void ordering_answer(struct zkli_member *m, enum zkli_result result) {
@@ -347,8 +340,8 @@ static void send_order(struct zkli_member *m) {
     struct zkli_slot *slot = &e->slots[number];
     slot->member = m;
     slot->index = ordering->sent;
-    if (!path_join(path, m->dir, ordering->siblings[ordering->sent].name) ||
-        !e->port->ops->get(e->port, number, path, false)) {
+    path_join(path, m->dir, ordering->siblings[ordering->sent].name);
+    if (!e->port->ops->get(e->port, number, path, false)) {
         slot_give_back(e, number);
         ordering->answered++;
         ordering->is_lost = true;
