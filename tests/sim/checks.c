@@ -108,9 +108,10 @@ static void check_grant(struct world *w, int client, struct handle *h) {
             world_violate(w, CHECK_ORDER, "%s is granted, %s was first", node->text,
                           w->names[other->name].text);
     }
-    if (h->was_queued && own == NULL && w->ports[w->list[client].port].told_zxid >= node->gone_zxid)
+    bool has_waited = current_hold(h)->member->core.told_position != 0; /* in this place */
+    if (has_waited && own == NULL && w->ports[w->list[client].port].told_zxid >= node->gone_zxid)
         world_violate(w, CHECK_ORDER, "%s is granted after its end was told", node->text);
-    w->figures->hand_offs += h->was_queued;
+    w->figures->hand_offs += has_waited;
 }
 
 static void check_loss(struct world *w, int client, const struct handle *h,
@@ -128,17 +129,12 @@ static void check_loss(struct world *w, int client, const struct handle *h,
 void checks_event(struct world *w, struct handle *handle, const zkl_event *event) {
     int client = (int)(handle->client - w->list);
     switch (event->type) {
-    case ZKL_EVENT_QUEUED:
-        handle->was_queued = true;
-        break;
     case ZKL_EVENT_REQUEUED:
-        handle->was_queued = false;
         w->figures->requeues++;
         break;
     case ZKL_EVENT_HELD:
         TRACE(w, "client %d holds %c", client, 'a' + handle->name);
         check_grant(w, client, handle);
-        handle->was_queued = false;
         break;
     case ZKL_EVENT_LOST:
         TRACE(w, "client %d has lost %c", client, 'a' + handle->name);
@@ -146,6 +142,7 @@ void checks_event(struct world *w, struct handle *handle, const zkl_event *event
         w->figures->losses++;
         check_loss(w, client, handle, event);
         break;
+    case ZKL_EVENT_QUEUED:
     case ZKL_EVENT_SUSPENDED:
     case ZKL_EVENT_RESUMED:
     case ZKL_EVENT_WANTED:

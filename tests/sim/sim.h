@@ -251,7 +251,6 @@ struct handle {
     struct client *client;
     struct zkl_lock *lock; /* NULL: not open */
     int name;              /* which lock */
-    bool was_queued;       /* told QUEUED for the present place */
     zkl_hold seen;         /* the hold whose node this is */
     int node;
     zkl_hold lost[THREADS_MAX + 1]; /* the last holds that LOST was told for */
