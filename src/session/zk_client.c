@@ -16,6 +16,8 @@
 
 #include <zookeeper/zookeeper.h>
 
+#include "session/zk_log.h"
+
 /* The client looks up every server's name on each turn of its I/O loop, connected or not, so that
  * an outage of name resolution stops its pings and ends healthy sessions. Since 3.7.0 it can be
  * told to look only when it has no connection; absent from an older library this is NULL. */
@@ -42,66 +44,12 @@ struct client {
     char *hosts;
     _Atomic(zhandle_t *) handle;
     atomic_bool is_authenticated;
-    int log_slot;
+    struct zkli_log log;
     struct context contexts[ZKLI_SLOTS];
 };
 
 static struct client *client_of(struct zkli_port *port) {
     return ZKLI_CONTAINER(port, struct client, port);
-}
-
-/* ---- Log ---- */
-
-/* The client's log callback carries no context, so each session has a function of its own; what
- * sessions beyond these have to log goes nowhere. */
-#define LOG_SLOTS 32
-/* Longest line of the client's that is handed on whole. */
-#define LOG_LINE_MAX 1024
-
-static _Atomic(struct client *) log_clients[LOG_SLOTS];
-
-static zkl_log_level level_of(const char *message) {
-    if (strstr(message, ":ZOO_ERROR@") != NULL)
-        return ZKL_LOG_ERROR;
-    if (strstr(message, ":ZOO_WARN@") != NULL)
-        return ZKL_LOG_WARN;
-    return strstr(message, ":ZOO_INFO@") != NULL ? ZKL_LOG_INFO : ZKL_LOG_DEBUG;
-}
-
-static void log_to_slot(int slot, const char *message) {
-    struct client *client = slot < LOG_SLOTS ? atomic_load(&log_clients[slot]) : NULL;
-    if (client == NULL)
-        return;
-    char text[LOG_LINE_MAX]; /* without the newline at its end */
-    size_t length = strnlen(message, sizeof(text) - 1);
-    while (length > 0 && message[length - 1] == '\n')
-        length--;
-    memcpy(text, message, length);
-    text[length] = '\0';
-    client->config.log(client->config.arg, level_of(text), text);
-}
-
-#define LOG_FUNCTION(n)                                                                            \
-    static void log_##n(const char *message) {                                                     \
-        log_to_slot(n, message);                                                                   \
-    }
-/* clang-format off */
-#define FOR_LOG_SLOTS(X)                                                                           \
-    X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)    \
-    X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
-/* clang-format on */
-FOR_LOG_SLOTS(LOG_FUNCTION)
-
-#define LOG_ENTRY(n) log_##n,
-static const log_callback_fn log_functions[LOG_SLOTS + 1] = {FOR_LOG_SLOTS(LOG_ENTRY)};
-
-static int log_slot_take(struct client *client) {
-    for (int i = 0; i < LOG_SLOTS; i++) {
-        struct client *expected = NULL;
-        if (atomic_compare_exchange_strong(&log_clients[i], &expected, client))
-            return i;
-    }
-    return LOG_SLOTS;
 }
 
 /* ---- Replies ---- */
@@ -327,8 +275,7 @@ void zkli_client_credentials(struct zkli_port *port, int64_t *ret_id, char ret_p
 static bool client_open(struct zkli_port *port) {
     struct client *client = client_of(port);
     zhandle_t *handle = zookeeper_init2(client->hosts, on_session_event, client->config.timeout_ms,
-                                        NULL, client, ZOO_NO_LOG_CLIENTENV,
-                                        log_functions[client->log_slot]);
+                                        NULL, client, ZOO_NO_LOG_CLIENTENV, client->log.callback);
     if (handle == NULL)
         return false;
     if (zoo_set_servers_resolution_delay != NULL)
@@ -364,8 +311,7 @@ static void client_close(struct zkli_port *port) {
     zhandle_t *handle = atomic_load(&client->handle);
     if (handle != NULL)
         (void)zookeeper_close(handle); /* whatever it says, the handle is gone */
-    if (client->log_slot < LOG_SLOTS)
-        atomic_store(&log_clients[client->log_slot], NULL);
+    zkli_log_give_back(&client->log);
     free(client->hosts);
     free(client);
 }
@@ -386,7 +332,8 @@ struct zkli_port *zkli_client_new(const struct zkli_client_config *config) {
     client->port.ops = &ops;
     client->config = *config;
     atomic_init(&client->is_authenticated, config->auth_scheme == NULL);
-    client->log_slot = log_slot_take(client);
+    client->log = (struct zkli_log){.line = config->log, .arg = config->arg};
+    zkli_log_take(&client->log);
     for (unsigned i = 0; i < ZKLI_SLOTS; i++)
         client->contexts[i] = (struct context){client, i};
     return &client->port;
