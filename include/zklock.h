@@ -50,7 +50,8 @@ typedef enum zkl_class {
     ZKL_CLASS_LOST = 2,   /* the hold is gone, or was never there: stop the guarded work */
     ZKL_CLASS_USAGE = 3,  /* the program asked for something it must not ask for */
     ZKL_CLASS_DENIED = 4, /* the server refuses: credentials or permissions */
-    ZKL_CLASS_LOCAL = 5   /* this process or this session can do no more */
+    ZKL_CLASS_LOCAL = 5,  /* this process or this session can do no more */
+    ZKL_CLASS_UNSURE = 6  /* it may have happened or not: look before doing it again */
 } zkl_class;
 
 /* X(name, value, class, text); values are never reused. */
@@ -73,7 +74,10 @@ typedef enum zkl_class {
     X(IN_CALLBACK, 15, USAGE, "a blocking call from a callback")                                   \
     X(NOMEM, 16, LOCAL, "out of memory or threads")                                                \
     X(FORKED, 17, USAGE, "the object was opened before fork()")                                    \
-    X(SERVER, 18, RETRY, "the server answered with an error that has no meaning here")
+    X(SERVER, 18, RETRY, "the server answered with an error that has no meaning here")             \
+    X(NO_NODE, 19, USAGE, "the node to be written does not exist")                                 \
+    X(BAD_VERSION, 20, RETRY, "the node has another version")                                      \
+    X(UNSURE, 21, UNSURE, "the connection broke under the write, which may have been done")
 
 typedef enum zkl_err {
 #define ZKL_ERROR_ENUM(name, value, class_, text) ZKL_##name = (value),
@@ -336,6 +340,56 @@ ZKL_API bool zkl_hold_valid(zkl_lock *l, zkl_hold hold);
  * ZKL_CLOSED; ZKL_FORKED.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
+
+/* ---- Guarded writes -------------------------------------------------------------------------- */
+
+/*
+ * A process can be stopped between its last look at the hold and its next write, and write when
+ * somebody else holds the lock. zkl_held cannot prevent that; the place that is written to can.
+ *
+ * - If that place is a znode, use a guarded write: the servers refuse it in the same transaction
+ *   unless the node of the hold is still there. However late it arrives, it changes nothing after
+ *   the hold.
+ * - If it is anything else (a file, a database, a device, a service), send zkl_token() along, and
+ *   let that place refuse a token smaller than the greatest it has seen. It protects from the first
+ *   write of a later holder on, not from the moment in which the lock changes hands.
+ *
+ * Both protect only what all writers write in this way.
+ */
+
+/* Bytes of data. A packet to a server has at most 1048575 (jute.maxbuffer, unless it is set
+ * otherwise), and two paths go with the data. */
+#define ZKL_GUARDED_SET_MAX 1000000
+
+/*
+ * Sets the data of a znode if the calling thread's hold exists, decided by the servers in one
+ * transaction: one request. path: absolute, below the chroot of the session's hosts and not below
+ * its root; must exist. data: borrowed for the call; may be NULL if len is 0. version: the version
+ * the node must have, which then grows by one; or -1, any. Blocks until the servers have answered,
+ * also through a broken connection, and at the latest until the hold is lost; then no longer than a
+ * broken connection takes to be noticed (two thirds of the session timeout).
+ *
+ * A reply that is lost with its connection leaves open whether the write was done. While the hold
+ * lasts, the call finds out, by writing again and, where a version is given, by reading. It assumes
+ * that nobody writes to the node without this guard, and may let the version grow by more than one
+ * where -1 was given. If it cannot find out, it says ZKL_UNSURE: read the node under a new hold.
+ * **Returns:**
+ * ZKL_OK: written, and the hold existed at that moment, though it may be lost by now.
+ * ZKL_NOT_HELD: the calling thread has no hold; nothing was written.
+ * ZKL_LOST: the hold was lost; nothing was written. If it is the servers who say that the node of
+ * the hold has gone, the hold is lost from now on, with its event.
+ * ZKL_NO_NODE: path does not exist. ZKL_BAD_VERSION: it has another version; nothing was written.
+ * ZKL_UNSURE: it was written or not.
+ * ZKL_DENIED, ZKL_SERVER: the log has the path and the server's code; nothing was written.
+ * ZKL_CLOSED: the lock or the session was closed; nothing was written.
+ * ZKL_INVALID: a NULL, a path that is not valid, too much data.
+ * ZKL_LIMIT: too large with its paths and the chroot.
+ * ZKL_IN_CALLBACK; ZKL_NOMEM: nothing was written; ZKL_FORKED.
+ *
+ * zklock_zookeeper.h has zkl_guarded_multi, for several nodes at once.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_guarded_set(zkl_lock *l, const char *path, const void *data,
+                                             size_t len, int version);
 
 /* ---- Looking at queues ----------------------------------------------------------------------- */
 

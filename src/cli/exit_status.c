@@ -28,6 +28,9 @@ int cli_exit_status_of(zkl_err err) {
     case ZKL_NOMEM:
     case ZKL_FORKED:
     case ZKL_SERVER:
+    case ZKL_NO_NODE:
+    case ZKL_BAD_VERSION:
+    case ZKL_UNSURE:
     case ZKL_ERR_MAX_:
         break;
     }

@@ -62,6 +62,7 @@ static void lose(struct zkl_lock *l) {
     zkli_member_detach(hold->member);
     hold->member = NULL;
     l->current = NULL;
+    zkli_lock_end_writes(l, hold->id, ZKL_LOST);
     post(l, (zkl_event){.type = ZKL_EVENT_LOST, .hold = hold->id, .token = hold->token});
 }
 
@@ -104,6 +105,7 @@ static void farewell_notify(void *arg, struct zkli_member *m, unsigned notices) 
 
 void zkli_lock_give_up(struct zkl_lock *l, struct zkli_farewell *farewell) {
     struct zkli_member *m = l->current->member;
+    zkli_lock_end_writes(l, l->current->id, ZKL_NOT_HELD);
     zkli_lock_drop_hold(l, l->current);
     zkli_member_detach(m);
     if (farewell != NULL) {
@@ -214,6 +216,7 @@ zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
     zkli_list_init(&l->requests);
     zkli_list_init(&l->holds);
     zkli_list_init(&l->farewells);
+    zkli_list_init(&l->writes);
     zkli_session_lock(s);
     bool is_open = s->engine.state != ZKL_STATE_CLOSED;
     if (is_open)

@@ -3,7 +3,7 @@
  * is guarded by the session's mutex; what a contender has to say arrives through lock_notify.
  *
  * Files: lock.c the handle and its queue, acquire.c the calls that take and give up, hold.c the
- * calls about a hold, inspect.c looking at queues, error.c texts.
+ * calls about a hold, guard.c writes that need one, inspect.c looking at queues, error.c texts.
  */
 #ifndef ZKLI_LOCK_LOCK_H
 #define ZKLI_LOCK_LOCK_H
@@ -52,6 +52,7 @@ struct zkl_lock {
     struct zkli_list holds;     /* lost ones, and the current one */
     struct zkli_hold *current;  /* NULL: not held */
     struct zkli_list farewells;
+    struct zkli_list writes; /* guarded ones that are not answered yet */
     char name[];
 };
 
@@ -82,6 +83,8 @@ void zkli_lock_drop_hold(struct zkl_lock *l, struct zkli_hold *hold);
 /* Gives up the current hold; the contender is handed to the farewell, which may be NULL. */
 void zkli_lock_give_up(struct zkl_lock *l, struct zkli_farewell *farewell);
 void zkli_lock_start_next(struct zkl_lock *l);
+/* The hold is over: writes under it that are not under way end with this error (guard.c). */
+void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error);
 /* Every call on a handle happens between these. enter counts the caller in before it waits for the
  * session's mutex, and takes it; leave releases it, and frees a closed handle that nobody is in. */
 void zkli_lock_enter(struct zkl_lock *l);

@@ -121,13 +121,15 @@ struct zkli_member {
     bool is_gone;
 };
 
-/* A single read on behalf of somebody who waits for it (inspect). */
+/* A single request on behalf of somebody who waits for it: a read, or a guarded write. */
 struct zkli_query {
     struct zkli_work work;
     bool is_list; /* else get */
     const char *path;
+    const struct zkli_guarded *write; /* not NULL: write this, and path is not used */
     bool is_sent;
-    /* Called once with the reply, or with NULL when the session has ended. */
+    /* Called once with the reply, or with NULL: if it is_sent, its reply is lost; else it could
+     * not be sent, or no session will come. */
     void (*done)(struct zkli_query *query, const struct zkli_reply *reply);
 };
 
@@ -251,6 +253,8 @@ void zkli_member_abandon(struct zkli_member *m, zkl_err error);
 /* The hold is given up; FORGET follows when the server has confirmed. */
 void zkli_member_release(struct zkli_member *m);
 bool zkli_member_is_held(const struct zkli_member *m);
+/* The server has said that the node of this holder is not there: as if its watch had fired. */
+void zkli_member_node_gone(struct zkli_member *m);
 /* Nobody is interested any more. */
 void zkli_member_detach(struct zkli_member *m);
 /* Writes the path of its node. False: too small. */

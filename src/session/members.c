@@ -277,6 +277,13 @@ bool zkli_member_is_held(const struct zkli_member *m) {
     return !m->is_gone && m->core.state == ZKLI_HELD;
 }
 
+void zkli_member_node_gone(struct zkli_member *m) {
+    if (!zkli_member_is_held(m))
+        return; /* no news any more */
+    struct zkli_contender_event event = {.type = ZKLI_EV_OWN_EVENT, .is_deleted = true};
+    zkli_member_step(m, &event);
+}
+
 void zkli_member_detach(struct zkli_member *m) {
     m->notify = NULL;
     m->notify_arg = NULL;

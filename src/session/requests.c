@@ -398,10 +398,13 @@ static void send_query(struct zkli_engine *e, struct zkli_query *query) {
     zkli_list_remove(&query->work.link);
     unsigned number = slot_take(e, ZKLI_SLOT_QUERY);
     e->slots[number].query = query;
-    query->is_sent = true;
-    bool is_sent = query->is_list ? e->port->ops->list(e->port, number, query->path)
-                                  : e->port->ops->get(e->port, number, query->path, false);
-    if (!is_sent) {
+    if (query->write != NULL)
+        query->is_sent = e->port->ops->guarded(e->port, number, query->write);
+    else if (query->is_list)
+        query->is_sent = e->port->ops->list(e->port, number, query->path);
+    else
+        query->is_sent = e->port->ops->get(e->port, number, query->path, false);
+    if (!query->is_sent) {
         slot_give_back(e, number);
         query_done(e, query, NULL);
     }

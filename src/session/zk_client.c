@@ -33,9 +33,19 @@ extern __attribute__((weak)) int zoo_set_servers_resolution_delay(zhandle_t *zh,
  * not have it. */
 #define UNKNOWN_SESSION (-12)
 
+/* What the client library writes into when a transaction is answered: never the caller's memory,
+ * for he may be gone by then. In one allocation with what the pointers point to. */
+struct transaction {
+    size_t count; /* with the guard's check, which comes first */
+    zoo_op_t *ops;
+    zoo_op_result_t *results;
+    struct Stat *stats;
+};
+
 struct context {
     struct client *client;
     unsigned slot;
+    struct transaction *transaction; /* NULL: none in flight */
 };
 
 struct client {
@@ -88,7 +98,7 @@ static enum zkli_result result_of(int code) {
 static struct zkli_stat stat_of(const struct Stat *stat) {
     if (stat == NULL)
         return (struct zkli_stat){0};
-    return (struct zkli_stat){stat->czxid, stat->ephemeralOwner, stat->ctime};
+    return (struct zkli_stat){stat->czxid, stat->ephemeralOwner, stat->ctime, stat->version};
 }
 
 static struct zkli_reply reply_of(int code) {
@@ -151,6 +161,20 @@ static void on_barrier(int code, const void *data) {
     else if (code == ZOK)
         reply.result = ZKLI_RESULT_ERROR; /* cannot be: the version is never reached */
     deliver(data, &reply);
+}
+
+/* The operations before the one that failed have the error 0, those behind it another; the code is
+ * that of the one. */
+static void on_guarded(int code, const void *data) {
+    struct context *context = (struct context *)(uintptr_t)data;
+    struct transaction *transaction = context->transaction;
+    context->transaction = NULL;
+    struct zkli_reply reply = reply_of(code);
+    reply.is_guard_gone = code == ZNONODE && transaction->results[0].err == ZNONODE;
+    reply.is_bad_version = code == ZBADVERSION;
+    reply.op_results = transaction;
+    deliver(data, &reply);
+    free(transaction);
 }
 
 /* ---- News ---- */
@@ -256,6 +280,207 @@ static bool client_barrier(struct zkli_port *port, unsigned slot) {
                        &client->contexts[slot]) == ZOK;
 }
 
+/* ---- Transactions ---- */
+
+/* As the client library and the server see it, but for the control characters that only the server
+ * minds. With a sequence number behind it, a path may end in '/'. */
+static bool path_is_valid(const char *path, bool is_sequence) {
+    if (path == NULL || path[0] != '/')
+        return false;
+    if (path[1] == '\0')
+        return true;
+    size_t length = 0;
+    for (const char *part = path; *part == '/'; part += length) {
+        part++;
+        length = strcspn(part, "/");
+        if (length == 0 && (*part != '\0' || !is_sequence))
+            return false;
+        if ((length == 1 && part[0] == '.') || (length == 2 && part[0] == '.' && part[1] == '.'))
+            return false;
+    }
+    for (const char *c = path; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return false;
+    return true;
+}
+
+/* Bytes on the wire: a header (type, end, error); a string or buffer has its length in front. */
+#define OP_HEADER_BYTES 9
+#define LENGTH_BYTES 4
+/* Longer than anything that may be sent, and so short that a sum of a few does not overflow. */
+#define TOO_LONG ((size_t)ZKLI_TRANSACTION_MAX + 1)
+
+static size_t string_bytes(const char *text) {
+    size_t length = text == NULL ? 0 : strlen(text);
+    return LENGTH_BYTES + (length < TOO_LONG ? length : TOO_LONG);
+}
+
+static size_t acl_bytes(const struct ACL_vector *acl) {
+    size_t bytes = LENGTH_BYTES;
+    for (int32_t i = 0; acl != NULL && i < acl->count && bytes < TOO_LONG; i++)
+        bytes += LENGTH_BYTES + string_bytes(acl->data[i].id.scheme) +
+                 string_bytes(acl->data[i].id.id);
+    return bytes;
+}
+
+/* No data at all, which is -1 bytes at NULL, is data. */
+static bool data_is_valid(const char *data, int length) {
+    return length >= 0 ? data != NULL || length == 0 : data == NULL && length == -1;
+}
+
+static size_t data_bytes(int length) {
+    return LENGTH_BYTES + (length > 0 ? (size_t)length : 0);
+}
+
+static bool create_is_valid(const zoo_op_t *op) {
+    return path_is_valid(op->create_op.path, (op->create_op.flags & ZOO_SEQUENCE) != 0) &&
+           data_is_valid(op->create_op.data, op->create_op.datalen) &&
+           (op->create_op.buf != NULL || op->create_op.buflen == 0) && op->create_op.buflen >= 0;
+}
+
+/* Adds an operation's bytes. Containers and nodes with a time to live are not for transactions: the
+ * client library expects another answer to the one than the server gives, and breaks off, leaking,
+ * at the other. */
+static zkl_err check_op(const zoo_op_t *op, size_t *bytes) {
+    bool is_valid = false;
+    *bytes += OP_HEADER_BYTES + LENGTH_BYTES; /* the version, or the flags */
+    switch (op->type) {
+    case ZOO_CREATE_OP:
+        is_valid = create_is_valid(op);
+        if (is_valid)
+            *bytes += string_bytes(op->create_op.path) + data_bytes(op->create_op.datalen) +
+                      acl_bytes(op->create_op.acl);
+        break;
+    case ZOO_DELETE_OP:
+        is_valid = path_is_valid(op->delete_op.path, false);
+        if (is_valid)
+            *bytes += string_bytes(op->delete_op.path);
+        break;
+    case ZOO_SETDATA_OP:
+        is_valid = path_is_valid(op->set_op.path, false) &&
+                   data_is_valid(op->set_op.data, op->set_op.datalen);
+        if (is_valid)
+            *bytes += string_bytes(op->set_op.path) + data_bytes(op->set_op.datalen);
+        break;
+    case ZOO_CHECK_OP:
+        is_valid = path_is_valid(op->check_op.path, false);
+        if (is_valid)
+            *bytes += string_bytes(op->check_op.path);
+        break;
+    default:
+        return ZKL_UNSUPPORTED;
+    }
+    return is_valid ? ZKL_OK : ZKL_INVALID;
+}
+
+zkl_err zkli_client_check(const struct zkli_guarded *write, size_t chroot_length) {
+    /* Length, xid and type, the guard's check, the end. */
+    size_t bytes = 3 * LENGTH_BYTES + OP_HEADER_BYTES + LENGTH_BYTES + string_bytes(write->guard) +
+                   OP_HEADER_BYTES;
+    if (write->path != NULL) {
+        if (!path_is_valid(write->path, false) || (write->data == NULL && write->length > 0))
+            return ZKL_INVALID;
+        if (write->length > ZKLI_TRANSACTION_MAX)
+            return ZKL_LIMIT;
+        bytes += OP_HEADER_BYTES + LENGTH_BYTES + string_bytes(write->path) +
+                 data_bytes((int)write->length);
+    }
+    if (write->op_count > ZKLI_TRANSACTION_OPS_MAX)
+        return ZKL_LIMIT;
+    for (size_t i = 0; i < write->op_count; i++) {
+        zkl_err err = check_op(&write->ops[i], &bytes);
+        if (err != ZKL_OK)
+            return err;
+        if (bytes > ZKLI_TRANSACTION_MAX)
+            return ZKL_LIMIT;
+    }
+    bytes += (write->op_count + 2) * chroot_length;
+    return bytes > ZKLI_TRANSACTION_MAX ? ZKL_LIMIT : ZKL_OK;
+}
+
+/* So much of a create's path buffer can be filled: the server adds a number of 11 characters. */
+static size_t path_buffer_size(const zoo_op_t *op) {
+    size_t size = strlen(op->create_op.path) + 12;
+    return (size_t)op->create_op.buflen < size ? (size_t)op->create_op.buflen : size;
+}
+
+/* Room for so many operations and their path buffers. NULL: out of memory. */
+static struct transaction *transaction_new(const struct zkli_guarded *write, char **ret_text) {
+    size_t count = write->path != NULL ? 2 : write->op_count + 1, text = 0;
+    for (size_t i = 0; i < write->op_count; i++)
+        if (write->ops[i].type == ZOO_CREATE_OP)
+            text += path_buffer_size(&write->ops[i]);
+    struct transaction *t = calloc(
+        1, sizeof(*t) + count * (sizeof(*t->ops) + sizeof(*t->results) + sizeof(*t->stats)) + text);
+    if (t == NULL)
+        return NULL;
+    t->count = count;
+    t->ops = (zoo_op_t *)(void *)(t + 1);
+    t->results = (zoo_op_result_t *)(void *)(t->ops + count);
+    t->stats = (struct Stat *)(void *)(t->results + count);
+    *ret_text = (char *)(t->stats + count);
+    return t;
+}
+
+/* The caller's operation, with our own places for what comes back. */
+static void copy_op(struct transaction *t, size_t index, const zoo_op_t *op, char **text) {
+    t->ops[index] = *op;
+    if (op->type == ZOO_SETDATA_OP) {
+        t->ops[index].set_op.stat = &t->stats[index];
+    } else if (op->type == ZOO_CREATE_OP && op->create_op.buf != NULL) {
+        size_t size = path_buffer_size(op);
+        t->ops[index].create_op.buf = *text;
+        t->ops[index].create_op.buflen = (int)size;
+        *text += size;
+    }
+}
+
+static bool client_guarded(struct zkli_port *port, unsigned slot,
+                           const struct zkli_guarded *write) {
+    struct client *client = client_of(port);
+    struct context *context = &client->contexts[slot];
+    zhandle_t *handle = atomic_load(&client->handle);
+    char *text;
+    struct transaction *t = transaction_new(write, &text);
+    if (t == NULL)
+        return false;
+    zoo_check_op_init(&t->ops[0], write->guard, -1);
+    if (write->path != NULL)
+        zoo_set_op_init(&t->ops[1], write->path, write->length > 0 ? write->data : "",
+                        (int)write->length, write->version, NULL);
+    for (size_t i = 0; i < write->op_count; i++)
+        copy_op(t, i + 1, &write->ops[i], &text);
+    context->transaction = t;
+    /* At an operation that it refuses, zoo_amulti goes on to the next with what was to be freed
+     * left undefined. It refuses bad paths, which do not get here, and a session that is over: that
+     * cannot be one which is connected at this look, for a client learns it from the answer to a
+     * new connection, two round trips from here. */
+    if (zoo_state(handle) == ZOO_CONNECTED_STATE &&
+        zoo_amulti(handle, (int)t->count, t->ops, t->results, on_guarded, context) == ZOK)
+        return true;
+    context->transaction = NULL;
+    free(t);
+    return false;
+}
+
+static void client_copy_results(const struct zkli_reply *reply, const struct zkli_guarded *write) {
+    const struct transaction *t = reply->op_results;
+    for (size_t i = 0; i < write->op_count && write->results != NULL; i++) {
+        const zoo_op_t *op = &write->ops[i];
+        const zoo_op_result_t *got = &t->results[i + 1];
+        zoo_op_result_t *result = &write->results[i];
+        *result = (zoo_op_result_t){.err = got->err};
+        if (op->type == ZOO_SETDATA_OP && op->set_op.stat != NULL && got->stat != NULL) {
+            *op->set_op.stat = *got->stat;
+            result->stat = op->set_op.stat;
+        } else if (op->type == ZOO_CREATE_OP && op->create_op.buf != NULL && got->value != NULL) {
+            memcpy(op->create_op.buf, got->value, (size_t)got->valuelen);
+            result->value = op->create_op.buf;
+            result->valuelen = op->create_op.buflen;
+        }
+    }
+}
+
 static int64_t client_session_id(struct zkli_port *port) {
     return zoo_client_id(atomic_load(&client_of(port)->handle))->client_id;
 }
@@ -312,14 +537,17 @@ static void client_close(struct zkli_port *port) {
     if (handle != NULL)
         (void)zookeeper_close(handle); /* whatever it says, the handle is gone */
     zkli_log_give_back(&client->log);
+    for (unsigned i = 0; i < ZKLI_SLOTS; i++)
+        free(client->contexts[i].transaction); /* its completion never came */
     free(client->hosts);
     free(client);
 }
 
 struct zkli_port *zkli_client_new(const struct zkli_client_config *config) {
     static const struct zkli_port_ops ops = {
-        client_create,     client_list,       client_get,  client_remove,    client_barrier,
-        client_session_id, client_timeout_ms, client_open, client_set_hosts, client_close,
+        client_create,     client_list,    client_get,          client_remove,
+        client_barrier,    client_guarded, client_copy_results, client_session_id,
+        client_timeout_ms, client_open,    client_set_hosts,    client_close,
     };
     struct client *client = calloc(1, sizeof(*client));
     if (client == NULL)
@@ -335,6 +563,6 @@ struct zkli_port *zkli_client_new(const struct zkli_client_config *config) {
     client->log = (struct zkli_log){.line = config->log, .arg = config->arg};
     zkli_log_take(&client->log);
     for (unsigned i = 0; i < ZKLI_SLOTS; i++)
-        client->contexts[i] = (struct context){client, i};
+        client->contexts[i] = (struct context){client, i, NULL};
     return &client->port;
 }

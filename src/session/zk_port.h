@@ -44,16 +44,46 @@ struct zkli_stat {
     int64_t czxid;
     int64_t owner; /* ephemeralOwner */
     int64_t ctime_ms;
+    int32_t version; /* of the data */
 };
+
+struct zoo_op; /* the client library's: the caller of zkl_guarded_multi has its header, we do not */
+struct zoo_op_result;
+
+/*
+ * A transaction that is refused unless the guard node exists: either one set, or the caller's own
+ * operations. All of it is borrowed for the call that sends it.
+ */
+struct zkli_guarded {
+    const char *guard; /* path of the lock's node */
+    const char *path;  /* set: NULL if ops are given */
+    const void *data;
+    size_t length;
+    int version; /* -1: any */
+    size_t op_count;
+    const struct zoo_op *ops;
+    struct zoo_op_result *results; /* for copy_results; may be NULL */
+};
+
+/* The longest transaction, as sent. The servers cut the connection at a packet of more than 1048575
+ * bytes (jute.maxbuffer, unless it is set otherwise), and what they add when they pass it on among
+ * themselves must fit, too. */
+#define ZKLI_TRANSACTION_MAX 1024000
+/* Operations of one transaction: the leader's only thread for writes is held up for all of them,
+ * and nobody else's write passes meanwhile. */
+#define ZKLI_TRANSACTION_OPS_MAX 64
 
 /* Valid during the call that delivers it. */
 struct zkli_reply {
     enum zkli_result result;
-    int code;              /* the client library's, for the log */
-    bool is_unimplemented; /* the server does not know the operation */
-    const char *path;      /* create: the path made */
-    struct zkli_stat stat; /* create, get */
-    char *const *children; /* list */
+    int code;               /* the client library's, for the log */
+    bool is_unimplemented;  /* the server does not know the operation */
+    const char *path;       /* create: the path made */
+    struct zkli_stat stat;  /* create, get */
+    bool is_guard_gone;     /* guarded, NO_NODE: of the guard, not of what was to be written */
+    bool is_bad_version;    /* guarded, ERROR: the guard was there, the node has another version */
+    const void *op_results; /* guarded, with the caller's operations: the port's */
+    char *const *children;  /* list */
     size_t child_count;
     const char *data; /* get */
     size_t data_length;
@@ -84,6 +114,11 @@ struct zkli_port_ops {
     bool (*remove)(struct zkli_port *port, unsigned slot, const char *path);
     /* A write that is committed and changes nothing. OK: it was committed. */
     bool (*barrier)(struct zkli_port *port, unsigned slot);
+    /* OK: committed, and the guard was there. False also where memory is short, or where the
+     * connection has gone and on_state is about to say so. */
+    bool (*guarded)(struct zkli_port *port, unsigned slot, const struct zkli_guarded *write);
+    /* While a reply to the caller's own operations is being delivered: gives them their results. */
+    void (*copy_results)(const struct zkli_reply *reply, const struct zkli_guarded *write);
     int64_t (*session_id)(struct zkli_port *port);
     int (*timeout_ms)(struct zkli_port *port);
 

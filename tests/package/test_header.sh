@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
-# The public header compiles alone: as C99 and C11 without extensions, and as C++.
+# Each public header compiles alone: as C99 and C11 without extensions, and as C++. None needs
+# ZooKeeper's.
 set -euo pipefail
 
-header=$ZKLOCK_SOURCE_DIR/include/zklock.h
+include=$ZKLOCK_SOURCE_DIR/include
+headers=("$include"/*.h)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 strict=(-Wall -Wextra -Wconversion -Wshadow -pedantic-errors -Werror -fsyntax-only)
 
 # The macros are the part that compiling the header alone does not look at.
 cat >"$work/use.c" <<'END'
+#include "zklock_zookeeper.h"
 #include "zklock.h"
-#include "zklock.h"
+#include "zklock_zookeeper.h"
 
 int use(zkl_session *session);
 int use(zkl_session *session) {
@@ -25,15 +28,21 @@ int use(zkl_session *session) {
     case ZKL_CLASS_USAGE:
     case ZKL_CLASS_DENIED:
     case ZKL_CLASS_LOCAL:
+    case ZKL_CLASS_UNSURE:
         break;
     }
-    return zkl_lock_close(lock) == ZKL_OK;
+    struct zoo_op *ops = NULL;
+    struct zoo_op_result *results = NULL;
+    err = zkl_guarded_multi(lock, ZKL_GUARDED_OPS_MAX, ops, results);
+    return zkl_lock_close(lock) == err;
 }
 END
 
 for standard in c99 c11; do
-    "${CC:-cc}" -std=$standard "${strict[@]}" -x c "$header"
-    "${CC:-cc}" -std=$standard "${strict[@]}" -I"${header%/*}" "$work/use.c"
+    for header in "${headers[@]}"; do
+        "${CC:-cc}" -std=$standard "${strict[@]}" -x c "$header"
+    done
+    "${CC:-cc}" -std=$standard "${strict[@]}" -I"$include" "$work/use.c"
     echo "- compiles as $standard"
 done
 
@@ -47,9 +56,12 @@ if [[ -z $cxx ]]; then
     echo "no C++ compiler here"
     exit 77
 fi
-printf '#include "zklock.h"\nzkl_err use(zkl_lock *l) { return zkl_acquire(l, ZKL_FOREVER); }\n' \
-    >"$work/use.cc"
+cat >"$work/use.cc" <<'END'
+#include "zklock_zookeeper.h"
+zkl_err use(zkl_lock *l) { return zkl_acquire(l, ZKL_FOREVER); }
+zkl_err write(zkl_lock *l, const zoo_op *op) { return zkl_guarded_multi(l, 1, op, NULL); }
+END
 for standard in c++11 c++17; do
-    "$cxx" -std=$standard "${strict[@]}" -I"${header%/*}" "$work/use.cc"
+    "$cxx" -std=$standard "${strict[@]}" -I"$include" "$work/use.cc"
     echo "- compiles as $standard"
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The shared library exports the functions that the public header declares, and nothing else; the
+# The shared library exports the functions that the public headers declare, and nothing else; the
 # static one defines no global name that could collide with a program's own.
 set -euo pipefail
 export LC_ALL=C
@@ -8,14 +8,15 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # After the preprocessor a declaration of ours is what carries the visibility attribute.
-"${CC:-cc}" -E -P "$ZKLOCK_SOURCE_DIR/include/zklock.h" | tr '\n' ' ' | tr ';' '\n' |
+printf '#include "%s"\n' "$ZKLOCK_SOURCE_DIR"/include/*.h | "${CC:-cc}" -E -P -x c - |
+    tr '\n' ' ' | tr ';' '\n' |
     grep -F 'visibility' | grep -oE '\bzkl_[a-z0-9_]+ *\(' | tr -d ' (' | sort >"$work/declared"
 nm -D --defined-only "$ZKLOCK_BUILD_DIR/libzklock.so" | awk '$2 != "A" { print $3 }' |
     sed 's/@.*//' | sort >"$work/exported"
 
-[[ -s $work/declared ]] || { echo "found no declaration in the header" >&2; exit 1; }
+[[ -s $work/declared ]] || { echo "found no declaration in the headers" >&2; exit 1; }
 if ! diff "$work/declared" "$work/exported" >"$work/diff"; then
-    echo "FAILED: declared in zklock.h (<) and exported by libzklock.so (>) differ:" >&2
+    echo "FAILED: declared in include (<) and exported by libzklock.so (>) differ:" >&2
     cat "$work/diff" >&2
     exit 1
 fi
@@ -33,7 +34,7 @@ map=$ZKLOCK_SOURCE_DIR/src/zklock.map
 if grep -oE '\bzkl_[a-z0-9_]+' "$map" | sort | diff "$work/declared" - >"$work/diff"; then
     echo "- the version map lists the same functions"
 else
-    echo "FAILED: declared in zklock.h (<) and listed in zklock.map (>) differ:" >&2
+    echo "FAILED: declared in include (<) and listed in zklock.map (>) differ:" >&2
     cat "$work/diff" >&2
     exit 1
 fi

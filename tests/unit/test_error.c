@@ -34,6 +34,9 @@ static const struct {
     {ZKL_NOMEM, 16, "NOMEM", ZKL_CLASS_LOCAL},
     {ZKL_FORKED, 17, "FORKED", ZKL_CLASS_USAGE},
     {ZKL_SERVER, 18, "SERVER", ZKL_CLASS_RETRY},
+    {ZKL_NO_NODE, 19, "NO_NODE", ZKL_CLASS_USAGE},
+    {ZKL_BAD_VERSION, 20, "BAD_VERSION", ZKL_CLASS_RETRY},
+    {ZKL_UNSURE, 21, "UNSURE", ZKL_CLASS_UNSURE},
 };
 
 #define ONE(name, value, class_, text) +1

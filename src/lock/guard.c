@@ -1,0 +1,237 @@
+/*
+ * guard - guarded writes: transactions that the servers refuse unless the lock's node is there.
+ *
+ * The node's name has a uuid of its own, so that it is there means that our hold is; the leader
+ * looks in the moment in which it puts the write in its place among all writes. So an OK is true
+ * even if our lease ran out while it was under way: the write came before the end of the hold.
+ *
+ * A reply that was lost with its connection leaves open what has happened. Then a set is sent again
+ * while the hold lasts. That tells what is true, since
+ *
+ * - the first attempt cannot come after the second. The leader refuses what another server forwards
+ *   for a session that has moved here (SESSIONMOVED), and before it let us in, this server closed
+ *   the session's old connection, whose requests stand in the same queue as ours. What is left is a
+ *   thread of the server's that has read a request and not queued it for the whole time of a
+ *   reconnect. A version protects from that, too;
+ * - while the node is there, nobody else writes under this guard, and this thread waits here. So
+ *   without a version, the same data a second time is the same. With a version, the second attempt
+ *   has found the guard when it finds another version: the first was committed if the node has the
+ *   next version and our data, read behind it on the same connection, or else cannot be told from
+ *   what was.
+ *
+ * All that if everybody who writes to the node does so under the guard. Who does not may have
+ * written the node in between; with a version that shows, and is UNSURE.
+ */
+#include "lock/lock.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "session/zk_client.h"
+#include "zklock_zookeeper.h"
+
+_Static_assert(ZKL_GUARDED_OPS_MAX == ZKLI_TRANSACTION_OPS_MAX, "the header names the limit");
+_Static_assert(ZKL_GUARDED_SET_MAX < ZKLI_TRANSACTION_MAX, "the header names the limit");
+
+/* So often a write is sent again whose reply was lost. A server with a smaller jute.maxbuffer than
+ * most cuts the connection at the request itself, each time, and no heartbeat would pass. */
+#define RESENDS_MAX 3
+/* The port cannot send now: the connection has gone, and the session is about to hear of it; or
+ * memory is short. So many tries, so far apart, tell the one from the other. */
+#define REFUSALS_MAX 10
+#define REFUSAL_WAIT_NS (INT64_C(20) * 1000000)
+
+/* A write whose caller waits for it, on his stack; under the session's mutex. */
+struct write {
+    struct zkli_query query;
+    struct zkli_list link; /* in lock->writes until done */
+    struct zkl_lock *lock;
+    zkl_hold hold;
+    struct zkli_guarded guarded;
+    char guard[ZKLI_PATH_MAX];
+    unsigned lost; /* attempts that were sent and not answered */
+    unsigned refusals;
+    struct zkli_timer retry;
+    bool is_done;
+    zkl_err result;
+    pthread_cond_t done;
+};
+
+static void finish(struct write *w, zkl_err result) {
+    zkli_list_remove(&w->link);
+    zkli_timer_clear(&w->lock->session->engine.timers, &w->retry);
+    w->is_done = true;
+    w->result = result;
+    pthread_cond_signal(&w->done);
+}
+
+/* Nothing was written by the last attempt; what came of those before it, nobody knows. */
+static void finish_undone(struct write *w, zkl_err result) {
+    finish(w, w->lost > 0 ? ZKL_UNSURE : result);
+}
+
+static void ask_to_write(struct write *w) {
+    w->query.write = &w->guarded;
+    zkli_requests_query(&w->lock->session->engine, &w->query);
+}
+
+static void ask_to_read(struct write *w) {
+    w->query.write = NULL;
+    w->query.path = w->guarded.path;
+    zkli_requests_query(&w->lock->session->engine, &w->query);
+}
+
+static void retry(void *arg) {
+    ask_to_write(arg);
+}
+
+static void on_refused(struct write *w) {
+    struct zkli_engine *e = &w->lock->session->engine;
+    w->refusals++;
+    if (!e->is_connected) /* the session is over, and no other will come */
+        finish_undone(w, e->is_draining ? ZKL_CLOSED : ZKL_LOST);
+    else if (w->refusals > REFUSALS_MAX)
+        finish_undone(w, ZKL_NOMEM);
+    else
+        zkli_timer_set(&e->timers, &w->retry, e->now_ns + REFUSAL_WAIT_NS);
+}
+
+static void on_lost(struct write *w) {
+    const struct zkli_hold *current = w->lock->current;
+    bool is_held = current != NULL && current->id == w->hold;
+    w->lost++;
+    if (is_held && w->guarded.path != NULL && w->lost <= RESENDS_MAX)
+        ask_to_write(w); /* sent when there is a connection, unless the hold ends first */
+    else
+        finish(w, ZKL_UNSURE);
+}
+
+static void on_guard_gone(struct write *w) {
+    struct zkli_hold *hold = zkli_lock_find_hold(w->lock, w->hold);
+    finish_undone(w, ZKL_LOST);
+    if (hold != NULL && hold->member != NULL)
+        zkli_member_node_gone(hold->member);
+}
+
+static void on_written(struct write *w, const struct zkli_reply *reply) {
+    struct zkli_engine *e = &w->lock->session->engine;
+    if (w->guarded.ops != NULL)
+        e->port->ops->copy_results(reply, &w->guarded);
+    if (reply->result == ZKLI_RESULT_OK) {
+        finish(w, ZKL_OK);
+    } else if (reply->is_guard_gone) {
+        on_guard_gone(w);
+    } else if (reply->is_bad_version && w->lost > 0) {
+        ask_to_read(w);
+    } else if (reply->is_bad_version) {
+        finish(w, ZKL_BAD_VERSION);
+    } else if (reply->result == ZKLI_RESULT_NO_NODE) {
+        finish(w, ZKL_NO_NODE); /* whatever was written before, it is not there now */
+    } else {
+        zkli_engine_log(e, ZKL_LOG_ERROR, "the server refuses a guarded write to %s (code %d)",
+                        w->guarded.path == NULL ? "several nodes" : w->guarded.path, reply->code);
+        finish_undone(w, reply->result == ZKLI_RESULT_DENIED ? ZKL_DENIED : ZKL_SERVER);
+    }
+}
+
+/* The second attempt found another version: that which the first made, or somebody else's? */
+static void on_read(struct write *w, const struct zkli_reply *reply) {
+    uint32_t version = (uint32_t)reply->stat.version;
+    if (reply->result != ZKLI_RESULT_OK || version != (uint32_t)w->guarded.version + 1)
+        finish(w, ZKL_UNSURE);
+    else if (reply->data_length == w->guarded.length &&
+             (w->guarded.length == 0 ||
+              memcmp(reply->data, w->guarded.data, w->guarded.length) == 0))
+        finish(w, ZKL_OK);
+    else
+        finish(w, ZKL_BAD_VERSION); /* the step from our version to this one was not ours */
+}
+
+static void on_answer(struct zkli_query *query, const struct zkli_reply *reply) {
+    struct write *w = ZKLI_CONTAINER(query, struct write, query);
+    if (reply == NULL && query->is_sent)
+        on_lost(w);
+    else if (reply == NULL)
+        on_refused(w);
+    else if (query->write != NULL)
+        on_written(w, reply);
+    else
+        on_read(w, reply);
+}
+
+void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error) {
+    bool is_closed = l->is_closed || l->session->engine.state == ZKL_STATE_CLOSED;
+    struct zkli_list *link = l->writes.next;
+    while (link != &l->writes) {
+        struct write *w = ZKLI_CONTAINER(link, struct write, link);
+        link = link->next;
+        bool is_waiting = zkli_list_is_linked(&w->query.work.link) || w->retry.is_set;
+        if (w->hold != hold || !is_waiting)
+            continue;
+        zkli_list_remove(&w->query.work.link);
+        finish_undone(w, is_closed ? ZKL_CLOSED : error);
+    }
+}
+
+static size_t chroot_length(const struct zkl_session *s) {
+    const char *chroot = strchr(s->hosts, '/');
+    return chroot == NULL ? 0 : strlen(chroot);
+}
+
+/* With the lock held: whether the write may be sent under the calling thread's hold. */
+static zkl_err begin(struct zkl_lock *l, struct write *w) {
+    if (l->is_closed || l->session->engine.state == ZKL_STATE_CLOSED)
+        return ZKL_CLOSED;
+    zkli_lock_refresh(l);
+    const struct zkli_hold *hold = zkli_lock_hold_of(l, zkli_thread_number());
+    if (hold == NULL)
+        return ZKL_NOT_HELD;
+    if (hold->member == NULL)
+        return ZKL_LOST;
+    w->lock = l;
+    w->hold = hold->id;
+    bool fits = zkli_member_path(hold->member, w->guard, sizeof(w->guard));
+    assert(fits);
+    (void)fits; /* in a build without assertions */
+    w->guarded.guard = w->guard;
+    return zkli_client_check(&w->guarded, chroot_length(l->session));
+}
+
+static zkl_err write_guarded(struct zkl_lock *l, const struct zkli_guarded *guarded) {
+    zkl_err err = zkli_lock_check(l);
+    if (err != ZKL_OK)
+        return err;
+    if (zkli_in_callback())
+        return ZKL_IN_CALLBACK;
+    struct write w = {.guarded = *guarded, .query = {.done = on_answer}};
+    if (!zkli_condition_init(&w.done))
+        return ZKL_NOMEM;
+    zkli_timer_init(&w.retry, retry, &w);
+    zkli_lock_enter(l);
+    err = begin(l, &w);
+    if (err == ZKL_OK) {
+        zkli_list_append(&l->writes, &w.link);
+        ask_to_write(&w);
+        while (!w.is_done)
+            zkli_session_wait(l->session, &w.done);
+        err = w.result;
+    }
+    (void)pthread_cond_destroy(&w.done);
+    zkli_lock_leave(l);
+    return err;
+}
+
+zkl_err zkl_guarded_set(zkl_lock *l, const char *path, const void *data, size_t len, int version) {
+    if (path == NULL || len > ZKL_GUARDED_SET_MAX)
+        return ZKL_INVALID;
+    return write_guarded(
+        l, &(struct zkli_guarded){.path = path, .data = data, .length = len, .version = version});
+}
+
+zkl_err zkl_guarded_multi(zkl_lock *l, int count, const struct zoo_op *ops,
+                          struct zoo_op_result *results) {
+    if (count < 1 || ops == NULL)
+        return ZKL_INVALID;
+    return write_guarded(
+        l, &(struct zkli_guarded){.op_count = (size_t)count, .ops = ops, .results = results});
+}
