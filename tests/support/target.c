@@ -1,0 +1,57 @@
+/* See target.h. */
+#include "support/target.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *target_new(void) {
+    static char buffers[256][RAW_PATH_MAX];
+    static size_t next;
+    char *path = buffers[next++ % 256];
+
+    (void)snprintf(path, RAW_PATH_MAX, "%s", lock_dir(fresh_name("target")));
+    REQUIRE_INT(raw_make_path(fixture_raw(), fixture_root()), RAW_OK);
+    REQUIRE_INT(raw_create(fixture_raw(), path, "zero", 4, RAW_PERSISTENT, NULL), RAW_OK);
+    return path;
+}
+
+void target_check(const char *path, const char *text, int version) {
+    char data[64] = "";
+    size_t len = sizeof(data) - 1;
+    raw_stat stat = {0};
+
+    CHECK_INT(raw_get(fixture_raw(), path, data, &len, &stat), RAW_OK);
+    CHECK_STRING(data, text);
+    CHECK_INT(stat.version, version);
+}
+
+int target_version(const char *path) {
+    raw_stat stat = {0};
+
+    REQUIRE(raw_stat_of(fixture_raw(), path, &stat));
+    return stat.version;
+}
+
+client *holder_new(const char *name, int timeout_ms) {
+    client *c = client_open_proxied(fresh_name(name), timeout_ms);
+
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    return c;
+}
+
+zkl_err guarded_run(void *arg) {
+    const guarded_call *call = arg;
+
+    return zkl_guarded_set(call->lock, call->path, call->data, call->len, call->version);
+}
+
+guarded_call guarded_text(client *c, const char *path, const char *text, int version) {
+    return (guarded_call){c->lock, path, text, strlen(text), version};
+}
+
+zkl_err guarded_set(client *c, const char *path, const char *text, int version) {
+    guarded_call call = guarded_text(c, path, text, version);
+
+    actor_begin(c->actor, guarded_run, &call);
+    return actor_result(c->actor, 3 * SOON_MS);
+}
