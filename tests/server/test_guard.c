@@ -14,7 +14,8 @@ enum {
     LATE_WRITES = 200,
     WRITERS = 100,
     SESSIONS = 5,
-    WRITES_EACH = 3
+    WRITES_EACH = 3,
+    CUTS = 6 /* the client library waits half a second before it comes back */
 };
 
 static void a_write_under_a_hold_arrives(void) {
@@ -150,7 +151,7 @@ static void no_write_passes_when_the_session_has_expired(void) {
     client *c = client_open_proxied(fresh_name("expired"), T_NORMAL);
     const char *path = target_new();
 
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 8; i++) {
         zkl_err err;
 
         REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
@@ -162,7 +163,7 @@ static void no_write_passes_when_the_session_has_expired(void) {
         CHECK_INT(client_release(c), ZKL_LOST);
     }
     target_check(path, "zero", 0);
-    CHECK_INT(client_told(c, ZKL_EVENT_LOST), 20);
+    CHECK_INT(client_told(c, ZKL_EVENT_LOST), 8);
     client_close(c);
 }
 
@@ -395,7 +396,7 @@ static void a_hundred_threads_lose_nothing_on_a_bad_line(void) {
         busy = 0;
         for (size_t i = 0; i < WRITERS; i++)
             busy += !actor_is_done(actors[i]);
-        if (ticks % 64 == 63)
+        if (ticks % 64 == 63 && ticks / 64 < CUTS)
             proxy_drop(p);
         wait_pause();
     }

@@ -4,6 +4,9 @@
  */
 #include "support/target.h"
 
+#include "session/session.h"
+
+#include <stdatomic.h>
 #include <string.h>
 
 /* Begins a write whose frame the rule is for, and waits until that has happened. */
@@ -419,6 +422,68 @@ static void a_session_may_close_under_many_writes(void) {
     }
 }
 
+/* ---- A port that cannot send: memory is short, or the connection went a moment ago ---- */
+
+static atomic_int Refusals;
+static const struct zkli_port_ops *Real_ops;
+static struct zkli_port_ops Short_ops;
+
+static bool guarded_or_refused(struct zkli_port *port, unsigned slot,
+                               const struct zkli_guarded *write) {
+    return atomic_fetch_sub(&Refusals, 1) <= 0 && Real_ops->guarded(port, slot, write);
+}
+
+/* From now on the first so many writes are refused. */
+static void refuse_writes(client *c, int count) {
+    struct zkli_engine *e = &c->session->engine;
+
+    atomic_store(&Refusals, count);
+    zkli_session_lock(c->session);
+    REQUIRE(e->port != NULL);
+    Real_ops = e->port->ops == &Short_ops ? Real_ops : e->port->ops;
+    Short_ops = *Real_ops;
+    Short_ops.guarded = guarded_or_refused;
+    e->port->ops = &Short_ops;
+    zkli_session_unlock(c->session);
+}
+
+static void a_write_that_cannot_be_sent_is_tried_for_a_while(void) {
+    enum {
+        EVER = 1000000
+    };
+    client *c = holder_new("short", T_LONG);
+    const char *path = target_new();
+    guarded_call call = guarded_text(c, path, "x", -1);
+    zkl_hold hold;
+
+    refuse_writes(c, 3);
+    CHECK_INT(guarded_set(c, path, "x", -1), ZKL_OK);
+    target_check(path, "x", 1);
+    refuse_writes(c, EVER);
+    CHECK_INT(guarded_set(c, path, "x", -1), ZKL_NOMEM);
+    CHECK_RANGE(EVER - atomic_load(&Refusals), 2, 100); /* not in a busy loop */
+    check_still_held(c);
+
+    target_check(path, "x", 1);
+
+    hold = actor_hold(c->actor, c->lock);
+    refuse_writes(c, EVER);
+    actor_begin(c->actor, guarded_run, &call);
+    WAIT_UNTIL(atomic_load(&Refusals) < EVER, SOON_MS);
+    CHECK_INT(zkl_release_hold(c->lock, hold), ZKL_OK);
+    CHECK_INT(client_result(c), ZKL_NOT_HELD);
+
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    refuse_writes(c, EVER);
+    actor_begin(c->actor, guarded_run, &call);
+    WAIT_UNTIL(atomic_load(&Refusals) < EVER, SOON_MS);
+    session_close(c->session);
+    c->owns_session = false;
+    CHECK_INT(client_result(c), ZKL_CLOSED);
+    target_check(path, "x", 1);
+    client_close(c);
+}
+
 static const test_case Cases[] = {
     {"a lost request is written once", a_lost_request_is_written_once},
     {"a lost reply with a version is one step of it", a_lost_reply_with_a_version_is_one_step},
@@ -447,6 +512,8 @@ static const test_case Cases[] = {
     {"a lock may close under a write", a_lock_may_close_under_a_write},
     {"a session may close under a write (T40)", a_session_may_close_under_a_write},
     {"a session may close under many writes (T40)", a_session_may_close_under_many_writes},
+    {"a write that cannot be sent is tried for a while, and ends with the hold or the session",
+     a_write_that_cannot_be_sent_is_tried_for_a_while},
 };
 
 int main(int argc, char **argv) {
