@@ -379,9 +379,9 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
  * ZKL_LOST: the hold was lost; nothing was written. If it is the servers who say that the node of
  * the hold has gone, the hold is lost from now on, with its event.
  * ZKL_NO_NODE: path does not exist. ZKL_BAD_VERSION: it has another version; nothing was written.
- * ZKL_UNSURE: it was written or not.
+ * ZKL_UNSURE: it was written or not; also when the session was closed while it was under way.
  * ZKL_DENIED, ZKL_SERVER: the log has the path and the server's code; nothing was written.
- * ZKL_CLOSED: the lock or the session was closed; nothing was written.
+ * ZKL_CLOSED: the lock or the session was closed before it was sent; nothing was written.
  * ZKL_INVALID: a NULL, a path that is not valid, too much data.
  * ZKL_LIMIT: too large with its paths and the chroot.
  * ZKL_IN_CALLBACK; ZKL_NOMEM: nothing was written; ZKL_FORKED.
