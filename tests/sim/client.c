@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "session/zk_client.h"
+
 #define MICROSECOND INT64_C(1000)
 
 static struct client *client_of(const struct zkl_session *s) {
@@ -104,6 +106,12 @@ void zkli_callback_post(struct zkl_session *s, zkl_event_fn fn, void *arg, const
 void zkli_callbacks_drop(struct zkl_session *s, const void *owner) {
     (void)s;
     (void)owner;
+}
+
+zkl_err zkli_client_check(const struct zkli_guarded *write, size_t chroot_length) {
+    (void)write;
+    (void)chroot_length;
+    return ZKL_OK;
 }
 
 /* ---- The engine's host ---- */

@@ -304,7 +304,7 @@ static inline void serve_create(struct bench *b, const struct request *request,
     } else {
         (void)snprintf(ret_path, REPLY_PATH_MAX, "%s%010" PRId64, request->path, b->number++);
         struct node *node = add_node(b, ret_path, b->last_session);
-        reply->stat = (struct zkli_stat){node->czxid, node->owner, 0};
+        reply->stat = (struct zkli_stat){.czxid = node->czxid, .owner = node->owner};
     }
     reply->path = ret_path;
 }
@@ -335,7 +335,7 @@ static inline struct zkli_reply serve(struct bench *b, const struct request *req
         reply.result = ZKLI_RESULT_NO_NODE;
     else if (request->kind == GET) {
         node->is_watched = node->is_watched || request->is_watched;
-        reply.stat = (struct zkli_stat){node->czxid, node->owner, 0};
+        reply.stat = (struct zkli_stat){.czxid = node->czxid, .owner = node->owner};
     }
     return reply;
 }
