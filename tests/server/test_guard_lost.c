@@ -336,6 +336,24 @@ static void a_release_by_another_thread_lets_a_sent_write_pass(void) {
     }
 }
 
+/* There is nothing left to send again under, and no reason to wait for the end of the outage. */
+static void a_write_under_a_hold_that_was_given_up_ends_with_its_line(void) {
+    client *c = holder_new("given-up", T_LONG);
+    const char *path = target_new();
+    guarded_call call = guarded_text(c, path, "x", -1);
+    const zkl_hold hold = actor_hold(c->actor, c->lock);
+
+    begin_broken(c, &call, PROXY_HOLD_REQUEST, false);
+    CHECK_INT(zkl_release_hold(c->lock, hold), ZKL_OK);
+    CHECK_STAYS(!client_is_done(c), 50);
+    client_outage_begin(c);
+    CHECK_INT(client_result(c), ZKL_UNSURE);
+    client_outage_end(c);
+    WAIT_UNTIL(queue_length(c->name) == 0, SOON_MS);
+    target_check(path, "zero", 0);
+    client_close(c);
+}
+
 static void a_lock_may_close_under_a_write(void) {
     for (int is_sent = 0; is_sent < 2; is_sent++) {
         client *c = holder_new("close-lock", T_LONG);
@@ -510,6 +528,8 @@ static const test_case Cases[] = {
     {"a cancel is not for writes", a_cancel_is_not_for_writes},
     {"a release by another thread lets a sent write pass",
      a_release_by_another_thread_lets_a_sent_write_pass},
+    {"a write under a hold that was given up ends with its line",
+     a_write_under_a_hold_that_was_given_up_ends_with_its_line},
     {"a lock may close under a write", a_lock_may_close_under_a_write},
     {"a session may close under a write (T40)", a_session_may_close_under_a_write},
     {"a session may close under many writes (T40)", a_session_may_close_under_many_writes},

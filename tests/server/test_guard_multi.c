@@ -4,6 +4,9 @@
  */
 #include "support/target.h"
 
+#include "session/zk_client.h"
+
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,6 +212,89 @@ static void a_session_may_close_under_transactions(void) {
     }
 }
 
+/* ---- The port alone ---- */
+
+struct reception {
+    atomic_bool is_connected, is_answered;
+    enum zkli_result result;
+};
+
+static void on_state(void *arg, struct zkli_port *port, enum zkli_port_state state) {
+    struct reception *r = arg;
+
+    (void)port;
+    atomic_store(&r->is_connected, state == ZKLI_PORT_CONNECTED);
+}
+
+static void on_reply(void *arg, struct zkli_port *port, unsigned slot,
+                     const struct zkli_reply *reply) {
+    struct reception *r = arg;
+
+    (void)port;
+    (void)slot;
+    r->result = reply->result;
+    atomic_store(&r->is_answered, true);
+}
+
+static void on_watch(void *arg, struct zkli_port *port, const char *path,
+                     enum zkli_watch_type type) {
+    (void)arg;
+    (void)port;
+    (void)path;
+    (void)type;
+}
+
+static void ignore_log(void *arg, zkl_log_level level, const char *text) {
+    (void)arg;
+    (void)level;
+    (void)text;
+}
+
+/* T40, T43: answered or not, the client library writes to nothing that the caller has. */
+static void a_transaction_is_borrowed_for_the_call_that_sends_it(void) {
+    static const struct zkli_port_receiver receiver = {on_state, on_reply, on_watch};
+    proxy *p = proxy_new();
+    const char *guard = target_new(), *path = target_new();
+
+    for (int is_answered = 1; is_answered >= 0; is_answered--) {
+        struct reception r = {.result = ZKLI_RESULT_LOST};
+        const struct zkli_client_config config = {.hosts = proxy_hosts(p),
+                                                  .timeout_ms = T_LONG,
+                                                  .receiver = &receiver,
+                                                  .log = ignore_log,
+                                                  .arg = &r};
+        struct zkli_port *port = zkli_client_new(&config);
+        struct {
+            zoo_op_t ops[2];
+            struct Stat stat;
+            char prefix[RAW_PATH_MAX], made[RAW_PATH_MAX];
+            struct zkli_guarded write;
+        } lent, after;
+
+        REQUIRE(port != NULL && port->ops->open(port));
+        WAIT_UNTIL(atomic_load(&r.is_connected), SOON_MS);
+        (void)snprintf(lent.prefix, sizeof(lent.prefix), "%s/made-", path);
+        zoo_set_op_init(&lent.ops[0], path, "x", 1, -1, &lent.stat);
+        zoo_create_op_init(&lent.ops[1], lent.prefix, NULL, -1, &ZOO_OPEN_ACL_UNSAFE, ZOO_SEQUENCE,
+                           lent.made, sizeof(lent.made));
+        lent.write = (struct zkli_guarded){.guard = guard, .op_count = 2, .ops = lent.ops};
+        proxy_rule(p, PROXY_HOLD_REPLY, PROXY_MULTI, NULL, 1, false);
+        REQUIRE(port->ops->guarded(port, 0, &lent.write));
+        memset(&lent, 0x5a, sizeof(lent));
+        memset(&after, 0x5a, sizeof(after));
+        WAIT_UNTIL(proxy_fired(p), SOON_MS);
+        if (is_answered) {
+            proxy_hold(p, PROXY_TO_CLIENT, false);
+            WAIT_UNTIL(atomic_load(&r.is_answered), SOON_MS);
+            CHECK_INT(r.result, ZKLI_RESULT_OK);
+        }
+        port->ops->close(port);
+        CHECK(memcmp(&lent, &after, sizeof(lent)) == 0);
+        CHECK_INT(raw_child_count(fixture_raw(), path), 2 - is_answered);
+    }
+    proxy_close(p);
+}
+
 /* ---- What is refused before it is sent ---- */
 
 static void operations_are_checked(void) {
@@ -321,6 +407,8 @@ static const test_case Cases[] = {
     {"without the hold nothing is done", without_the_hold_nothing_is_done},
     {"a lost transaction is unsure, and not done twice", a_lost_transaction_is_unsure},
     {"a session may close under transactions (T40)", a_session_may_close_under_transactions},
+    {"a transaction is borrowed for the call that sends it (T40, T43)",
+     a_transaction_is_borrowed_for_the_call_that_sends_it},
     {"operations are checked before they are sent", operations_are_checked},
     {"too many bytes are a limit", too_many_bytes_are_a_limit},
     {"a chroot stands before every path (T45)", a_chroot_stands_before_every_path},
