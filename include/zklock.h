@@ -130,7 +130,8 @@ typedef struct zkl_event {
 /*
  * Called for each event, in order, one at a time for a session, on a thread of the library's own.
  * The event is borrowed for the call. A callback that takes long delays later callbacks of the
- * session, which queue in memory, and nothing else: no heartbeat, no other lock. It may call
+ * session, which queue in memory, and nothing else: no heartbeat, no other lock. If there is no
+ * memory to queue them, positions may be skipped for newer ones; nothing else is. It may call
  * zkl_release, zkl_cancel, zkl_lock_close and whatever does not block; a call that blocks returns
  * ZKL_IN_CALLBACK.
  */

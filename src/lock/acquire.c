@@ -49,6 +49,13 @@ static zkl_err enter_again(struct zkl_lock *l, struct zkli_hold *hold, bool *ret
     return ZKL_OK;
 }
 
+/* What there will be to tell of the grant needs memory now, not then. */
+static bool can_be_told(struct zkl_lock *l, struct zkli_request *request) {
+    if (l->on_event != NULL && request->tidings == NULL)
+        request->tidings = zkli_tidings_new(l->on_event, l->arg, l);
+    return l->on_event == NULL || request->tidings != NULL;
+}
+
 /* Stands in the queue until granted, failed or out of time. */
 static void queue_up(struct zkl_lock *l, struct zkli_request *request) {
     request->is_queued = true;
@@ -71,6 +78,7 @@ static bool is_stale(struct zkl_lock *l, struct zkli_request *request) {
     if (hold->member != NULL)
         return false;
     zkli_list_remove(&hold->link);
+    zkli_tidings_release(hold->tidings);
     request->hold = hold;
     return true;
 }
@@ -111,6 +119,8 @@ bool zkli_acquire_is_over(struct zkl_lock *l, struct zkli_request *request) {
             err = try_at_once(l);
         if (is_done || err != ZKL_OK)
             return is_over_with(request, err);
+        if (!can_be_told(l, request))
+            return is_over_with(request, ZKL_NOMEM);
         queue_up(l, request);
     }
 }
@@ -138,6 +148,7 @@ zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms) {
         zkli_session_wait(l->session, &request.done);
     err = request.result;
     free(request.hold); /* NULL if the lock has taken it over */
+    zkli_tidings_release(request.tidings);
     (void)pthread_cond_destroy(&request.done);
     zkli_lock_leave(l);
     return err;

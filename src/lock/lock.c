@@ -10,12 +10,12 @@ static zkl_hold hold_number(void) {
     return atomic_fetch_add(&last, 1) + 1;
 }
 
-static void post(struct zkl_lock *l, zkl_event event) {
+static void post(struct zkl_lock *l, struct zkli_tidings *tidings, zkl_event event) {
     event.size = sizeof(event);
     event.session = l->session;
     event.lock = l;
-    if (!l->is_closed)
-        zkli_callback_post(l->session, l->on_event, l->arg, l, &event);
+    if (!l->is_closed && tidings != NULL)
+        zkli_tidings_post(l->session, tidings, &event);
 }
 
 static struct zkli_request *first_request(struct zkl_lock *l) {
@@ -54,6 +54,7 @@ void zkli_lock_drop_hold(struct zkl_lock *l, struct zkli_hold *hold) {
     if (l->current == hold)
         l->current = NULL;
     zkli_list_remove(&hold->link);
+    zkli_tidings_release(hold->tidings);
     free(hold);
 }
 
@@ -63,7 +64,8 @@ static void lose(struct zkl_lock *l) {
     hold->member = NULL;
     l->current = NULL;
     zkli_lock_end_writes(l, hold->id, ZKL_LOST);
-    post(l, (zkl_event){.type = ZKL_EVENT_LOST, .hold = hold->id, .token = hold->token});
+    post(l, hold->tidings,
+         (zkl_event){.type = ZKL_EVENT_LOST, .hold = hold->id, .token = hold->token});
 }
 
 void zkli_lock_refresh(struct zkl_lock *l) {
@@ -85,10 +87,13 @@ static void grant(struct zkl_lock *l, struct zkli_member *m) {
         .depth = 1,
         .token = m->core.czxid,
         .member = m,
+        .tidings = request->tidings,
     };
+    request->tidings = NULL;
     zkli_list_append(&l->holds, &hold->link);
     request->hold_id = hold->id;
-    post(l, (zkl_event){.type = ZKL_EVENT_HELD, .hold = hold->id, .token = hold->token});
+    post(l, hold->tidings,
+         (zkl_event){.type = ZKL_EVENT_HELD, .hold = hold->id, .token = hold->token});
     complete(request, ZKL_OK);
 }
 
@@ -132,9 +137,10 @@ static void end_farewells(struct zkl_lock *l) {
 static void lock_notify(void *arg, struct zkli_member *m, unsigned notices) {
     struct zkl_lock *l = arg;
     if ((notices & ZKLI_TELL_REQUEUED) != 0)
-        post(l, (zkl_event){.type = ZKL_EVENT_REQUEUED});
+        post(l, first_request(l)->tidings, (zkl_event){.type = ZKL_EVENT_REQUEUED});
     if ((notices & ZKLI_TELL_QUEUED) != 0)
-        post(l, (zkl_event){.type = ZKL_EVENT_QUEUED, .position = m->core.position});
+        post(l, first_request(l)->tidings,
+             (zkl_event){.type = ZKL_EVENT_QUEUED, .position = m->core.position});
     if ((notices & ZKLI_DO_GRANT) != 0)
         grant(l, m);
     if ((notices & ZKLI_DO_FAIL) != 0) {
@@ -218,16 +224,18 @@ zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
     zkli_list_init(&l->farewells);
     zkli_list_init(&l->writes);
     zkli_session_lock(s);
-    bool is_open = s->engine.state != ZKL_STATE_CLOSED;
-    if (is_open)
+    if (s->engine.state == ZKL_STATE_CLOSED)
+        err = ZKL_CLOSED;
+    else if (l->on_event != NULL && !zkli_callbacks_start(s))
+        err = ZKL_NOMEM;
+    else
         zkli_session_reference(s);
     zkli_session_unlock(s);
-    if (!is_open) {
+    if (err == ZKL_OK)
+        *ret_lock = l;
+    else
         free(l);
-        return ZKL_CLOSED;
-    }
-    *ret_lock = l;
-    return ZKL_OK;
+    return err;
 }
 
 void zkli_lock_enter(struct zkl_lock *l) {
@@ -242,9 +250,8 @@ void zkli_lock_leave(struct zkl_lock *l) {
         zkli_session_unlock(s);
         return;
     }
-    struct zkli_list *link;
-    while ((link = zkli_list_take_first(&l->holds)) != NULL)
-        free(ZKLI_CONTAINER(link, struct zkli_hold, link));
+    while (!zkli_list_is_empty(&l->holds))
+        zkli_lock_drop_hold(l, ZKLI_CONTAINER(l->holds.next, struct zkli_hold, link));
     free(l);
     zkli_session_unlock_and_release(s);
 }

@@ -24,8 +24,9 @@ struct zkli_request {
     bool is_queued; /* with the lock, until its outcome has been looked at */
     bool is_done;
     zkl_err result;
-    struct zkli_hold *hold; /* for the grant; taken over by the lock with it, then NULL */
-    zkl_hold hold_id;       /* OK: the grant */
+    struct zkli_hold *hold;       /* for the grant; taken over by the lock with it, then NULL */
+    struct zkli_tidings *tidings; /* likewise; NULL if there is nobody to tell */
+    zkl_hold hold_id;             /* OK: the grant */
     pthread_cond_t done;
 };
 
@@ -38,6 +39,7 @@ struct zkli_hold {
     unsigned depth;
     int64_t token;
     struct zkli_member *member; /* NULL: lost */
+    struct zkli_tidings *tidings;
 };
 
 struct zkl_lock {

@@ -1,17 +1,20 @@
 /*
- * callbacks - the user's event functions, called one at a time on a thread of their own, which is
- * started when the first event is posted: a callback that sleeps stops no heartbeat.
+ * callbacks - the user's event functions, called one at a time on a thread of their own: a callback
+ * that sleeps stops no heartbeat.
+ *
+ * No event is lost for want of memory. Whoever can have something to tell keeps a record for it,
+ * which is used when it is free. While it still waits in the line, for a callback that takes long,
+ * further events of the kind get records of their own; where there is no memory for that, one that
+ * is in the line stands for another event, too.
  */
 #include <stdlib.h>
 
 #include "session/session.h"
 
-struct callback {
-    struct zkli_list link;
-    zkl_event_fn fn;
-    void *arg;
-    const void *owner;
-    zkl_event event;
+/* What one acquire may have to tell, until the last of it is told. */
+struct zkli_tidings {
+    unsigned references;
+    struct zkli_callback queued, requeued, held, lost;
 };
 
 static _Thread_local bool is_in_callback;
@@ -20,13 +23,130 @@ bool zkli_in_callback(void) {
     return is_in_callback;
 }
 
-static void call(struct zkl_session *s, struct callback *callback) {
-    s->callback_owner = callback->owner;
+/* ---- Records ---- */
+
+static struct zkli_callback *callback_of(struct zkli_list *link) {
+    return ZKLI_CONTAINER(link, struct zkli_callback, link);
+}
+
+static void remove_from_line(struct zkli_callback *c) {
+    struct zkli_tidings *tidings = c->tidings;
+    zkli_list_remove(&c->link);
+    if (c != c->kept)
+        free(c);
+    zkli_tidings_release(tidings);
+}
+
+/* Has an event told without a record of its own, while the kept one is in the line. Of places in
+ * the queue the newest will do. Of other kinds the last in the line stands for one more; if a place
+ * was to be told between the two, it is lost since. */
+static void add_to_line(struct zkl_session *s, struct zkli_callback *kept, const zkl_event *event) {
+    bool is_place = event->type == ZKL_EVENT_QUEUED;
+    struct zkli_list *link = s->callbacks.previous;
+    struct zkli_callback *c = callback_of(link);
+    while (c->kept != kept) {
+        link = link->previous;
+        if (!is_place && c->tidings == kept->tidings)
+            remove_from_line(c);
+        c = callback_of(link);
+    }
+    if (is_place) {
+        c->event = *event;
+        zkli_list_remove(&c->link);
+        zkli_list_append(&s->callbacks, &c->link);
+    } else {
+        c->times++;
+    }
+}
+
+void zkli_callback_init(struct zkli_callback *c, zkl_event_fn fn, void *arg, const void *owner) {
+    *c = (struct zkli_callback){.fn = fn, .arg = arg, .owner = owner, .kept = c};
+}
+
+void zkli_callback_post(struct zkl_session *s, struct zkli_callback *kept, const zkl_event *event) {
+    if (kept->fn == NULL || s->callbacks_stop)
+        return;
+    bool is_free = !zkli_list_is_linked(&kept->link);
+    struct zkli_callback *c = is_free ? kept : malloc(sizeof(*c));
+    if (c == NULL) {
+        add_to_line(s, kept, event);
+        return;
+    }
+    if (!is_free)
+        *c = *kept;
+    c->link = (struct zkli_list){NULL, NULL};
+    c->event = *event;
+    c->times = 1;
+    if (c->tidings != NULL)
+        c->tidings->references++;
+    zkli_list_append(&s->callbacks, &c->link);
+    s->engine.news++;
+    pthread_cond_signal(&s->callbacks_changed);
+}
+
+struct zkli_tidings *zkli_tidings_new(zkl_event_fn fn, void *arg, const void *owner) {
+    struct zkli_tidings *tidings = malloc(sizeof(*tidings));
+    if (tidings == NULL)
+        return NULL;
+    tidings->references = 1;
+    struct zkli_callback *all[] = {&tidings->queued, &tidings->requeued, &tidings->held,
+                                   &tidings->lost};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        zkli_callback_init(all[i], fn, arg, owner);
+        all[i]->tidings = tidings;
+    }
+    return tidings;
+}
+
+void zkli_tidings_release(struct zkli_tidings *tidings) {
+    if (tidings != NULL && --tidings->references == 0)
+        free(tidings);
+}
+
+void zkli_tidings_post(struct zkl_session *s, struct zkli_tidings *tidings,
+                       const zkl_event *event) {
+    switch (event->type) {
+    case ZKL_EVENT_QUEUED:
+        zkli_callback_post(s, &tidings->queued, event);
+        break;
+    case ZKL_EVENT_REQUEUED:
+        zkli_callback_post(s, &tidings->requeued, event);
+        break;
+    case ZKL_EVENT_HELD:
+        zkli_callback_post(s, &tidings->held, event);
+        break;
+    case ZKL_EVENT_LOST:
+        zkli_callback_post(s, &tidings->lost, event);
+        break;
+    case ZKL_EVENT_SUSPENDED:
+    case ZKL_EVENT_RESUMED:
+    case ZKL_EVENT_WANTED:
+        break; /* no tidings of an acquire */
+    }
+}
+
+/* ---- The thread ---- */
+
+/* Takes the next event. A record that stands for several stays first in the line until the last of
+ * them. Connections break and resume in turn. */
+static struct zkli_callback take(struct zkl_session *s) {
+    struct zkli_callback *c = callback_of(s->callbacks.next);
+    struct zkli_callback taken = *c;
+    if (--c->times == 0)
+        remove_from_line(c);
+    else if (taken.event.type == ZKL_EVENT_SUSPENDED)
+        c->event.type = ZKL_EVENT_RESUMED;
+    else if (taken.event.type == ZKL_EVENT_RESUMED)
+        c->event.type = ZKL_EVENT_SUSPENDED;
+    return taken;
+}
+
+static void call(struct zkl_session *s, const struct zkli_callback *c) {
+    s->callback_owner = c->owner;
     zkli_session_unlock(s);
     is_in_callback = true;
-    callback->fn(&callback->event, callback->arg);
+    c->fn(&c->event, c->arg);
     is_in_callback = false;
-    free(callback);
     zkli_session_lock(s);
     s->callback_owner = NULL;
     pthread_cond_broadcast(&s->changed);
@@ -36,43 +156,30 @@ static void *run(void *arg) {
     struct zkl_session *s = arg;
     zkli_session_lock(s);
     while (!s->callbacks_stop) {
-        struct zkli_list *link = zkli_list_take_first(&s->callbacks);
-        if (link != NULL)
-            call(s, ZKLI_CONTAINER(link, struct callback, link));
-        else
+        if (zkli_list_is_empty(&s->callbacks)) {
             zkli_session_wait(s, &s->callbacks_changed);
+            continue;
+        }
+        struct zkli_callback next = take(s);
+        call(s, &next);
     }
     zkli_session_unlock(s);
     return NULL;
 }
 
-void zkli_callback_post(struct zkl_session *s, zkl_event_fn fn, void *arg, const void *owner,
-                        const zkl_event *event) {
-    if (fn == NULL || s->callbacks_stop)
-        return;
-    struct callback *callback = malloc(sizeof(*callback));
-    if (callback != NULL && !s->callbacks_run)
+bool zkli_callbacks_start(struct zkl_session *s) {
+    if (!s->callbacks_run)
         s->callbacks_run = zkli_thread_start(&s->callback_thread, run, s) == 0;
-    if (callback == NULL || !s->callbacks_run) {
-        zkli_engine_log(&s->engine, ZKL_LOG_ERROR, "an event is not delivered: out of memory");
-        free(callback);
-        return;
-    }
-    *callback = (struct callback){.fn = fn, .arg = arg, .owner = owner, .event = *event};
-    zkli_list_append(&s->callbacks, &callback->link);
-    s->engine.news++;
-    pthread_cond_signal(&s->callbacks_changed);
+    return s->callbacks_run;
 }
 
 void zkli_callbacks_drop(struct zkl_session *s, const void *owner) {
     struct zkli_list *link = s->callbacks.next;
     while (link != &s->callbacks) {
-        struct callback *callback = ZKLI_CONTAINER(link, struct callback, link);
+        struct zkli_callback *c = callback_of(link);
         link = link->next;
-        if (callback->owner != owner)
-            continue;
-        zkli_list_remove(&callback->link);
-        free(callback);
+        if (c->owner == owner)
+            remove_from_line(c);
     }
     /* Not from a callback, be it another session's: two of them could wait for each other. */
     while (s->callback_owner == owner && !is_in_callback)
@@ -88,8 +195,7 @@ void zkli_callbacks_stop(struct zkl_session *s) {
     if (runs)
         (void)pthread_join(s->callback_thread, NULL);
     zkli_session_lock(s);
-    struct zkli_list *link;
-    while ((link = zkli_list_take_first(&s->callbacks)) != NULL)
-        free(ZKLI_CONTAINER(link, struct callback, link));
+    while (!zkli_list_is_empty(&s->callbacks))
+        remove_from_line(callback_of(s->callbacks.next));
     zkli_session_unlock(s);
 }

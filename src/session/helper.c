@@ -29,7 +29,7 @@ static void do_jobs(struct zkl_session *s, struct zkli_port *port, unsigned jobs
         zkli_session_unlock(s);
         return;
     }
-    if ((jobs & ZKLI_PORT_SET_HOSTS) != 0 && (jobs & ZKLI_PORT_CLOSE) == 0 && hosts != NULL)
+    if ((jobs & ZKLI_PORT_SET_HOSTS) != 0 && (jobs & ZKLI_PORT_CLOSE) == 0)
         port->ops->set_hosts(port, hosts);
     if ((jobs & ZKLI_PORT_CLOSE) != 0)
         port->ops->close(port);
@@ -42,9 +42,8 @@ static void run_jobs(struct zkl_session *s) {
         struct zkli_port *port = ZKLI_CONTAINER(link, struct zkli_port, jobs_link);
         unsigned jobs = port->jobs;
         port->jobs = 0;
-        char *hosts = NULL;
-        if ((jobs & ZKLI_PORT_SET_HOSTS) != 0)
-            hosts = strndup(s->hosts, strcspn(s->hosts, "/"));
+        char *hosts = port->new_hosts;
+        port->new_hosts = NULL;
         zkli_session_unlock(s);
         do_jobs(s, port, jobs, hosts);
         free(hosts);
@@ -73,6 +72,7 @@ static void start(void *arg) {
         s->helper_runs = true;
         return;
     }
+    s->open_error = ENOMEM; /* who opens the session does not wait for another try */
     zkli_engine_log(&s->engine, ZKL_LOG_ERROR, "cannot start a thread; trying again");
     zkli_timer_set(&s->engine.timers, &s->helper_retry, s->engine.now_ns + RETRY_NS);
 }
@@ -188,7 +188,7 @@ static void host_close_port(void *arg, struct zkli_port *port) {
 static void host_on_session_event(void *arg, zkl_event_type type) {
     struct zkl_session *s = arg;
     zkl_event event = {.size = sizeof(event), .type = type, .session = s};
-    zkli_callback_post(s, s->on_event, s->arg, s, &event);
+    zkli_callback_post(s, &s->own_events, &event);
 }
 
 const struct zkli_host zkli_session_host = {

@@ -222,7 +222,6 @@ static bool copy_options(struct zkl_session *s, const char *hosts, const zkl_ses
     s->session_timeout_ms = o->session_timeout_ms > 0 ? o->session_timeout_ms : TIMEOUT_DEFAULT_MS;
     s->connect_timeout_ms = o->connect_timeout_ms > 0 ? o->connect_timeout_ms : TIMEOUT_DEFAULT_MS;
     s->is_creator_acl = o->acl == ZKL_ACL_CREATOR;
-    s->on_event = o->on_event;
     s->log = o->log;
     s->arg = o->arg;
     return copy_string(&s->hosts, hosts) &&
@@ -249,6 +248,7 @@ static struct zkl_session *session_new(const char *hosts, const zkl_session_opti
     s->references = 1;
     zkli_helper_init(s);
     zkli_list_init(&s->callbacks);
+    zkli_callback_init(&s->own_events, o->on_event, o->arg, s);
     if (pthread_mutex_init(&s->mutex, NULL) != 0)
         goto fail_alloc;
     if (pthread_mutex_init(&s->log_mutex, NULL) != 0)
@@ -302,7 +302,8 @@ static bool is_exhausted(int error) {
 static zkl_err await_connection(struct zkl_session *s) {
     int64_t until_ns = zkli_monotonic_ns() + s->connect_timeout_ms * NS_PER_MS;
     zkli_session_lock(s);
-    bool is_started = zkli_engine_start(&s->engine);
+    bool is_started = (s->own_events.fn == NULL || zkli_callbacks_start(s)) &&
+                      zkli_engine_start(&s->engine);
     bool in_time = is_started;
     while (in_time && s->engine.state == ZKL_STATE_CONNECTING && !is_exhausted(s->open_error))
         in_time = zkli_session_wait_until(s, &s->changed, until_ns);
@@ -406,6 +407,26 @@ static char *join_chroot(const char *hosts, const char *old) {
     return joined;
 }
 
+/* For the next session, and for the present one in the background. False: out of memory. */
+static bool take_hosts(struct zkl_session *s, const char *hosts) {
+    char *joined = join_chroot(hosts, s->hosts);
+    char *servers = joined == NULL ? NULL : strndup(hosts, strcspn(hosts, "/"));
+    if (servers == NULL) {
+        free(joined);
+        return false;
+    }
+    free(s->hosts);
+    s->hosts = joined;
+    if (s->engine.port == NULL) {
+        free(servers);
+        return true;
+    }
+    free(s->engine.port->new_hosts);
+    s->engine.port->new_hosts = servers;
+    zkli_helper_ask(s, s->engine.port, ZKLI_PORT_SET_HOSTS);
+    return true;
+}
+
 zkl_err zkl_session_set_hosts(zkl_session *s, const char *hosts) {
     if (s == NULL || hosts == NULL || !zkli_hosts_are_valid(hosts))
         return ZKL_INVALID;
@@ -413,18 +434,10 @@ zkl_err zkl_session_set_hosts(zkl_session *s, const char *hosts) {
         return ZKL_FORKED;
     zkli_session_lock(s);
     zkl_err err = ZKL_OK;
-    char *joined = NULL;
     if (s->engine.state == ZKL_STATE_CLOSED || s->engine.state == ZKL_STATE_AUTH_FAILED)
         err = ZKL_CLOSED;
-    else if ((joined = join_chroot(hosts, s->hosts)) == NULL)
+    else if (!take_hosts(s, hosts))
         err = ZKL_NOMEM;
-    if (err == ZKL_OK) {
-        char *old = s->hosts;
-        s->hosts = joined;
-        if (s->engine.port != NULL)
-            zkli_helper_ask(s, s->engine.port, ZKLI_PORT_SET_HOSTS);
-        free(old);
-    }
     zkli_session_unlock(s);
     return err;
 }

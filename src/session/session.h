@@ -19,6 +19,20 @@
 #define ZKLI_DRAIN_WAIT_MS 800
 #define ZKLI_CLOSE_WAIT_MS 900
 
+struct zkli_tidings;
+
+/* An event on its way to the user, in the line of the session's callbacks. */
+struct zkli_callback {
+    struct zkli_list link;
+    zkl_event_fn fn;
+    void *arg;
+    const void *owner; /* the lock, or the session */
+    zkl_event event;
+    unsigned times;               /* how many events it stands for */
+    struct zkli_callback *kept;   /* the record that is kept for its kind; perhaps itself */
+    struct zkli_tidings *tidings; /* in which that is; NULL: the session keeps it */
+};
+
 struct zkl_session {
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* state, close, callbacks: whatever somebody may wait for */
@@ -29,7 +43,6 @@ struct zkl_session {
     int session_timeout_ms, connect_timeout_ms;
     char *hosts, *root, *auth_scheme, *auth;
     bool is_creator_acl;
-    zkl_event_fn on_event;
     pthread_mutex_t log_mutex; /* taken last; held while the hook runs */
     zkl_log_fn log;            /* NULL once the session is closed */
     void *arg;
@@ -45,6 +58,7 @@ struct zkl_session {
     int open_error;                 /* errno of the last port that could not be opened, or 0 */
     /* Callback thread (callbacks.c) */
     struct zkli_list callbacks;
+    struct zkli_callback own_events; /* kept for the session's */
     bool callbacks_run, callbacks_stop;
     pthread_t callback_thread;
     pthread_cond_t callbacks_changed;
@@ -105,9 +119,18 @@ bool zkli_helper_is_idle(const struct zkl_session *s);
 
 /* ---- Callbacks (callbacks.c) ---- */
 
-/* With the lock held: queues an event. owner: the lock, or the session. */
-void zkli_callback_post(struct zkl_session *s, zkl_event_fn fn, void *arg, const void *owner,
-                        const zkl_event *event);
+void zkli_callback_init(struct zkli_callback *c, zkl_event_fn fn, void *arg, const void *owner);
+/* With the lock held: queues an event, if there is a function for it; cannot fail. The session's
+ * thread must have been started. */
+void zkli_callback_post(struct zkl_session *s, struct zkli_callback *kept, const zkl_event *event);
+/* Room for what one acquire may have to tell. NULL: out of memory. */
+struct zkli_tidings *zkli_tidings_new(zkl_event_fn fn, void *arg, const void *owner);
+/* With the lock held: no more is posted. NULL is accepted. */
+void zkli_tidings_release(struct zkli_tidings *tidings);
+/* With the lock held: as zkli_callback_post. */
+void zkli_tidings_post(struct zkl_session *s, struct zkli_tidings *tidings, const zkl_event *event);
+/* With the lock held: the thread runs from now on. False: it cannot be started. */
+bool zkli_callbacks_start(struct zkl_session *s);
 /* With the lock held: no callback of this owner will run any more, and none is running, unless on
  * the calling thread. */
 void zkli_callbacks_drop(struct zkl_session *s, const void *owner);

@@ -140,6 +140,7 @@ struct zkli_port {
     const struct zkli_port_ops *ops;
     struct zkli_list jobs_link; /* the host's */
     unsigned jobs;
+    char *new_hosts; /* for ZKLI_PORT_SET_HOSTS, else NULL */
 };
 
 #endif
