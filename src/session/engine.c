@@ -127,6 +127,7 @@ void zkli_engine_init(struct zkli_engine *e, const struct zkli_host *host, void 
 void zkli_engine_fini(struct zkli_engine *e) {
     zkli_watches_reset(e);
     free(e->siblings);
+    free(e->spare);
 }
 
 bool zkli_engine_start(struct zkli_engine *e) {

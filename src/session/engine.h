@@ -185,6 +185,7 @@ struct zkli_engine {
     int64_t beat_sent_ns;
     /* Members */
     struct zkli_list members, noticed, work;
+    struct zkli_member *spare; /* to bury a node that nobody knows, when there is no memory */
     struct zkli_list dirs[ZKLI_BUCKETS];
     char fresh_uuid[ZKLI_UUID_LENGTH + 1]; /* no contender has had it */
     size_t node_bytes;                     /* of all members' nodes */

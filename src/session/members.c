@@ -66,10 +66,12 @@ static void retry(void *arg) {
     zkli_member_step(arg, &event);
 }
 
-static struct zkli_member *member_new(struct zkli_engine *e, struct zkli_dir *dir) {
-    struct zkli_member *m = calloc(1, sizeof(*m));
+/* In this memory, or NULL. */
+static struct zkli_member *member_init(struct zkli_member *m, struct zkli_engine *e,
+                                       struct zkli_dir *dir) {
     if (m == NULL)
         return NULL;
+    memset(m, 0, sizeof(*m));
     m->engine = e;
     m->dir = dir;
     m->work.kind = ZKLI_WORK_MEMBER;
@@ -125,7 +127,11 @@ zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, 
     if (dir == NULL)
         return ZKL_NOMEM;
     bool is_allowed = is_within_limits(e, path_bytes(dir));
-    struct zkli_member *m = is_allowed ? member_new(e, dir) : NULL;
+    if (is_allowed && e->spare == NULL)
+        e->spare = malloc(sizeof(*e->spare));
+    struct zkli_member *m = NULL;
+    if (is_allowed && e->spare != NULL)
+        m = member_init(malloc(sizeof(*m)), e, dir);
     if (m == NULL) {
         dir_release(dir);
         return is_allowed ? ZKL_NOMEM : ZKL_LIMIT;
@@ -143,8 +149,12 @@ zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, 
 }
 
 static void member_free(struct zkli_member *m) {
+    struct zkli_engine *e = m->engine;
     struct zkli_dir *dir = m->dir;
-    free(m);
+    if (e->spare == NULL)
+        e->spare = m;
+    else
+        free(m);
     dir->member_count--;
     dir_release(dir);
 }
@@ -328,7 +338,11 @@ void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
         const char *child = listing->siblings[i].name;
         if (!zkli_node_name_has_tag(child, e->tag) || is_known(dir, child))
             continue;
-        struct zkli_member *m = member_new(e, dir);
+        struct zkli_member *m = member_init(malloc(sizeof(*m)), e, dir);
+        if (m == NULL) {
+            m = member_init(e->spare, e, dir);
+            e->spare = NULL;
+        }
         if (m == NULL) {
             dir->may_have_orphans = true; /* the next listing shows it again */
             return;

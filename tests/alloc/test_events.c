@@ -1,0 +1,404 @@
+/*
+ * What happens to a session while memory is short: nothing of it goes untold, a hold is lost only
+ * for a reason, and a wait goes on or ends with a clear error.
+ */
+#include "alloc/fail_each.h"
+
+#include <stdatomic.h>
+
+#include "session/session.h"
+
+/* ---- Broken connections and ended sessions ---- */
+
+static void break_a_holders_connection(void) {
+    client *c = client_open_proxied("break", T_NORMAL);
+
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    arm();
+    client_flap(c);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_SUSPENDED) == 1, SOON_MS);
+    failing_disarm();
+    check_holds(c);
+    CHECK_INT(client_told(c, ZKL_EVENT_LOST), 0);
+    CHECK_INT(client_told(c, ZKL_EVENT_RESUMED), 1);
+    client_close(c);
+}
+
+static void a_hold_outlasts_a_broken_connection_without_memory(void) {
+    fail_each(break_a_holders_connection);
+}
+
+/* It was told, once. */
+static void check_lost(client *c) {
+    CHECK_INT(client_told(c, ZKL_EVENT_HELD), 1);
+    CHECK_INT(client_told(c, ZKL_EVENT_LOST), 1);
+    CHECK(!client_held(c));
+    CHECK_INT(client_release(c), ZKL_LOST);
+}
+
+/* The handle can be used again. */
+static void finish_lost(client *c) {
+    check_lost(c);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    check_holds(c);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_HELD) == 2, SOON_MS);
+    CHECK_INT(client_told(c, ZKL_EVENT_LOST), 1);
+    CHECK_INT(client_release_wait(c), ZKL_OK);
+    CHECK_INT(queue_length(c->name), 0);
+    client_close(c);
+}
+
+static void end_a_holders_session(void) {
+    client *c = client_open("end", T_NORMAL);
+    const credentials its = session_credentials(c->session);
+
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    arm();
+    credentials_expire(&its);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) > 0, SOON_MS);
+    WAIT_UNTIL(IsLasting || zkl_session_state(c->session) == ZKL_STATE_CONNECTED, SOON_MS);
+    failing_disarm();
+    finish_lost(c);
+}
+
+static void the_loss_of_a_hold_with_its_session_is_told_without_memory(void) {
+    fail_each(end_a_holders_session);
+}
+
+static void silence_a_holder(void) {
+    client *c = client_open_proxied("silence", T_SHORT);
+
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    arm();
+    client_silence(c, true);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) > 0, SOON_MS);
+    CHECK(!client_held(c));
+    client_silence(c, false);
+    failing_disarm();
+    check_lost(c);
+    client_close(c);
+}
+
+static void the_loss_of_a_hold_with_its_lease_is_told_without_memory(void) {
+    fail_each(silence_a_holder);
+}
+
+/* Who is granted at once watches its node from the next heartbeat on, or from the first for which
+ * there is memory. */
+static void delete_a_holders_node(void) {
+    client *c = client_open_proxied("delete", T_NORMAL);
+    char own[RAW_PATH_MAX];
+
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    client_node(c, own);
+    arm();
+    WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, c->name) > 0 ||
+                   (IsLasting && failing_failed() > 0),
+               SOON_MS);
+    if (proxy_answered(c->proxy, PROXY_GET, c->name) == 0)
+        failing_disarm();
+    WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, c->name) > 0, SOON_MS);
+    uproot(own);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) > 0, SOON_MS);
+    failing_disarm();
+    finish_lost(c);
+}
+
+static void the_loss_of_a_hold_with_its_node_is_told_without_memory(void) {
+    fail_each(delete_a_holders_node);
+}
+
+/* Ends a wait that something has happened to, behind a holder who leaves now. */
+static void finish_wait(client *c, const char *holder) {
+    zkl_err err;
+
+    if (client_is_done(c))
+        CHECK_INT(client_result(c), ZKL_NOMEM); /* not OK: there is a holder */
+    failing_disarm();
+    uproot(holder);
+    err = client_result(c);
+    check_nomem_or(err, ZKL_OK);
+    WAIT_UNTIL(client_nodes(c) == (err == ZKL_OK), SOON_MS);
+    if (err != ZKL_OK)
+        CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    check_holds(c);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_HELD) == 1, SOON_MS);
+    CHECK_INT(client_told(c, ZKL_EVENT_LOST), 0);
+    client_close(c);
+}
+
+static void break_a_waiters_connection(void) {
+    client *c = client_open_proxied("break-wait", T_NORMAL);
+    char holder[RAW_PATH_MAX];
+
+    plant_contender(c->name, CURATOR, holder);
+    queue_up(c);
+    arm();
+    client_flap(c);
+    CHECK_INT(client_told(c, ZKL_EVENT_REQUEUED), 0);
+    finish_wait(c, holder);
+}
+
+static void end_a_waiters_session(void) {
+    client *c = client_open("end-wait", T_NORMAL);
+    const credentials its = session_credentials(c->session);
+    char holder[RAW_PATH_MAX];
+
+    plant_contender(c->name, CURATOR, holder);
+    queue_up(c);
+    arm();
+    credentials_expire(&its);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_REQUEUED) == 1, SOON_MS);
+    WAIT_UNTIL((IsLasting && failing_failed() > 0) || client_is_done(c) ||
+                   client_told(c, ZKL_EVENT_QUEUED) == 2,
+               SOON_MS);
+    finish_wait(c, holder);
+}
+
+static void delete_a_waiters_node(void) {
+    client *c = client_open("delete-wait", T_LONG);
+    char holder[RAW_PATH_MAX], own[RAW_PATH_MAX];
+
+    plant_contender(c->name, CURATOR, holder);
+    queue_up(c);
+    client_node(c, own);
+    arm();
+    uproot(own);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_REQUEUED) == 1, SOON_MS);
+    WAIT_UNTIL(client_is_done(c) || client_told(c, ZKL_EVENT_QUEUED) == 2, SOON_MS);
+    finish_wait(c, holder);
+}
+
+/* The one before ours leaves, but not the one before that. */
+static void change_the_predecessor(void) {
+    client *c = client_open("change", T_NORMAL);
+    char holder[RAW_PATH_MAX], middle[RAW_PATH_MAX];
+
+    plant_contender(c->name, CURATOR, holder);
+    plant_contender(c->name, CURATOR, middle);
+    queue_up(c);
+    arm();
+    uproot(middle);
+    WAIT_UNTIL(client_is_done(c) || client_told(c, ZKL_EVENT_QUEUED) == 2, SOON_MS);
+    finish_wait(c, holder);
+}
+
+static void a_wait_goes_on_or_ends_clearly(void) {
+    fail_each(break_a_waiters_connection);
+    fail_each(end_a_waiters_session);
+    fail_each(delete_a_waiters_node);
+    fail_each(change_the_predecessor);
+}
+
+/* The reply to the create is lost, and what then stands there under our name twice goes: one node
+ * is ours, the other is nobody's. */
+static void find_a_twin(void) {
+    client *c = client_open_proxied(fresh_name("twin"), T_LONG);
+    char own[RAW_PATH_MAX], twin[RAW_PATH_MAX];
+
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    CHECK_INT(client_release_wait(c), ZKL_OK);
+    events_forget(c->events);
+    proxy_rule(c->proxy, PROXY_CUT_REPLY, PROXY_CREATE, c->name, 1, true);
+    client_begin(c, SOON_MS);
+    WAIT_UNTIL(proxy_fired(c->proxy) && queue_length(c->name) == 1, SOON_MS);
+    client_node(c, own);
+    (void)snprintf(twin, sizeof(twin), "%.*s0000000077", (int)(strlen(own) - 10), own);
+    REQUIRE_INT(raw_create(fixture_raw(), twin, "", 0, RAW_EPHEMERAL, NULL), RAW_OK);
+    arm();
+    client_outage_end(c);
+    /* Without any memory at all there is no listing, and both nodes stay for now. */
+    WAIT_UNTIL(client_is_done(c) || (IsLasting && failing_failed() > 0), SOON_MS);
+    if (IsLasting)
+        failing_disarm();
+    WAIT_UNTIL(client_is_done(c) && !raw_exists(fixture_raw(), twin), SOON_MS);
+    check_nomem_or(client_result(c), ZKL_OK);
+    WAIT_UNTIL(queue_length(c->name) == (client_result(c) == ZKL_OK), SOON_MS);
+    failing_disarm();
+    client_close(c);
+}
+
+static void a_node_of_ours_that_nobody_knows_is_buried_without_memory(void) {
+    fail_each(find_a_twin);
+}
+
+/* ---- The line of callbacks ---- */
+
+/* What was told by a callback that can be held up. */
+static struct line {
+    atomic_bool is_entered, may_go_on;
+    atomic_size_t count;
+    zkl_event told[4096];
+} Line;
+
+static void on_line(const zkl_event *event, void *arg) {
+    (void)arg;
+    atomic_store(&Line.is_entered, true);
+    while (!atomic_load(&Line.may_go_on))
+        wait_pause();
+    if (atomic_load(&Line.count) < sizeof(Line.told) / sizeof(Line.told[0])) {
+        Line.told[atomic_load(&Line.count)] = *event;
+        atomic_fetch_add(&Line.count, 1);
+    }
+}
+
+/* What was posted, in order. */
+struct posted {
+    zkl_event_type type;
+    zkl_hold hold; /* which acquire it is of; 0: the session's */
+    size_t position;
+};
+
+enum {
+    ACQUIRES = 3,
+    POSTS = 60,
+    ROUNDS = 200
+};
+
+static uint32_t Seed = 1;
+
+static uint32_t draw(uint32_t below) {
+    Seed = Seed * 1664525u + 1013904223u;
+    return (Seed >> 8) % below;
+}
+
+/* The next event in the life of an acquire: 0, it waits; 1, it holds; then it is over. */
+static zkl_event_type next_of(unsigned *stage) {
+    const uint32_t chance = draw(8);
+
+    if (*stage == 0 && chance < 4)
+        return ZKL_EVENT_QUEUED;
+    if (*stage == 0 && chance < 7)
+        return ZKL_EVENT_REQUEUED;
+    return ++*stage == 1 ? ZKL_EVENT_HELD : ZKL_EVENT_LOST;
+}
+
+/* Posts what a session with a few acquires may come to tell; of 8 allocations so many fail. */
+static void post_all(zkl_session *s, struct zkli_callback *of_session,
+                     struct zkli_tidings *const *tidings, struct posted *posted,
+                     uint32_t failing_of_8) {
+    unsigned stages[ACQUIRES] = {0};
+    bool is_connected = true;
+
+    for (size_t i = 0; i < POSTS; i++) {
+        const size_t of = draw(ACQUIRES + 1);
+        zkl_event event = {.size = sizeof(event), .position = i};
+
+        failing_arm(FAILING_OWN, draw(8) < failing_of_8, true);
+        if (of == ACQUIRES || stages[of] == 2) {
+            event.type = is_connected ? ZKL_EVENT_SUSPENDED : ZKL_EVENT_RESUMED;
+            is_connected = !is_connected;
+            zkli_callback_post(s, of_session, &event);
+        } else {
+            event.type = next_of(&stages[of]);
+            event.hold = of + 1;
+            zkli_tidings_post(s, tidings[of], &event);
+        }
+        failing_disarm();
+        posted[i] = (struct posted){event.type, event.hold, event.position};
+    }
+}
+
+static size_t next_of_hold(const struct posted *posted, size_t from, zkl_hold hold) {
+    while (from < POSTS && posted[from].hold != hold)
+        from++;
+    return from;
+}
+
+/* What was told of one acquire, or of the session, is what was posted of it, in that order, but for
+ * places in the queue that were given up or followed by newer ones. */
+static bool is_whole(const struct posted *posted, zkl_hold hold) {
+    size_t at = next_of_hold(posted, 0, hold);
+
+    for (size_t i = 1; i < atomic_load(&Line.count); i++) {
+        const zkl_event *told = &Line.told[i];
+
+        if (told->hold != hold)
+            continue;
+        while (at < POSTS && posted[at].type == ZKL_EVENT_QUEUED &&
+               (told->type != ZKL_EVENT_QUEUED || told->position != posted[at].position)) {
+            const size_t next = next_of_hold(posted, at + 1, hold);
+
+            if (next == POSTS ||
+                (posted[next].type != ZKL_EVENT_QUEUED && posted[next].type != ZKL_EVENT_REQUEUED))
+                return false;
+            at = next;
+        }
+        if (at == POSTS || told->type != posted[at].type)
+            return false;
+        at = next_of_hold(posted, at + 1, hold);
+    }
+    return at == POSTS;
+}
+
+static bool is_idle(zkl_session *s) {
+    bool idle;
+
+    zkli_session_lock(s);
+    idle = zkli_list_is_empty(&s->callbacks) && s->callback_owner == NULL;
+    zkli_session_unlock(s);
+    return idle;
+}
+
+/* One round: what is posted while a callback takes long and memory comes and goes. */
+static void check_line(zkl_session *s, uint32_t failing_of_8) {
+    struct zkli_callback of_session;
+    struct zkli_tidings *tidings[ACQUIRES];
+    struct posted posted[POSTS];
+    const zkl_event first = {.type = ZKL_EVENT_RESUMED};
+
+    atomic_store(&Line.count, 0);
+    atomic_store(&Line.is_entered, false);
+    atomic_store(&Line.may_go_on, false);
+    zkli_callback_init(&of_session, on_line, NULL, s);
+    for (size_t i = 0; i < ACQUIRES; i++)
+        REQUIRE((tidings[i] = zkli_tidings_new(on_line, NULL, s)) != NULL);
+    zkli_session_lock(s);
+    zkli_callback_post(s, &of_session, &first);
+    zkli_session_unlock(s);
+    WAIT_UNTIL(atomic_load(&Line.is_entered), SOON_MS);
+    zkli_session_lock(s);
+    post_all(s, &of_session, tidings, posted, failing_of_8);
+    for (size_t i = 0; i < ACQUIRES; i++)
+        zkli_tidings_release(tidings[i]); /* an acquire may be over before its events are told */
+    zkli_session_unlock(s);
+    atomic_store(&Line.may_go_on, true);
+    WAIT_UNTIL(is_idle(s), SOON_MS);
+    for (zkl_hold hold = 0; hold <= ACQUIRES; hold++)
+        CHECK(is_whole(posted, hold));
+    for (size_t i = 0; failing_of_8 == 0 && i < POSTS; i++)
+        CHECK_INT(Line.told[i + 1].position, posted[i].position);
+}
+
+static void no_event_is_lost_for_want_of_memory(void) {
+    const size_t live = failing_live(FAILING_OWN);
+    zkl_session *s = session_open(server_hosts(), T_LONG, NULL);
+
+    zkli_session_lock(s);
+    CHECK(zkli_callbacks_start(s));
+    zkli_session_unlock(s);
+    for (uint32_t round = 0; round < ROUNDS; round++)
+        check_line(s, round % 9);
+    session_close(s);
+    WAIT_UNTIL(failing_live(FAILING_OWN) <= live, SOON_MS);
+}
+
+static const test_case Cases[] = {
+    {"a hold outlasts a broken connection, without memory, too",
+     a_hold_outlasts_a_broken_connection_without_memory},
+    {"the loss of a hold with its session is told, without memory, too",
+     the_loss_of_a_hold_with_its_session_is_told_without_memory},
+    {"the loss of a hold with its lease is told, without memory, too",
+     the_loss_of_a_hold_with_its_lease_is_told_without_memory},
+    {"the loss of a hold with its node is told, without memory, too",
+     the_loss_of_a_hold_with_its_node_is_told_without_memory},
+    {"a wait goes on or ends for want of memory, and what befell it is told",
+     a_wait_goes_on_or_ends_clearly},
+    {"a node of ours that nobody knows is buried, without memory, too",
+     a_node_of_ours_that_nobody_knows_is_buried_without_memory},
+    {"no event is lost for want of memory", no_event_is_lost_for_want_of_memory},
+};
+
+int main(int argc, char **argv) {
+    return fail_each_main(argc, argv, "events", Cases, sizeof(Cases) / sizeof(Cases[0]));
+}
