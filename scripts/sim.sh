@@ -90,22 +90,21 @@ try_mistake() { # NAME
     local patch=$MISTAKES/$1.patch wanted result count seed checker
     wanted=$(sed -n 's/^Checker: //p' "$patch")
     rm -rf "$Scratch/code"
-    mkdir "$Scratch/code"
-    cp -r CMakeLists.txt cmake include src tests "$Scratch/code"
+    cp -a "$Scratch/original" "$Scratch/code"
     patch -d "$Scratch/code" -p1 -s --no-backup-if-mismatch <"$patch" >"$Scratch/log" 2>&1 &&
         build "$Scratch/code" "$Scratch/build" "$Scratch/log" || {
-        cat "$Scratch/log" >&2
-        printf '%-40s does not apply or build\n' "$1"
+        tail -n 20 "$Scratch/log" >&2
+        printf '%-30s does not apply or build\n' "$1"
         return 1
     }
     result=$("$Scratch/build/tests/simulate" 1 "$TESTED" --first 2>"$Scratch/log") || :
     read -r _ count _ seed checker <<<"${result##*$'\n'}"
     if [[ -z ${seed-} ]]; then
-        printf '%-40s %-10s NOT FOUND in %d schedules\n' "$1" "$wanted" "${count:-0}"
+        printf '%-30s NOT FOUND in %d schedules (meant: %s)\n' "$1" "${count:-0}" "${wanted// /, }"
         return 1
     fi
-    printf '%-40s %-10s found by %-10s seed %6d, schedules %d\n' "$1" "$wanted" "$checker" "$seed" \
-        "$count"
+    printf '%-30s found by %-10s seed %6d, schedules %d (meant: %s)\n' "$1" "$checker" "$seed" \
+        "$count" "${wanted// /, }"
     [[ " $wanted " == *" $checker "* ]]
 }
 
@@ -117,6 +116,8 @@ mistakes() { # NAME...
     fi
     Scratch=$(mktemp -d /tmp/zklock-mistakes.XXXXXX)
     trap 'rm -rf "$Scratch"' EXIT
+    mkdir "$Scratch/original"
+    cp -a CMakeLists.txt cmake include src tests "$Scratch/original"
     for name in "${names[@]}"; do
         [[ -e $MISTAKES/$name.patch ]] || wrong_call "no such mistake: $name"
         try_mistake "$name" || status=1

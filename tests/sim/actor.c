@@ -84,10 +84,13 @@ static void finish(struct world *w, unsigned number) {
     count_outcome(w, err);
     TRACE(w, "client %d thread %u: acquire says %s", client, number % THREADS_MAX,
           zkl_errname(err));
-    if (err == ZKL_OK && !zkli_member_is_held(a->lock->current->member))
+    const struct zkli_hold *now = a->lock->current;
+    if (err == ZKL_OK &&
+        (now == NULL || now->thread != sim_thread || !zkli_member_is_held(now->member)))
         world_violate(w, CHECK_LOSS, "an acquire says OK without a hold");
     a->hold = a->request.hold_id;
     free(a->request.hold);
+    zkli_tidings_release(a->request.tidings);
     (void)pthread_cond_destroy(&a->request.done);
     zkli_lock_leave(a->lock);
     if (err != ZKL_OK) {

@@ -5,6 +5,7 @@
 #include "sim/sim.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -95,12 +96,35 @@ bool zkli_in_callback(void) {
     return false;
 }
 
-void zkli_callback_post(struct zkl_session *s, zkl_event_fn fn, void *arg, const void *owner,
-                        const zkl_event *event) {
+bool zkli_callbacks_start(struct zkl_session *s) {
+    (void)s;
+    return true;
+}
+
+/* Told at once: a callback that is late changes nothing for anybody else. */
+struct zkli_tidings {
+    unsigned references;
+    zkl_event_fn fn;
+    void *arg;
+};
+
+struct zkli_tidings *zkli_tidings_new(zkl_event_fn fn, void *arg, const void *owner) {
     (void)owner;
+    struct zkli_tidings *tidings = malloc(sizeof(*tidings));
+    if (tidings != NULL)
+        *tidings = (struct zkli_tidings){1, fn, arg};
+    return tidings;
+}
+
+void zkli_tidings_release(struct zkli_tidings *tidings) {
+    if (tidings != NULL && --tidings->references == 0)
+        free(tidings);
+}
+
+void zkli_tidings_post(struct zkl_session *s, struct zkli_tidings *tidings,
+                       const zkl_event *event) {
     s->engine.news++;
-    if (fn != NULL)
-        fn(event, arg);
+    tidings->fn(event, tidings->arg);
 }
 
 void zkli_callbacks_drop(struct zkl_session *s, const void *owner) {
