@@ -31,6 +31,9 @@ int cli_exit_status_of(zkl_err err) {
     case ZKL_NO_NODE:
     case ZKL_BAD_VERSION:
     case ZKL_UNSURE:
+    case ZKL_STALE:
+    case ZKL_IO:
+    case ZKL_CORRUPT:
     case ZKL_ERR_MAX_:
         break;
     }

@@ -37,6 +37,9 @@ static const struct {
     {ZKL_NO_NODE, 19, "NO_NODE", ZKL_CLASS_USAGE},
     {ZKL_BAD_VERSION, 20, "BAD_VERSION", ZKL_CLASS_RETRY},
     {ZKL_UNSURE, 21, "UNSURE", ZKL_CLASS_UNSURE},
+    {ZKL_STALE, 22, "STALE", ZKL_CLASS_LOST},
+    {ZKL_IO, 23, "IO", ZKL_CLASS_LOCAL},
+    {ZKL_CORRUPT, 24, "CORRUPT", ZKL_CLASS_LOCAL},
 };
 
 #define ONE(name, value, class_, text) +1
@@ -79,7 +82,7 @@ static void only_success_is_of_the_class_of_success(void) {
 }
 
 static void an_unknown_value_is_named_so_and_local(void) {
-    static const int unknown[] = {-1, -2147483647 - 1, DECLARED, DECLARED + 1, 1000, 0x7fffffff};
+    static const int unknown[] = {-1, -2147483647 - 1, ZKL_CORRUPT + 1, 1000, 0x7fffffff};
     for (size_t i = 0; i < COUNT(unknown); i++) {
         zkl_err err = (zkl_err)unknown[i];
         CHECK_STRING(zkl_errname(err), "UNKNOWN");

@@ -1,0 +1,516 @@
+/* Fences: what they let in, in memory and in a file; and files that are not as they were left. */
+#include "support/actor.h"
+#include "support/main.h"
+#include "support/scratch.h"
+#include "support/wait.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lock/fence.h"
+
+#define BYTES_MAX (1 << 18)
+
+static zkl_fence *fence_open(const char *file) {
+    zkl_fence *f = NULL;
+
+    REQUIRE_INT(zkl_fence_open(&f, file, NULL), ZKL_OK);
+    return f;
+}
+
+/* Opens the file, which must be readable, and shows it one token. */
+static zkl_err check_anew(const char *file, const char *name, int64_t token) {
+    zkl_fence *f = fence_open(file);
+    const zkl_err err = zkl_fence_check(f, name, token);
+
+    CHECK_INT(zkl_fence_close(f), ZKL_OK);
+    return err;
+}
+
+static zkl_err open_and_close(const char *file) {
+    zkl_fence *f = NULL;
+    const zkl_err err = zkl_fence_open(&f, file, NULL);
+
+    (void)zkl_fence_close(f);
+    return err;
+}
+
+/* ---- What is let in ---- */
+
+static void check_the_rule(const char *file) {
+    zkl_fence *f = fence_open(file);
+
+    CHECK_INT(zkl_fence_check(f, "a", 5), ZKL_OK);
+    CHECK_INT(zkl_fence_check(f, "a", 5), ZKL_OK);
+    CHECK_INT(zkl_fence_check(f, "a", 4), ZKL_STALE);
+    CHECK_INT(zkl_fence_check(f, "a", INT64_MAX - 1), ZKL_OK);
+    CHECK_INT(zkl_fence_check(f, "a", 5), ZKL_STALE);
+    CHECK_INT(zkl_fence_check(f, "a", INT64_MAX), ZKL_OK);
+    CHECK_INT(zkl_fence_check(f, "a", INT64_MAX - 1), ZKL_STALE);
+    CHECK_INT(zkl_fence_check(f, "a", INT64_MAX), ZKL_OK);
+    CHECK_INT(zkl_fence_close(f), ZKL_OK);
+}
+
+static void a_lower_token_is_refused_and_the_same_let_in(void) {
+    check_the_rule(NULL);
+    check_the_rule(scratch_fresh("rule"));
+}
+
+static void check_names(const char *file) {
+    zkl_fence *f = fence_open(file);
+    char longest[256];
+
+    memset(longest, 'x', 255);
+    longest[255] = '\0';
+    CHECK_INT(zkl_fence_check(f, "b", 7), ZKL_OK);
+    CHECK_INT(zkl_fence_check(f, "a/b c ", 3), ZKL_OK);
+    CHECK_INT(zkl_fence_check(f, "a/b c", 2), ZKL_OK);
+    CHECK_INT(zkl_fence_check(f, longest, 1), ZKL_OK);
+    CHECK_INT(zkl_fence_check(f, "b", 6), ZKL_STALE);
+    CHECK_INT(zkl_fence_check(f, "a/b c ", 2), ZKL_STALE);
+    CHECK_INT(zkl_fence_check(f, "a/b c", 1), ZKL_STALE);
+    CHECK_INT(zkl_fence_close(f), ZKL_OK);
+    if (file) {
+        CHECK_INT(check_anew(file, "a/b c ", 2), ZKL_STALE);
+        CHECK_INT(check_anew(file, "a/b c", 1), ZKL_STALE);
+        CHECK_INT(check_anew(file, "a/b c", 2), ZKL_OK);
+        CHECK_INT(check_anew(file, longest, 1), ZKL_OK);
+    }
+}
+
+static void each_name_has_tokens_of_its_own(void) {
+    check_names(NULL);
+    check_names(scratch_fresh("names"));
+}
+
+static void what_makes_no_sense_is_invalid(void) {
+    static const char *const bad[] = {"", "/", "a//b", "..", "a\nb", "a/", "/zklock fence 1/"};
+    zkl_fence *f = fence_open(NULL), *none = NULL;
+    char long_path[6000], name[257];
+
+    memset(long_path, 'x', sizeof(long_path) - 1);
+    long_path[sizeof(long_path) - 1] = '\0';
+    memset(name, 'x', 256);
+    name[256] = '\0';
+    CHECK_INT(zkl_fence_open(NULL, NULL, NULL), ZKL_INVALID);
+    CHECK_INT(zkl_fence_open(&none, "", NULL), ZKL_INVALID);
+    CHECK_INT(zkl_fence_open(&none, "/tmp/", NULL), ZKL_INVALID);
+    CHECK_INT(zkl_fence_open(&none, "/tmp/..", NULL), ZKL_INVALID);
+    CHECK_INT(zkl_fence_open(&none, long_path, NULL), ZKL_INVALID);
+    long_path[5000] = '/';
+    long_path[5002] = '\0';
+    CHECK_INT(zkl_fence_open(&none, long_path, NULL), ZKL_INVALID);
+    CHECK_INT(zkl_fence_open(&none, NULL, &(zkl_fence_options){.size = 1}), ZKL_INVALID);
+    CHECK(none == NULL);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        CHECK_INT(zkl_fence_check(f, bad[i], 1), ZKL_INVALID);
+    CHECK_INT(zkl_fence_check(f, name, 1), ZKL_INVALID);
+    CHECK_INT(zkl_fence_check(f, NULL, 1), ZKL_INVALID);
+    CHECK_INT(zkl_fence_check(NULL, "a", 1), ZKL_INVALID);
+    CHECK_INT(zkl_fence_check(f, "a", 0), ZKL_INVALID);
+    CHECK_INT(zkl_fence_check(f, "a", -1), ZKL_INVALID);
+    CHECK_INT(zkl_fence_begin(NULL, "a", 1), ZKL_INVALID);
+    CHECK_INT(zkl_fence_end(NULL), ZKL_INVALID);
+    CHECK_INT(zkl_fence_close(NULL), ZKL_OK);
+    CHECK_INT(zkl_fence_check(f, "a", 1), ZKL_OK);
+    CHECK_INT(zkl_fence_close(f), ZKL_OK);
+}
+
+static void the_number_of_names_is_limited(void) {
+    zkl_fence *f = fence_open(NULL);
+    char name[32];
+
+    for (int i = 0; i <= ZKLI_FENCE_NAMES_MAX; i++) {
+        (void)snprintf(name, sizeof(name), "name-%08d", i);
+        if (zkl_fence_check(f, name, 2) != (i < ZKLI_FENCE_NAMES_MAX ? ZKL_OK : ZKL_LIMIT))
+            CU_FAIL("the limit is elsewhere");
+    }
+    CHECK_INT(zkl_fence_check(f, "name-00000000", 1), ZKL_STALE);
+    CHECK_INT(zkl_fence_check(f, "name-00000000", 3), ZKL_OK);
+    CHECK_INT(zkl_fence_close(f), ZKL_OK);
+}
+
+/* ---- One at a time ---- */
+
+struct crowd {
+    zkl_fence *fence;
+    pthread_t threads[4];
+    int64_t next, seen[4000];
+    size_t count;
+};
+
+/* The token is drawn before the fence is entered, so that many come too late. */
+static void *push(void *arg) {
+    struct crowd *c = arg;
+
+    for (int i = 0; i < 1000; i++) {
+        const int64_t token = __atomic_add_fetch(&c->next, 1, __ATOMIC_RELAXED);
+
+        if (zkl_fence_begin(c->fence, "crowd", token) != ZKL_OK)
+            continue;
+        c->seen[c->count++] = token;
+        (void)zkl_fence_end(c->fence);
+    }
+    return NULL;
+}
+
+static void threads_write_between_begin_and_end_in_the_order_of_their_tokens(void) {
+    static struct crowd c;
+
+    c = (struct crowd){.fence = fence_open(NULL)};
+    for (int i = 0; i < 4; i++)
+        REQUIRE(pthread_create(&c.threads[i], NULL, push, &c) == 0);
+    for (int i = 0; i < 4; i++)
+        (void)pthread_join(c.threads[i], NULL);
+    CHECK(c.count > 0);
+    for (size_t i = 1; i < c.count; i++)
+        CHECK(c.seen[i] > c.seen[i - 1]);
+    CHECK_INT(zkl_fence_close(c.fence), ZKL_OK);
+}
+
+struct passer {
+    zkl_fence *fence;
+    int64_t token;
+};
+
+static zkl_err pass(void *arg) {
+    const struct passer *p = arg;
+
+    return zkl_fence_check(p->fence, "x", p->token);
+}
+
+static zkl_err end(void *arg) {
+    return zkl_fence_end(arg);
+}
+
+static void check_begin(zkl_fence *mine, zkl_fence *other) {
+    struct passer p = {other, 2};
+    actor *a = actor_new();
+
+    CHECK_INT(zkl_fence_end(mine), ZKL_NOT_HELD);
+    REQUIRE_INT(zkl_fence_begin(mine, "x", 1), ZKL_OK);
+    CHECK_INT(zkl_fence_begin(mine, "y", 1), ZKL_DEADLOCK);
+    CHECK_INT(zkl_fence_check(mine, "x", 1), ZKL_DEADLOCK);
+    actor_begin(a, end, mine);
+    CHECK_INT(actor_result(a, SOON_MS), ZKL_NOT_HELD);
+    actor_begin(a, pass, &p);
+    WAIT_UNTIL(actor_is_blocked(a), SOON_MS);
+    CHECK(!actor_is_done(a));
+    CHECK_INT(zkl_fence_end(mine), ZKL_OK);
+    CHECK_INT(actor_result(a, SOON_MS), ZKL_OK);
+    CHECK_INT(zkl_fence_begin(mine, "x", 1), ZKL_STALE);
+    CHECK_INT(zkl_fence_end(mine), ZKL_NOT_HELD);
+    p.token = 3;
+    actor_begin(a, pass, &p);
+    CHECK_INT(actor_result(a, SOON_MS), ZKL_OK);
+    actor_free(a);
+}
+
+static void nobody_passes_between_begin_and_end(void) {
+    const char *file = scratch_fresh("begin");
+    zkl_fence *memory = fence_open(NULL), *f = fence_open(file), *g = fence_open(file);
+
+    check_begin(memory, memory);
+    check_begin(f, g);
+    CHECK_INT(zkl_fence_close(memory), ZKL_OK);
+    CHECK_INT(zkl_fence_close(f), ZKL_OK);
+    CHECK_INT(zkl_fence_close(g), ZKL_OK);
+}
+
+/* ---- Processes ---- */
+
+static void two_that_share_a_file_see_each_other_also_when_it_is_replaced(void) {
+    const char *file = scratch_fresh("shared");
+    zkl_fence *f = fence_open(file), *g = fence_open(file);
+
+    for (int64_t token = 1; token <= 300; token += 2) {
+        CHECK_INT(zkl_fence_check(f, "x", token), ZKL_OK);
+        CHECK_INT(zkl_fence_check(g, "x", token - 1), token == 1 ? ZKL_INVALID : ZKL_STALE);
+        CHECK_INT(zkl_fence_check(g, "x", token), ZKL_OK);
+        CHECK_INT(zkl_fence_check(g, "x", token + 1), ZKL_OK);
+        CHECK_INT(zkl_fence_check(f, "x", token), ZKL_STALE);
+    }
+    CHECK_INT(zkl_fence_close(f), ZKL_OK);
+    CHECK_INT(check_anew(file, "x", 299), ZKL_STALE);
+    CHECK_INT(zkl_fence_close(g), ZKL_OK);
+}
+
+/* In a child. Each of the four has every fourth token. */
+static int crowd_in(const char *file, const char *log, int64_t first) {
+    zkl_fence *f = NULL;
+    FILE *out = fopen(log, "ae");
+
+    if (!out || zkl_fence_open(&f, file, NULL) != ZKL_OK)
+        return 1;
+    for (int64_t token = first; token <= 400; token += 4) {
+        const zkl_err err = zkl_fence_begin(f, "x", token);
+
+        if (err == ZKL_STALE)
+            continue;
+        if (err != ZKL_OK || fprintf(out, "%lld\n", (long long)token) < 0 || fflush(out) != 0 ||
+            zkl_fence_end(f) != ZKL_OK)
+            return 2;
+    }
+    (void)fclose(out);
+    return zkl_fence_close(f) == ZKL_OK ? 0 : 3;
+}
+
+static void processes_write_in_the_order_of_their_tokens(void) {
+    const char *file = scratch_fresh("crowd"), *log = scratch_fresh("crowd-log");
+    char text[BYTES_MAX], *at = text;
+    pid_t pids[4];
+    size_t lines = 0;
+    long last = 0;
+
+    scratch_write(log, "", 0);
+    for (int64_t i = 0; i < 4; i++) {
+        pids[i] = fork();
+        REQUIRE(pids[i] >= 0);
+        if (pids[i] == 0)
+            _exit(crowd_in(file, log, i + 1));
+    }
+    for (int i = 0; i < 4; i++) {
+        int status = -1;
+
+        CHECK_INT(waitpid(pids[i], &status, 0), pids[i]);
+        CHECK_INT(status, 0);
+    }
+    text[scratch_read(log, text, sizeof(text))] = '\0';
+    for (char *rest; *at; at = rest + 1, lines++) {
+        const long token = strtol(at, &rest, 10);
+
+        REQUIRE(rest > at);
+        CHECK(token > last);
+        last = token;
+    }
+    CHECK(lines > 0 && last == 400);
+    test_note("%zu of 400 tokens came in time", lines);
+}
+
+static void a_forked_child_has_no_fence(void) {
+    zkl_fence *f = fence_open(NULL);
+    int status = -1;
+    const pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(zkl_fence_check(f, "x", 1) != ZKL_FORKED ||
+              zkl_fence_begin(f, "x", 1) != ZKL_FORKED || zkl_fence_end(f) != ZKL_FORKED ||
+              zkl_fence_close(f) != ZKL_FORKED);
+    REQUIRE(pid > 0 && waitpid(pid, &status, 0) == pid);
+    CHECK_INT(status, 0);
+    CHECK_INT(zkl_fence_check(f, "x", 1), ZKL_OK);
+    CHECK_INT(zkl_fence_close(f), ZKL_OK);
+}
+
+/* In a child that is killed at the first system call but write and exit. */
+static void check_without_the_kernel(void) {
+    zkl_fence *f = NULL;
+    long bad = zkl_fence_open(&f, NULL, NULL) != ZKL_OK || zkl_fence_check(f, "x", 1) != ZKL_OK;
+
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
+        _exit(2);
+    for (int64_t token = 2; token < 1000; token++) {
+        bad |= zkl_fence_check(f, "x", token) != ZKL_OK;
+        bad |= zkl_fence_check(f, "x", token - 1) != ZKL_STALE;
+    }
+    (void)syscall(SYS_exit, bad);
+}
+
+static void in_memory_a_check_makes_no_system_call(void) {
+    int status = -1;
+    const pid_t pid = fork();
+
+    if (pid == 0)
+        check_without_the_kernel();
+    REQUIRE(pid > 0 && waitpid(pid, &status, 0) == pid);
+    CHECK_INT(status, 0);
+}
+
+/* ---- Files that are not as they were left ---- */
+
+static void a_file_that_is_gone_or_not_a_fence_s_is_an_error(void) {
+    const char *file = scratch_fresh("gone"), *link = scratch_fresh("link");
+    zkl_fence *f = NULL;
+
+    CHECK_INT(zkl_fence_open(&f, file, &ZKL_FENCE_OPTIONS(.must_exist = true)), ZKL_IO);
+    CHECK_INT(zkl_fence_open(&f, scratch_path("no-directory/file"), NULL), ZKL_IO);
+    f = fence_open(file);
+    CHECK_INT(zkl_fence_check(f, "x", 5), ZKL_OK);
+    REQUIRE(symlink(file, link) == 0);
+    CHECK_INT(open_and_close(link), ZKL_IO);
+    REQUIRE(unlink(file) == 0);
+    CHECK_INT(zkl_fence_check(f, "x", 5), ZKL_IO);
+    CHECK_INT(zkl_fence_check(f, "x", 6), ZKL_IO);
+    CHECK(access(file, F_OK) != 0);
+    CHECK_INT(zkl_fence_close(f), ZKL_OK);
+    scratch_write(file, "", 0);
+    CHECK_INT(open_and_close(file), ZKL_CORRUPT);
+    scratch_write(file, "something else", 14);
+    CHECK_INT(open_and_close(file), ZKL_CORRUPT);
+}
+
+static void an_old_copy_put_back_is_noticed_by_who_knows_better(void) {
+    static char old[BYTES_MAX];
+    const char *file = scratch_fresh("old");
+    zkl_fence *f = fence_open(file);
+    size_t size;
+
+    CHECK_INT(zkl_fence_check(f, "x", 5), ZKL_OK);
+    size = scratch_read(file, old, sizeof(old));
+    CHECK_INT(zkl_fence_check(f, "x", 6), ZKL_OK);
+    REQUIRE(unlink(file) == 0);
+    scratch_write(file, old, size);
+    CHECK_INT(zkl_fence_check(f, "x", 7), ZKL_CORRUPT);
+    CHECK_INT(zkl_fence_check(f, "x", 5), ZKL_CORRUPT);
+    CHECK_INT(zkl_fence_close(f), ZKL_OK);
+}
+
+struct sample {
+    const char *file;
+    size_t size;
+    char bytes[BYTES_MAX];
+};
+
+/* A file with some history: "a" has come to 30, "b" to 20. */
+static struct sample *sample_make(void) {
+    static struct sample s;
+    zkl_fence *f;
+
+    s.file = scratch_fresh("sample");
+    f = fence_open(s.file);
+    CHECK_INT(zkl_fence_check(f, "a", 10), ZKL_OK);
+    CHECK_INT(zkl_fence_check(f, "b", 20), ZKL_OK);
+    CHECK_INT(zkl_fence_check(f, "a", 30), ZKL_OK);
+    CHECK_INT(zkl_fence_close(f), ZKL_OK);
+    s.size = scratch_read(s.file, s.bytes, sizeof(s.bytes));
+    return &s;
+}
+
+/* Whether lower tokens are refused, by an error or because of what is remembered. */
+static bool is_tight(const struct sample *s, size_t *opened) {
+    zkl_fence *f = NULL;
+    zkl_err err = zkl_fence_open(&f, s->file, NULL);
+    bool tight = err == ZKL_CORRUPT;
+
+    if (err == ZKL_OK) {
+        tight = zkl_fence_check(f, "a", 29) == ZKL_STALE &&
+                zkl_fence_check(f, "b", 19) == ZKL_STALE;
+        (*opened)++;
+    }
+    (void)zkl_fence_close(f);
+    return tight;
+}
+
+static void no_flipped_byte_lets_a_lower_token_in(void) {
+    static const char masks[] = {1, 32, (char)128, (char)255};
+    struct sample *s = sample_make();
+    size_t opened = 0, loose = 0, tried = 0;
+
+    for (size_t at = 0; at < s->size; at++) {
+        const bool is_written = at < 4 * (size_t)ZKLI_FENCE_CELL;
+        const char was = s->bytes[at];
+
+        /* Beyond what is written one value does, a different one from place to place. */
+        for (size_t i = 0; i <= sizeof(masks); i++) {
+            if (!is_written && i != at % sizeof(masks))
+                continue;
+            s->bytes[at] = i < sizeof(masks) ? (char)(was ^ masks[i]) : (char)0;
+            scratch_write(s->file, s->bytes, s->size);
+            loose += !is_tight(s, &opened);
+            tried++;
+        }
+        s->bytes[at] = was;
+    }
+    CHECK_INT(loose, 0);
+    /* One copy of two is enough, so damage in what is written is survived. */
+    CHECK(opened > 4 * (size_t)ZKLI_FENCE_CELL);
+    test_note("%zu bytes, %zu changes, %zu survived", s->size, tried, opened);
+}
+
+static void no_cut_lets_a_lower_token_in(void) {
+    struct sample *s = sample_make();
+    size_t opened = 0;
+
+    for (size_t size = 0; size < s->size; size++) {
+        REQUIRE(truncate(s->file, (off_t)size) == 0);
+        CHECK(is_tight(s, &opened));
+        scratch_write(s->file, s->bytes, s->size);
+    }
+    REQUIRE(truncate(s->file, (off_t)s->size + 1) == 0);
+    CHECK(is_tight(s, &opened));
+    CHECK_INT(opened, 0);
+}
+
+/* Both copies of a record gone is more than a write cut short can do. */
+static void a_damaged_record_is_an_error_wherever_it_stands(void) {
+    for (size_t cell = 0; cell < 4; cell++)
+        for (int zero = 0; zero < 2; zero++) {
+            struct sample *s = sample_make();
+            char *at = s->bytes + cell * ZKLI_FENCE_CELL;
+            size_t opened = 0;
+
+            if (zero && cell == 3)
+                continue; /* the last one, not written: nobody can tell */
+            at[3] = at[3 + ZKLI_FENCE_COPY] = '!';
+            if (zero)
+                memset(at, 0, ZKLI_FENCE_CELL);
+            scratch_write(s->file, s->bytes, s->size);
+            CHECK(is_tight(s, &opened));
+            CHECK_INT(opened, 0);
+        }
+}
+
+static void a_record_that_was_half_written_is_ignored_and_overwritten(void) {
+    for (size_t size = 0; size <= ZKLI_FENCE_CELL; size += size % 8 == 5 ? 3 : 1) {
+        struct sample *s = sample_make();
+        char cell[ZKLI_FENCE_CELL];
+
+        zkli_fence_cell_format(cell, 4, 40, "a");
+        memcpy(s->bytes + 4 * (size_t)ZKLI_FENCE_CELL, cell, size);
+        scratch_write(s->file, s->bytes, s->size);
+        CHECK_INT(check_anew(s->file, "a", 29), ZKL_STALE);
+        CHECK_INT(check_anew(s->file, "a", 39), size < ZKLI_FENCE_COPY ? ZKL_OK : ZKL_STALE);
+        CHECK_INT(check_anew(s->file, "a", 50), ZKL_OK);
+        CHECK_INT(check_anew(s->file, "a", 49), ZKL_STALE);
+        CHECK_INT(check_anew(s->file, "b", 20), ZKL_OK);
+        (void)unlink(s->file);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"a lower token is refused, and the same let in",
+         a_lower_token_is_refused_and_the_same_let_in},
+        {"each name has tokens of its own", each_name_has_tokens_of_its_own},
+        {"what makes no sense is invalid", what_makes_no_sense_is_invalid},
+        {"the number of names is limited", the_number_of_names_is_limited},
+        {"threads write between begin and end in the order of their tokens",
+         threads_write_between_begin_and_end_in_the_order_of_their_tokens},
+        {"nobody passes between begin and end", nobody_passes_between_begin_and_end},
+        {"two that share a file see each other, also when it is replaced",
+         two_that_share_a_file_see_each_other_also_when_it_is_replaced},
+        {"processes write in the order of their tokens",
+         processes_write_in_the_order_of_their_tokens},
+        {"a forked child has no fence", a_forked_child_has_no_fence},
+        {"in memory a check makes no system call", in_memory_a_check_makes_no_system_call},
+        {"a file that is gone or not a fence's is an error",
+         a_file_that_is_gone_or_not_a_fence_s_is_an_error},
+        {"an old copy put back is noticed by who knows better",
+         an_old_copy_put_back_is_noticed_by_who_knows_better},
+        {"no flipped byte lets a lower token in", no_flipped_byte_lets_a_lower_token_in},
+        {"no cut lets a lower token in", no_cut_lets_a_lower_token_in},
+        {"a damaged record is an error, wherever it stands",
+         a_damaged_record_is_an_error_wherever_it_stands},
+        {"a record that was half written is ignored and overwritten",
+         a_record_that_was_half_written_is_ignored_and_overwritten},
+    };
+    return TEST_MAIN(argc, argv, "fence", cases);
+}
