@@ -348,6 +348,8 @@ static void scenario(const char *file, struct admitted *admitted, int report) {
 
         err = zkl_fence_check(f, name, token);
         CHECK(err == ZKL_OK || err == ZKL_IO);
+        if (err == ZKL_IO) /* it may have been written, and then it is the same token again */
+            err = zkl_fence_check(f, name, token);
         if (err == ZKL_OK)
             *highest = token;
         if (err == ZKL_OK && report >= 0 && write(report, &token, sizeof(token)) < 0)
@@ -367,11 +369,9 @@ static bool is_tight(const char *file, const struct admitted *admitted) {
 
     for (size_t i = 0; i < 2 && tight; i++) {
         const int64_t token = admitted->of[i];
-        zkl_err err = token > 0 ? zkl_fence_check(f, Names[i], token) : ZKL_OK;
 
         /* More may have been remembered than was let in, never less. */
-        tight = (err == ZKL_OK || err == ZKL_STALE) &&
-                (token < 2 || zkl_fence_check(f, Names[i], token - 1) == ZKL_STALE) &&
+        tight = (token < 2 || zkl_fence_check(f, Names[i], token - 1) == ZKL_STALE) &&
                 zkl_fence_check(f, Names[i], 100) == ZKL_OK;
     }
     return zkl_fence_close(f) == ZKL_OK && tight;
