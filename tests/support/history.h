@@ -1,0 +1,57 @@
+/*
+ * What became of a register that several processes read and wrote under a lock: the record of it,
+ * and its judge. A history is lines of text, of which each process appends its own in one write, so
+ * that those of a killed one are whole or missing:
+ *
+ *     i <op> <register>                                   the lock is held; before the read
+ *     w <op> <token> <read> <written> <held> <until>      held is true; before the write
+ *     r <op> ok|refused|unsure <now> <held>               after it
+ *     k <process> <now>                                   the process is dead
+ *     s <process> <now>  and  c <process> <now>           it is stopped; it goes on
+ *
+ * <op> is <process> * HISTORY_OPS + a number; <register> one letter; times are CLOCK_BOOTTIME in
+ * ns, <until> the end of the lease as it was known then. Each write is of a value never used
+ * before, the register begins as 0.
+ */
+#ifndef SUPPORT_HISTORY_H
+#define SUPPORT_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HISTORY_OPS (1 << 20)
+
+typedef struct history history;
+
+typedef struct history_figures {
+    size_t grants; /* operations begun */
+    size_t writes; /* tried */
+    size_t ok, refused, unsure;
+    size_t unsure_done; /* of the unsure ones, those that somebody has read */
+    size_t late;        /* writes that landed, or may have, after the writer's lease */
+    size_t lost;        /* writes that were OK and are not in the register's past */
+    size_t by_stop;     /* of the lost ones, those whose late writer was stopped before its write */
+} history_figures;
+
+history *history_new(void);
+void history_free(history *h);
+/* One line, without its end. False: it makes no sense, here or at all. */
+bool history_add(history *h, const char *line);
+
+/*
+ * Whether the register's past, back from the value it has in the end, is one chain in which each
+ * write has read what the write before it wrote; with every OK write in it, no refused one, each
+ * one once, in an order that agrees with the clock; tokens never less than the one before.
+ *
+ * is_strict: a fence or a guard stands before the register, so there is nothing else. If not, OK
+ * writes may be missing, where one of two writes that have read the same was late: the writer's
+ * lease, of which it was certain before, was over when the write landed. Each loss has to have such
+ * a write, and only such writes may have a lower token than the one before.
+ *
+ * False: no, and why has what was seen first.
+ */
+bool history_check(history *h, char reg, int64_t final, bool is_strict,
+                   history_figures *ret_figures, char *why, size_t size);
+
+#endif
