@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/lib.sh
 
 # In this order: what fails early says most.
-readonly TIERS=(unit alloc sim server cli package)
+readonly TIERS=(unit alloc sim server register cli package)
 readonly CORE_BRANCHES_MIN=100
 # Server tests spend their time waiting, and each has a server of its own.
 readonly TESTS_AT_ONCE=2

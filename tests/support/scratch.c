@@ -42,14 +42,18 @@ static void make(void) {
         die("atexit");
 }
 
+const char *scratch_directory(void) {
+    if (!Directory[0])
+        make();
+    return Directory;
+}
+
 const char *scratch_path(const char *name) {
     static char buffers[16][300];
     static size_t next;
     char *buf = buffers[next++ % 16];
 
-    if (!Directory[0])
-        make();
-    (void)snprintf(buf, sizeof(buffers[0]), "%s/%s", Directory, name);
+    (void)snprintf(buf, sizeof(buffers[0]), "%s/%s", scratch_directory(), name);
     return buf;
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+const char *scratch_directory(void);
 /* "<directory>/<name>"; static, good for the next 15 calls. Made with the first call. */
 const char *scratch_path(const char *name);
 /* A path in it that was not used before. */

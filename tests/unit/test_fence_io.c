@@ -51,10 +51,10 @@ enum plan {
     PLAN_NONE,
     PLAN_FAIL_ONCE,
     PLAN_FAIL_ON,    /* this one and all that follow */
-    PLAN_SHORT,      /* reads and writes do half; others fail once */
-    PLAN_SHORT_FULL, /* a write does half, and all that follow fail: the disk is full */
+    PLAN_SHORT,      /* reads and writes do a part; others fail once */
+    PLAN_SHORT_FULL, /* a write does a part, and all that follow fail: the disk is full */
     PLAN_INTERRUPT,  /* EINTR, from calls that may wait */
-    PLAN_KILL,       /* the process dies; in a write after half of it */
+    PLAN_KILL,       /* the process dies; in a write after a part of it */
     PLAN_POWER       /* nothing reaches the disk any more; a sync may have failed before */
 };
 
@@ -99,11 +99,11 @@ static bool goes_on(size_t *size, int error, bool may_wait) {
         return !is_now && !is_after;
     case PLAN_SHORT:
         if (is_now && size)
-            *size = (*size + 1) / 2;
+            *size = (*size + 3) / 4;
         return !is_now || size;
     case PLAN_SHORT_FULL:
         if (is_now && size)
-            *size = (*size + 1) / 2;
+            *size = (*size + 3) / 4;
         return !is_after && (!is_now || size);
     case PLAN_INTERRUPT:
         errno = may_wait ? EINTR : 0;
@@ -112,7 +112,7 @@ static bool goes_on(size_t *size, int error, bool may_wait) {
         if (is_now && !size)
             (void)raise(SIGKILL);
         if (is_now && size)
-            *size /= 2;
+            *size /= 3;
         if (is_after)
             (void)raise(SIGKILL);
         return true;

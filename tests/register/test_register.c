@@ -1,0 +1,440 @@
+/*
+ * Processes read and write a register, each time under a lock, and are killed, stopped for longer
+ * than their session lasts, cut off, and have their sessions ended. A register protected by the
+ * lock alone loses a write only to a writer that was late; behind a fence it loses none.
+ *
+ * The longer form: register_register --kills 1000 --stops 200 [--seconds N] [--seed N]
+ */
+#include "support/fixture.h"
+#include "support/history.h"
+#include "support/scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "register/worker.h"
+
+#define KINDS 2
+#define WORKERS_A_KIND 3
+#define WORKERS (KINDS * WORKERS_A_KIND)
+#define LEASE_NS (WORKER_SESSION_MS * NS_PER_MS)
+/* How long a writer that has stopped at its worst moment waits for another to write. */
+#define OVERTAKEN_NS (10 * LEASE_NS)
+#define FAULT_EVERY_MS 150 /* and up to three times as much */
+#define END_MS 20000
+#define WRITES_MIN 30 /* of each kind; fewer, and the test has shown nothing */
+
+static struct {
+    long kills, stops, seconds, seconds_max;
+    uint64_t seed;
+} Wanted = {.kills = 30, .stops = 10, .seconds = 60};
+
+static const char Kinds[KINDS] = {KIND_LOCK, KIND_FENCE};
+
+enum state {
+    RUNNING,
+    ASKED,  /* to stop itself at its next write */
+    STOPPED /* since since_ns */
+};
+
+struct worker {
+    char kind;
+    pid_t pid; /* 0: none */
+    int64_t process;
+    proxy *proxy;
+    enum state state;
+    bool was_asked;
+    int64_t since_ns, until_ns;
+    int64_t value;           /* of the register, when it stopped */
+    int64_t silent_until_ns; /* 0: it is not */
+};
+
+static struct {
+    struct worker workers[WORKERS];
+    char directory[200];
+    int history, files[KINDS];
+    int64_t processes;
+    uint64_t random;
+    bool is_ending;
+    size_t kills, stops, asked, overtaken, cuts, silences, expiries, unexpected;
+} Run;
+
+/* ---- Small things ---- */
+
+static uint64_t draw(uint64_t below) {
+    Run.random ^= Run.random << 13;
+    Run.random ^= Run.random >> 7;
+    Run.random ^= Run.random << 17;
+    return Run.random % below;
+}
+
+/* So many tenths of the lease. */
+static int64_t lease_tenths(uint64_t from, uint64_t to) {
+    return (int64_t)(from + draw(to - from)) * LEASE_NS / 10;
+}
+
+static void note(char what, const struct worker *w, int64_t ns) {
+    char line[100];
+    const int length = snprintf(line, sizeof(line), "%c %" PRId64 " %" PRId64 "\n", what,
+                                w->process, ns);
+
+    REQUIRE(write(Run.history, line, (size_t)length) == length);
+}
+
+static size_t kind_index(char kind) {
+    size_t i = 0;
+
+    while (Kinds[i] != kind)
+        i++;
+    return i;
+}
+
+static int64_t value_of(char kind) {
+    return worker_file_read(Run.files[kind_index(kind)]);
+}
+
+/* ---- Workers ---- */
+
+static void spawn(struct worker *w) {
+    char kind[2] = {w->kind, '\0'}, process[24];
+    char *argv[] = {"/proc/self/exe",       "--worker",    kind, process, NULL,
+                    (char *)fixture_root(), Run.directory, NULL};
+
+    w->process = ++Run.processes;
+    w->state = RUNNING;
+    (void)snprintf(process, sizeof(process), "%" PRId64, w->process);
+    argv[4] = (char *)proxy_hosts(w->proxy);
+    REQUIRE_INT(posix_spawn(&w->pid, argv[0], NULL, NULL, argv, environ), 0);
+}
+
+static void worker_ended(struct worker *w, int status) {
+    w->pid = 0;
+    if (Run.is_ending && status == 0)
+        return;
+    test_note("worker %" PRId64 " ended by itself: status %x", w->process, (unsigned)status);
+    Run.unexpected++;
+}
+
+static void look_after(struct worker *w) {
+    int status;
+    const pid_t pid = w->pid ? waitpid(w->pid, &status, WNOHANG | WUNTRACED) : 0;
+
+    if (pid == 0)
+        return;
+    if (!WIFSTOPPED(status)) {
+        worker_ended(w, status);
+        return;
+    }
+    w->since_ns = clock_ns();
+    note('s', w, w->since_ns);
+    w->was_asked = w->state == ASKED;
+    w->value = value_of(w->kind);
+    w->until_ns = w->since_ns + lease_tenths(12, 30);
+    w->state = STOPPED;
+    Run.stops++;
+    Run.asked += w->was_asked;
+}
+
+/* A writer that was asked goes on when another has written: then its write is too late for sure. */
+static void wake_if_due(struct worker *w, int64_t now) {
+    bool is_overtaken;
+
+    if (w->state != STOPPED || now < w->until_ns)
+        return;
+    is_overtaken = value_of(w->kind) != w->value;
+    if (w->was_asked && !is_overtaken && now < w->since_ns + OVERTAKEN_NS)
+        return;
+    Run.overtaken += w->was_asked && is_overtaken;
+    note('c', w, clock_ns());
+    w->state = RUNNING;
+    REQUIRE_INT(kill(w->pid, SIGCONT), 0);
+}
+
+static void end_silence_if_due(struct worker *w, int64_t now) {
+    if (w->silent_until_ns == 0 || now < w->silent_until_ns)
+        return;
+    proxy_hold(w->proxy, PROXY_BOTH, false);
+    w->silent_until_ns = 0;
+}
+
+/* ---- Faults ---- */
+
+static void kill_worker(struct worker *w) {
+    int status;
+
+    REQUIRE_INT(kill(w->pid, SIGKILL), 0);
+    REQUIRE_INT(waitpid(w->pid, &status, 0), w->pid);
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) {
+        worker_ended(w, status);
+        return;
+    }
+    /* One that was stopped has done nothing since. */
+    note('k', w, w->state == STOPPED ? w->since_ns : clock_ns());
+    Run.kills++;
+    spawn(w);
+}
+
+static void stop_worker(struct worker *w) {
+    if (w->state != RUNNING)
+        return;
+    if (draw(4)) {
+        w->state = ASKED;
+        REQUIRE_INT(kill(w->pid, SIGUSR1), 0);
+    } else {
+        REQUIRE_INT(kill(w->pid, SIGSTOP), 0);
+    }
+}
+
+static void silence_worker(struct worker *w) {
+    if (w->silent_until_ns != 0)
+        return;
+    proxy_hold(w->proxy, PROXY_BOTH, true);
+    w->silent_until_ns = clock_ns() + lease_tenths(15, 30);
+    Run.silences++;
+}
+
+/* Somebody ends its session before its time, against which the lock alone can do nothing. */
+static void expire_worker(struct worker *w) {
+    struct worker_session session;
+    int fd;
+
+    if (w->kind == KIND_LOCK)
+        return;
+    fd = open(worker_session_path(Run.directory, w->process), O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return; /* it has not held yet */
+    if (pread(fd, &session, sizeof(session), 0) == sizeof(session) &&
+        raw_expire(server_hosts(), session.id, session.password))
+        Run.expiries++;
+    (void)close(fd);
+}
+
+static bool is_about_to_be_late(const struct worker *w) {
+    return w->state == ASKED || (w->state == STOPPED && w->was_asked);
+}
+
+static void fault(void) {
+    struct worker *w = &Run.workers[draw(WORKERS)];
+    const bool enough = (long)Run.kills >= Wanted.kills && (long)Run.stops < Wanted.stops;
+    const uint64_t what = draw(20);
+
+    if (w->pid == 0)
+        return;
+    if (what < 10 && !enough) {
+        /* A late write is worth more than one more that never was. */
+        if (!is_about_to_be_late(w) || draw(8) == 0)
+            kill_worker(w);
+    } else if (what < 14) {
+        stop_worker(w);
+    } else if (what < 17) {
+        proxy_drop(w->proxy);
+        Run.cuts++;
+    } else if (what < 18) {
+        silence_worker(w);
+    } else {
+        expire_worker(w);
+    }
+}
+
+/* ---- The run ---- */
+
+static void begin(void) {
+    char text[WORKER_VALUE_SIZE + 1];
+
+    Run.random = Wanted.seed ? Wanted.seed : 1;
+    (void)snprintf(Run.directory, sizeof(Run.directory), "%s", scratch_directory());
+    scratch_write(worker_history_path(Run.directory), "", 0);
+    Run.history = open(worker_history_path(Run.directory), O_WRONLY | O_APPEND | O_CLOEXEC);
+    REQUIRE(Run.history >= 0);
+    worker_value_format(text, 0);
+    for (size_t i = 0; i < KINDS; i++) {
+        scratch_write(worker_register_path(Run.directory, Kinds[i]), text, WORKER_VALUE_SIZE);
+        Run.files[i] = open(worker_register_path(Run.directory, Kinds[i]), O_RDONLY | O_CLOEXEC);
+        REQUIRE(Run.files[i] >= 0);
+    }
+    for (size_t i = 0; i < WORKERS; i++) {
+        Run.workers[i].kind = Kinds[i % KINDS];
+        Run.workers[i].proxy = proxy_new();
+        spawn(&Run.workers[i]);
+    }
+}
+
+static void rest(void) {
+    (void)poll(NULL, 0, 5);
+}
+
+static void run(void) {
+    const int64_t start = clock_ms();
+    int64_t next_fault = start + 2 * WORKER_SESSION_MS, now = start;
+
+    while (now < start + Wanted.seconds_max * 1000 && Run.unexpected == 0 &&
+           (now < start + Wanted.seconds * 1000 || (long)Run.kills < Wanted.kills ||
+            (long)Run.stops < Wanted.stops)) {
+        rest();
+        now = clock_ms();
+        for (size_t i = 0; i < WORKERS; i++) {
+            look_after(&Run.workers[i]);
+            wake_if_due(&Run.workers[i], clock_ns());
+            end_silence_if_due(&Run.workers[i], clock_ns());
+        }
+        if (now >= next_fault) {
+            fault();
+            next_fault = now + FAULT_EVERY_MS + (int64_t)draw(2 * FAULT_EVERY_MS);
+        }
+    }
+}
+
+/* All go on, and come to their end. */
+static void end(void) {
+    const int64_t deadline = clock_ms() + END_MS;
+    size_t left = WORKERS;
+
+    Run.is_ending = true;
+    for (size_t i = 0; i < WORKERS; i++) {
+        end_silence_if_due(&Run.workers[i], INT64_MAX);
+        if (Run.workers[i].pid != 0)
+            REQUIRE_INT(kill(Run.workers[i].pid, SIGTERM), 0);
+    }
+    while (left > 0 && clock_ms() < deadline) {
+        rest();
+        left = 0;
+        for (size_t i = 0; i < WORKERS; i++) {
+            look_after(&Run.workers[i]);
+            wake_if_due(&Run.workers[i], INT64_MAX);
+            left += Run.workers[i].pid != 0;
+        }
+    }
+    CHECK_INT(left, 0);
+    for (size_t i = 0; i < WORKERS; i++) {
+        if (Run.workers[i].pid != 0)
+            kill_worker(&Run.workers[i]);
+        proxy_close(Run.workers[i].proxy);
+    }
+}
+
+/* ---- The verdict ---- */
+
+/* A history that was not accepted is kept, to be looked at. */
+static void keep_history(void) {
+    const char *kept = ZKLOCK_BUILD_DIR "/register-history";
+    char block[1 << 16];
+    FILE *from = fopen(worker_history_path(Run.directory), "re"), *to = fopen(kept, "we");
+
+    for (size_t got; from && to && (got = fread(block, 1, sizeof(block), from)) > 0;)
+        (void)fwrite(block, 1, got, to);
+    if (from)
+        (void)fclose(from);
+    if (to)
+        (void)fclose(to);
+    test_note("the history is in %s", kept);
+}
+
+static history *read_history(void) {
+    FILE *file = fopen(worker_history_path(Run.directory), "re");
+    history *h = history_new();
+    char line[200];
+
+    REQUIRE(file && h);
+    while (fgets(line, sizeof(line), file)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (!history_add(h, line)) {
+            test_note("not taken: %s", line);
+            CU_FAIL("a line of the history makes no sense");
+        }
+    }
+    (void)fclose(file);
+    return h;
+}
+
+static void judge(history *h, char kind, const char *name) {
+    const bool is_strict = kind != KIND_LOCK;
+    history_figures f;
+    char why[200];
+
+    if (!history_check(h, kind, value_of(kind), is_strict, &f, why, sizeof(why))) {
+        test_note("(%c) %s: %s", kind, name, why);
+        CU_FAIL("the register's history is not one that may be");
+        keep_history();
+    }
+    test_note(
+        "(%c) %s: %zu grants, %zu writes: %zu ok, %zu refused, %zu unsure (%zu of them done); "
+        "%zu late; %zu lost, %zu of them to a writer that was stopped",
+        kind, name, f.grants, f.writes, f.ok, f.refused, f.unsure, f.unsure_done, f.late, f.lost,
+        f.by_stop);
+    CHECK(f.ok >= WRITES_MIN);
+    if (is_strict)
+        CHECK(f.refused > 0);
+    else
+        CHECK(f.by_stop > 0);
+}
+
+static void a_register_loses_nothing_behind_a_fence_and_without_one_to_late_writers_only(void) {
+    static const char *const names[KINDS] = {"lock alone", "fence"};
+    history *h;
+
+    begin();
+    run();
+    end();
+    test_note("%zu kills, %zu stops (%zu before a write, %zu of these overtaken), %zu cuts, "
+              "%zu silences and %zu ends of a session; %" PRId64 " processes, seed %" PRIu64,
+              Run.kills, Run.stops, Run.asked, Run.overtaken, Run.cuts, Run.silences, Run.expiries,
+              Run.processes, Wanted.seed);
+    CHECK(Run.unexpected == 0);
+    CHECK((long)Run.kills >= Wanted.kills);
+    CHECK((long)Run.stops >= Wanted.stops);
+    h = read_history();
+    for (size_t i = 0; i < KINDS; i++)
+        judge(h, Kinds[i], names[i]);
+    history_free(h);
+}
+
+/* ---- The command line ---- */
+
+static bool parse(int argc, char **argv) {
+    Wanted.seed = (uint64_t)clock_ns();
+    for (int i = 1; i < argc; i += 2) {
+        char *end = NULL;
+        const long value = i + 1 < argc ? strtol(argv[i + 1], &end, 10) : -1;
+
+        if (value < 0 || *end)
+            return false;
+        if (strcmp(argv[i], "--kills") == 0)
+            Wanted.kills = value;
+        else if (strcmp(argv[i], "--stops") == 0)
+            Wanted.stops = value;
+        else if (strcmp(argv[i], "--seconds") == 0)
+            Wanted.seconds = value;
+        else if (strcmp(argv[i], "--seed") == 0)
+            Wanted.seed = (uint64_t)value;
+        else
+            return false;
+    }
+    /* A machine that has other things to do may take twice as long, and then some. */
+    Wanted.seconds_max = 2 * Wanted.seconds + 2 * Wanted.kills + 5 * Wanted.stops;
+    return true;
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"a register loses nothing behind a fence, and without one to late writers only",
+         a_register_loses_nothing_behind_a_fence_and_without_one_to_late_writers_only},
+    };
+
+    if (argc > 1 && strcmp(argv[1], "--worker") == 0)
+        return worker_main(argc, argv);
+    if (!parse(argc, argv)) {
+        fprintf(stderr, "usage: %s [--kills N] [--stops N] [--seconds N] [--seed N]\n", argv[0]);
+        return 64;
+    }
+    fixture_start(NULL);
+    return TEST_MAIN(1, argv, "register", cases);
+}

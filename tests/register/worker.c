@@ -1,0 +1,285 @@
+/* See worker.h. */
+#include "register/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <zklock.h>
+
+#include "session/session.h"
+#include "support/clock.h"
+#include "support/history.h"
+
+#define ACQUIRE_MS 2000
+#define THINK_MS 2
+#define LOCK_NAME "register"
+
+struct worker {
+    char kind;
+    int64_t process, next;
+    const char *hosts, *root, *directory;
+    int history, file;
+    zkl_session *session;
+    int64_t session_id;
+    zkl_lock *lock;
+    zkl_fence *fence;
+};
+
+static atomic_bool StopAtWrite, Finish;
+
+__attribute__((noreturn)) static void die(const struct worker *w, const char *what,
+                                          const char *why) {
+    fprintf(stderr, "worker %" PRId64 " (%c): %s: %s\n", w->process, w->kind, what, why);
+    _exit(3);
+}
+
+/* ---- Values and paths ---- */
+
+const char *worker_history_path(const char *directory) {
+    static char path[300];
+
+    (void)snprintf(path, sizeof(path), "%s/history", directory);
+    return path;
+}
+
+const char *worker_register_path(const char *directory, char kind) {
+    static char path[300];
+
+    (void)snprintf(path, sizeof(path), "%s/register-%c", directory, kind);
+    return path;
+}
+
+const char *worker_session_path(const char *directory, int64_t process) {
+    static char path[300];
+
+    (void)snprintf(path, sizeof(path), "%s/session-%" PRId64, directory, process);
+    return path;
+}
+
+void worker_value_format(char ret_text[WORKER_VALUE_SIZE + 1], int64_t value) {
+    (void)snprintf(ret_text, WORKER_VALUE_SIZE + 1, "%0*" PRId64 "\n", WORKER_VALUE_SIZE - 1,
+                   value);
+}
+
+int64_t worker_value_parse(const char text[WORKER_VALUE_SIZE]) {
+    char digits[WORKER_VALUE_SIZE + 1] = "", *end;
+    long long value;
+
+    memcpy(digits, text, WORKER_VALUE_SIZE);
+    value = strtoll(digits, &end, 10);
+    return end == digits + WORKER_VALUE_SIZE - 1 && *end == '\n' ? value : -1;
+}
+
+int64_t worker_file_read(int fd) {
+    char text[WORKER_VALUE_SIZE];
+
+    return pread(fd, text, sizeof(text), 0) == sizeof(text) ? worker_value_parse(text) : -1;
+}
+
+/* One write within a page: a signal comes before it or after it. */
+bool worker_file_write(int fd, int64_t value) {
+    char text[WORKER_VALUE_SIZE + 1];
+
+    worker_value_format(text, value);
+    return pwrite(fd, text, WORKER_VALUE_SIZE, 0) == WORKER_VALUE_SIZE;
+}
+
+/* ---- The history ---- */
+
+__attribute__((format(printf, 2, 3))) static void note(const struct worker *w, const char *format,
+                                                       ...) {
+    char line[200];
+    va_list args;
+    int length;
+
+    va_start(args, format);
+    length = vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    if (write(w->history, line, (size_t)length) != length)
+        die(w, "the history", strerror(errno));
+}
+
+/* ---- One operation ---- */
+
+enum outcome {
+    OK,
+    REFUSED,
+    UNSURE
+};
+
+/* Shows the token before anything is read. False: a later holder has been here. */
+static bool show(struct worker *w, int64_t token) {
+    zkl_err err;
+
+    if (w->kind != KIND_FENCE)
+        return true;
+    err = zkl_fence_check(w->fence, LOCK_NAME, token);
+    if (err != ZKL_OK && err != ZKL_STALE)
+        die(w, "the fence", zkl_strerror(err));
+    return err == ZKL_OK;
+}
+
+static enum outcome write_fenced(struct worker *w, int64_t token, int64_t value) {
+    const zkl_err err = zkl_fence_begin(w->fence, LOCK_NAME, token);
+
+    if (err == ZKL_STALE)
+        return REFUSED;
+    if (err != ZKL_OK)
+        die(w, "the fence", zkl_strerror(err));
+    if (!worker_file_write(w->file, value))
+        die(w, "the register", strerror(errno));
+    if (zkl_fence_end(w->fence) != ZKL_OK)
+        die(w, "the fence", "cannot be left");
+    return OK;
+}
+
+static enum outcome write_value(struct worker *w, int64_t token, int64_t value) {
+    if (w->kind == KIND_FENCE)
+        return write_fenced(w, token, value);
+    if (!worker_file_write(w->file, value))
+        die(w, "the register", strerror(errno));
+    return OK;
+}
+
+static void think(void) {
+    (void)poll(NULL, 0, THINK_MS);
+}
+
+static void read_and_write(struct worker *w) {
+    static const char *const outcomes[] = {"ok", "refused", "unsure"};
+    const int64_t op = w->process * HISTORY_OPS + ++w->next;
+    const int64_t token = zkl_token(w->lock);
+    enum outcome outcome = REFUSED;
+    int64_t value, now, left_ms;
+
+    note(w, "i %" PRId64 " %c\n", op, w->kind);
+    if (token > 0 && show(w, token)) {
+        value = worker_file_read(w->file);
+        if (value < 0)
+            die(w, "the register", "has no value");
+        think();
+        now = clock_ns();
+        if (zkl_held(w->lock)) {
+            left_ms = zkl_remaining_ms(w->lock);
+            /* A stop between these lines makes the end of the lease look later than it is, which
+             * excuses less. */
+            note(w, "w %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n",
+                 op, token, value, op, now, clock_ns() + left_ms * NS_PER_MS);
+            if (atomic_exchange(&StopAtWrite, false))
+                (void)raise(SIGSTOP);
+            outcome = write_value(w, token, op);
+        }
+    }
+    now = clock_ns();
+    note(w, "r %" PRId64 " %s %" PRId64 " %d\n", op, outcomes[outcome], now, zkl_held(w->lock));
+}
+
+static void tell_session(struct worker *w) {
+    struct worker_session told = {0};
+    const int64_t id = zkl_session_id(w->session);
+    int fd;
+
+    if (id == w->session_id)
+        return;
+    zkli_session_credentials(w->session, &told.id, told.password);
+    if (told.id != id || id == 0)
+        return; /* it is changing; the next time will do */
+    w->session_id = id;
+    fd = open(worker_session_path(w->directory, w->process), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || pwrite(fd, &told, sizeof(told), 0) != sizeof(told))
+        die(w, "the session's file", strerror(errno));
+    (void)close(fd);
+}
+
+static void operate(struct worker *w) {
+    const zkl_err err = zkl_acquire(w->lock, ACQUIRE_MS);
+
+    switch (zkl_errclass(err)) {
+    case ZKL_CLASS_OK:
+        break;
+    case ZKL_CLASS_RETRY:
+        return;
+    case ZKL_CLASS_LOST:
+    case ZKL_CLASS_USAGE:
+    case ZKL_CLASS_DENIED:
+    case ZKL_CLASS_LOCAL:
+        die(w, "acquire", zkl_strerror(err));
+    }
+    tell_session(w);
+    read_and_write(w);
+    (void)zkl_release(w->lock); /* it may have been lost */
+}
+
+/* ---- Beginning and end ---- */
+
+static void on_signal(int number) {
+    atomic_store(number == SIGTERM ? &Finish : &StopAtWrite, true);
+}
+
+static void set_signals(const struct worker *w) {
+    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+
+    if (sigaction(SIGUSR1, &action, NULL) != 0 || sigaction(SIGTERM, &action, NULL) != 0 ||
+        prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+        die(w, "signals", strerror(errno));
+}
+
+static void open_all(struct worker *w) {
+    zkl_err err = ZKL_UNREACHABLE;
+    char fence[300];
+
+    w->history = open(worker_history_path(w->directory), O_WRONLY | O_APPEND | O_CLOEXEC);
+    w->file = open(worker_register_path(w->directory, w->kind), O_RDWR | O_CLOEXEC);
+    if (w->history < 0 || w->file < 0)
+        die(w, w->directory, strerror(errno));
+    (void)snprintf(fence, sizeof(fence), "%s/fence", w->directory);
+    if (w->kind == KIND_FENCE) {
+        err = zkl_fence_open(&w->fence, fence, NULL);
+        if (err != ZKL_OK)
+            die(w, fence, zkl_strerror(err));
+    }
+    do
+        err = zkl_session_open(
+            &w->session, w->hosts,
+            &ZKL_SESSION_OPTIONS(.session_timeout_ms = WORKER_SESSION_MS, .root = w->root));
+    while (err == ZKL_UNREACHABLE && !atomic_load(&Finish));
+    if (err == ZKL_UNREACHABLE)
+        _exit(0);
+    if (err != ZKL_OK)
+        die(w, "session", zkl_strerror(err));
+    if (zkl_session_timeout_ms(w->session) != WORKER_SESSION_MS)
+        die(w, "session", "another timeout was granted");
+    err = zkl_lock_open(&w->lock, w->session, LOCK_NAME, NULL);
+    if (err != ZKL_OK)
+        die(w, "lock", zkl_strerror(err));
+}
+
+int worker_main(int argc, char **argv) {
+    struct worker w = {.kind = '?'};
+
+    if (argc != 7)
+        die(&w, "--worker", "wrong arguments");
+    w.kind = argv[2][0];
+    w.process = strtoll(argv[3], NULL, 10);
+    w.hosts = argv[4];
+    w.root = argv[5];
+    w.directory = argv[6];
+    set_signals(&w);
+    open_all(&w);
+    while (!atomic_load(&Finish))
+        operate(&w);
+    (void)zkl_lock_close(w.lock);
+    (void)zkl_session_close(w.session);
+    (void)zkl_fence_close(w.fence);
+    return 0;
+}

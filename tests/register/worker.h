@@ -1,0 +1,42 @@
+/*
+ * One of the processes that read and write a register: a program of its own, since nothing of the
+ * library survives a fork. It goes on until SIGTERM; SIGUSR1 makes it stop itself (SIGSTOP) once,
+ * at the worst moment: between its last look at the hold and its write.
+ */
+#ifndef REGISTER_WORKER_H
+#define REGISTER_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What stands before the register. */
+#define KIND_LOCK 'a'  /* a file; the lock alone */
+#define KIND_FENCE 'b' /* a file; the lock and a fence */
+#define KIND_GUARD 'c' /* a znode; the lock and guarded writes */
+
+/* A hundred times what an operation takes, so that losing it costs little. */
+#define WORKER_SESSION_MS 1000
+
+/* What a worker says about its session, so that another can end it. */
+struct worker_session {
+    int64_t id;
+    char password[16];
+};
+
+/* argv: program, "--worker", kind, process, hosts, the server's own hosts, root, directory. */
+int worker_main(int argc, char **argv);
+
+/* Paths in the directory; static, good for the next call. */
+const char *worker_history_path(const char *directory);
+const char *worker_register_path(const char *directory, char kind);
+const char *worker_session_path(const char *directory, int64_t process);
+
+/* The value in a file. -1: there is none that makes sense. */
+int64_t worker_file_read(int fd);
+bool worker_file_write(int fd, int64_t value);
+/* The value from its text, as it also stands in a znode; and the text of it, ended by a newline. */
+#define WORKER_VALUE_SIZE 20
+int64_t worker_value_parse(const char text[WORKER_VALUE_SIZE]);
+void worker_value_format(char ret_text[WORKER_VALUE_SIZE + 1], int64_t value);
+
+#endif
