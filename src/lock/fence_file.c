@@ -25,7 +25,7 @@ static const char Header[] = "/zklock fence 1/";
 
 /* Cells that a new file has beyond those it begins with, so that replacing it, with its three
  * syncs, is seldom. */
-#define SPARE_CELLS 62
+#define SPARE_CELLS 30
 /* Replacements that lock runs after, each of them by another process, before it gives up. */
 #define CHASES_MAX 1000
 
