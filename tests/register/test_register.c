@@ -1,7 +1,8 @@
 /*
  * Processes read and write a register, each time under a lock, and are killed, stopped for longer
  * than their session lasts, cut off, and have their sessions ended. A register protected by the
- * lock alone loses a write only to a writer that was late; behind a fence it loses none.
+ * lock alone loses a write only to a writer that was late; behind a fence, or by guarded writes, it
+ * loses none.
  *
  * The longer form: register_register --kills 1000 --stops 200 [--seconds N] [--seed N]
  */
@@ -23,13 +24,14 @@
 
 #include "register/worker.h"
 
-#define KINDS 2
+#define KINDS 3
 #define WORKERS_A_KIND 3
 #define WORKERS (KINDS * WORKERS_A_KIND)
 #define LEASE_NS (WORKER_SESSION_MS * NS_PER_MS)
 /* How long a writer that has stopped at its worst moment waits for another to write. */
 #define OVERTAKEN_NS (10 * LEASE_NS)
 #define FAULT_EVERY_MS 150 /* and up to three times as much */
+#define OVERTAKEN_MIN 2
 #define END_MS 20000
 #define WRITES_MIN 30 /* of each kind; fewer, and the test has shown nothing */
 
@@ -38,7 +40,7 @@ static struct {
     uint64_t seed;
 } Wanted = {.kills = 30, .stops = 10, .seconds = 60};
 
-static const char Kinds[KINDS] = {KIND_LOCK, KIND_FENCE};
+static const char Kinds[KINDS] = {KIND_LOCK, KIND_FENCE, KIND_GUARD};
 
 enum state {
     RUNNING,
@@ -65,7 +67,8 @@ static struct {
     int64_t processes;
     uint64_t random;
     bool is_ending;
-    size_t kills, stops, asked, overtaken, cuts, silences, expiries, unexpected;
+    size_t overtaken[KINDS]; /* stopped before their write, until another had written */
+    size_t kills, stops, asked, asks, cuts, silences, expiries, unexpected;
 } Run;
 
 /* ---- Small things ---- */
@@ -99,21 +102,41 @@ static size_t kind_index(char kind) {
 }
 
 static int64_t value_of(char kind) {
+    if (kind == KIND_GUARD)
+        return worker_znode_read(fixture_raw(), fixture_root());
     return worker_file_read(Run.files[kind_index(kind)]);
 }
 
 /* ---- Workers ---- */
 
+/* Signals for it wait until it has said what it does about them. */
 static void spawn(struct worker *w) {
-    char kind[2] = {w->kind, '\0'}, process[24];
-    char *argv[] = {"/proc/self/exe",       "--worker",    kind, process, NULL,
-                    (char *)fixture_root(), Run.directory, NULL};
+    posix_spawnattr_t attributes;
+    sigset_t blocked;
+    char kind[2] = {w->kind, '\0'}, process[24], parent[24];
+    char *argv[] = {"/proc/self/exe",
+                    "--worker",
+                    kind,
+                    process,
+                    (char *)proxy_hosts(w->proxy),
+                    (char *)server_hosts(),
+                    (char *)fixture_root(),
+                    Run.directory,
+                    parent,
+                    NULL};
 
     w->process = ++Run.processes;
     w->state = RUNNING;
     (void)snprintf(process, sizeof(process), "%" PRId64, w->process);
-    argv[4] = (char *)proxy_hosts(w->proxy);
-    REQUIRE_INT(posix_spawn(&w->pid, argv[0], NULL, NULL, argv, environ), 0);
+    (void)snprintf(parent, sizeof(parent), "%ld", (long)getpid());
+    (void)sigemptyset(&blocked);
+    (void)sigaddset(&blocked, SIGTERM);
+    (void)sigaddset(&blocked, SIGUSR1);
+    REQUIRE(posix_spawnattr_init(&attributes) == 0 &&
+            posix_spawnattr_setsigmask(&attributes, &blocked) == 0 &&
+            posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK) == 0);
+    REQUIRE_INT(posix_spawn(&w->pid, argv[0], NULL, &attributes, argv, environ), 0);
+    (void)posix_spawnattr_destroy(&attributes);
 }
 
 static void worker_ended(struct worker *w, int status) {
@@ -153,7 +176,7 @@ static void wake_if_due(struct worker *w, int64_t now) {
     is_overtaken = value_of(w->kind) != w->value;
     if (w->was_asked && !is_overtaken && now < w->since_ns + OVERTAKEN_NS)
         return;
-    Run.overtaken += w->was_asked && is_overtaken;
+    Run.overtaken[kind_index(w->kind)] += w->was_asked && is_overtaken;
     note('c', w, clock_ns());
     w->state = RUNNING;
     REQUIRE_INT(kill(w->pid, SIGCONT), 0);
@@ -163,6 +186,9 @@ static void end_silence_if_due(struct worker *w, int64_t now) {
     if (w->silent_until_ns == 0 || now < w->silent_until_ns)
         return;
     proxy_hold(w->proxy, PROXY_BOTH, false);
+    /* A rule that has not fired is replaced by one that never will. */
+    proxy_rule(w->proxy, PROXY_CUT_REPLY, PROXY_MULTI, "?", 1, false);
+    proxy_refuse(w->proxy, false);
     w->silent_until_ns = 0;
 }
 
@@ -184,14 +210,35 @@ static void kill_worker(struct worker *w) {
 }
 
 static void stop_worker(struct worker *w) {
-    if (w->state != RUNNING)
-        return;
-    if (draw(4)) {
-        w->state = ASKED;
-        REQUIRE_INT(kill(w->pid, SIGUSR1), 0);
-    } else {
+    if (w->state == RUNNING)
         REQUIRE_INT(kill(w->pid, SIGSTOP), 0);
-    }
+}
+
+/* Has one of each kind in turn stop itself at the worst moment. */
+static void stop_before_write(void) {
+    struct worker *w = &Run.workers[Run.asks++ % KINDS + KINDS * draw(WORKERS_A_KIND)];
+
+    if (w->pid == 0 || w->state != RUNNING)
+        return;
+    w->state = ASKED;
+    REQUIRE_INT(kill(w->pid, SIGUSR1), 0);
+}
+
+/* A guarded write whose reply is lost, and sometimes nobody to ask until the lease is over. */
+static void cut_reply(struct worker *w) {
+    const bool for_long = draw(2);
+
+    proxy_rule(w->proxy, PROXY_CUT_REPLY, PROXY_MULTI, NULL, 1, for_long);
+    if (for_long)
+        w->silent_until_ns = clock_ns() + lease_tenths(20, 40);
+}
+
+static void cut_worker(struct worker *w) {
+    Run.cuts++;
+    if (w->kind == KIND_GUARD && w->silent_until_ns == 0 && draw(2))
+        cut_reply(w);
+    else
+        proxy_drop(w->proxy);
 }
 
 static void silence_worker(struct worker *w) {
@@ -233,11 +280,12 @@ static void fault(void) {
         /* A late write is worth more than one more that never was. */
         if (!is_about_to_be_late(w) || draw(8) == 0)
             kill_worker(w);
-    } else if (what < 14) {
+    } else if (what < 11 || (enough && what < 5)) {
         stop_worker(w);
+    } else if (what < 14) {
+        stop_before_write();
     } else if (what < 17) {
-        proxy_drop(w->proxy);
-        Run.cuts++;
+        cut_worker(w);
     } else if (what < 18) {
         silence_worker(w);
     } else {
@@ -256,6 +304,9 @@ static void begin(void) {
     Run.history = open(worker_history_path(Run.directory), O_WRONLY | O_APPEND | O_CLOEXEC);
     REQUIRE(Run.history >= 0);
     worker_value_format(text, 0);
+    REQUIRE_INT(raw_create(fixture_raw(), worker_znode(fixture_root()), text, WORKER_VALUE_SIZE,
+                           RAW_PERSISTENT, NULL),
+                RAW_OK);
     for (size_t i = 0; i < KINDS; i++) {
         scratch_write(worker_register_path(Run.directory, Kinds[i]), text, WORKER_VALUE_SIZE);
         Run.files[i] = open(worker_register_path(Run.directory, Kinds[i]), O_RDONLY | O_CLOEXEC);
@@ -268,6 +319,15 @@ static void begin(void) {
     }
 }
 
+/* What was asked for, and of each kind a few writes that were surely too late. */
+static bool has_enough(void) {
+    bool is_enough = (long)Run.kills >= Wanted.kills && (long)Run.stops >= Wanted.stops;
+
+    for (size_t i = 0; i < KINDS; i++)
+        is_enough = is_enough && Run.overtaken[i] >= OVERTAKEN_MIN;
+    return is_enough;
+}
+
 static void rest(void) {
     (void)poll(NULL, 0, 5);
 }
@@ -277,8 +337,7 @@ static void run(void) {
     int64_t next_fault = start + 2 * WORKER_SESSION_MS, now = start;
 
     while (now < start + Wanted.seconds_max * 1000 && Run.unexpected == 0 &&
-           (now < start + Wanted.seconds * 1000 || (long)Run.kills < Wanted.kills ||
-            (long)Run.stops < Wanted.stops)) {
+           (now < start + Wanted.seconds * 1000 || !has_enough())) {
         rest();
         now = clock_ms();
         for (size_t i = 0; i < WORKERS; i++) {
@@ -377,24 +436,27 @@ static void judge(history *h, char kind, const char *name) {
         CHECK(f.by_stop > 0);
 }
 
-static void a_register_loses_nothing_behind_a_fence_and_without_one_to_late_writers_only(void) {
-    static const char *const names[KINDS] = {"lock alone", "fence"};
+static void a_register_loses_nothing_by_fence_or_guard_and_without_them_to_late_writers_only(void) {
+    static const char *const names[KINDS] = {"lock alone", "fence", "guarded writes"};
+    size_t overtaken = 0;
     history *h;
 
     begin();
     run();
     end();
+    for (size_t i = 0; i < KINDS; i++)
+        overtaken += Run.overtaken[i];
     test_note("%zu kills, %zu stops (%zu before a write, %zu of these overtaken), %zu cuts, "
               "%zu silences and %zu ends of a session; %" PRId64 " processes, seed %" PRIu64,
-              Run.kills, Run.stops, Run.asked, Run.overtaken, Run.cuts, Run.silences, Run.expiries,
+              Run.kills, Run.stops, Run.asked, overtaken, Run.cuts, Run.silences, Run.expiries,
               Run.processes, Wanted.seed);
     CHECK(Run.unexpected == 0);
-    CHECK((long)Run.kills >= Wanted.kills);
-    CHECK((long)Run.stops >= Wanted.stops);
+    CHECK(has_enough());
     h = read_history();
     for (size_t i = 0; i < KINDS; i++)
         judge(h, Kinds[i], names[i]);
     history_free(h);
+    CHECK_INT(raw_delete(fixture_raw(), worker_znode(fixture_root())), RAW_OK);
 }
 
 /* ---- The command line ---- */
@@ -425,8 +487,8 @@ static bool parse(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     static const test_case cases[] = {
-        {"a register loses nothing behind a fence, and without one to late writers only",
-         a_register_loses_nothing_behind_a_fence_and_without_one_to_late_writers_only},
+        {"a register loses nothing by fence or guard, and without them to late writers only",
+         a_register_loses_nothing_by_fence_or_guard_and_without_them_to_late_writers_only},
     };
 
     if (argc > 1 && strcmp(argv[1], "--worker") == 0)

@@ -22,17 +22,19 @@
 
 #define ACQUIRE_MS 2000
 #define THINK_MS 2
+#define READER_SESSION_MS 4000
 #define LOCK_NAME "register"
 
 struct worker {
     char kind;
     int64_t process, next;
-    const char *hosts, *root, *directory;
+    const char *hosts, *server, *root, *directory;
     int history, file;
     zkl_session *session;
     int64_t session_id;
     zkl_lock *lock;
     zkl_fence *fence;
+    raw *reader; /* of the znode */
 };
 
 static atomic_bool StopAtWrite, Finish;
@@ -66,6 +68,13 @@ const char *worker_session_path(const char *directory, int64_t process) {
     return path;
 }
 
+const char *worker_znode(const char *root) {
+    static char path[RAW_PATH_MAX];
+
+    (void)snprintf(path, sizeof(path), "%s-value", root);
+    return path;
+}
+
 void worker_value_format(char ret_text[WORKER_VALUE_SIZE + 1], int64_t value) {
     (void)snprintf(ret_text, WORKER_VALUE_SIZE + 1, "%0*" PRId64 "\n", WORKER_VALUE_SIZE - 1,
                    value);
@@ -84,6 +93,17 @@ int64_t worker_file_read(int fd) {
     char text[WORKER_VALUE_SIZE];
 
     return pread(fd, text, sizeof(text), 0) == sizeof(text) ? worker_value_parse(text) : -1;
+}
+
+int64_t worker_znode_read(raw *r, const char *root) {
+    char text[WORKER_VALUE_SIZE];
+    size_t length = sizeof(text);
+    raw_stat stat;
+
+    return raw_get(r, worker_znode(root), text, &length, &stat) == RAW_OK &&
+                   length == WORKER_VALUE_SIZE
+               ? worker_value_parse(text)
+               : -1;
 }
 
 /* One write within a page: a signal comes before it or after it. */
@@ -143,12 +163,49 @@ static enum outcome write_fenced(struct worker *w, int64_t token, int64_t value)
     return OK;
 }
 
+static enum outcome write_guarded(struct worker *w, int64_t value) {
+    char text[WORKER_VALUE_SIZE + 1];
+    zkl_err err;
+
+    worker_value_format(text, value);
+    err = zkl_guarded_set(w->lock, worker_znode(w->root), text, WORKER_VALUE_SIZE, -1);
+    if (err == ZKL_OK)
+        return OK;
+    if (err == ZKL_UNSURE)
+        return UNSURE;
+    if (err != ZKL_LOST && err != ZKL_NOT_HELD)
+        die(w, "the guarded write", zkl_strerror(err));
+    return REFUSED;
+}
+
 static enum outcome write_value(struct worker *w, int64_t token, int64_t value) {
     if (w->kind == KIND_FENCE)
         return write_fenced(w, token, value);
+    if (w->kind == KIND_GUARD)
+        return write_guarded(w, value);
     if (!worker_file_write(w->file, value))
         die(w, "the register", strerror(errno));
     return OK;
+}
+
+/* -1: it could not be read, because the process was stopped for longer than its reader's session
+ * lasts. */
+static int64_t read_value(struct worker *w) {
+    int64_t value;
+
+    if (w->kind != KIND_GUARD)
+        value = worker_file_read(w->file);
+    else
+        value = worker_znode_read(w->reader, w->root);
+    if (value < 0 && w->kind != KIND_GUARD)
+        die(w, "the register", "has no value");
+    if (value < 0 && raw_is_over(w->reader)) {
+        raw_close(w->reader);
+        w->reader = raw_open(w->server, READER_SESSION_MS);
+        if (!w->reader)
+            die(w, "the reader", "has no session");
+    }
+    return value;
 }
 
 static void think(void) {
@@ -164,12 +221,10 @@ static void read_and_write(struct worker *w) {
 
     note(w, "i %" PRId64 " %c\n", op, w->kind);
     if (token > 0 && show(w, token)) {
-        value = worker_file_read(w->file);
-        if (value < 0)
-            die(w, "the register", "has no value");
+        value = read_value(w);
         think();
         now = clock_ns();
-        if (zkl_held(w->lock)) {
+        if (value >= 0 && zkl_held(w->lock)) {
             left_ms = zkl_remaining_ms(w->lock);
             /* A stop between these lines makes the end of the lease look later than it is, which
              * excuses less. */
@@ -228,9 +283,11 @@ static void on_signal(int number) {
 
 static void set_signals(const struct worker *w) {
     const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigset_t none;
 
+    (void)sigemptyset(&none);
     if (sigaction(SIGUSR1, &action, NULL) != 0 || sigaction(SIGTERM, &action, NULL) != 0 ||
-        prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+        sigprocmask(SIG_SETMASK, &none, NULL) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
         die(w, "signals", strerror(errno));
 }
 
@@ -239,8 +296,11 @@ static void open_all(struct worker *w) {
     char fence[300];
 
     w->history = open(worker_history_path(w->directory), O_WRONLY | O_APPEND | O_CLOEXEC);
-    w->file = open(worker_register_path(w->directory, w->kind), O_RDWR | O_CLOEXEC);
-    if (w->history < 0 || w->file < 0)
+    if (w->kind == KIND_GUARD)
+        w->reader = raw_open(w->server, READER_SESSION_MS);
+    else
+        w->file = open(worker_register_path(w->directory, w->kind), O_RDWR | O_CLOEXEC);
+    if (w->history < 0 || w->file < 0 || (w->kind == KIND_GUARD && !w->reader))
         die(w, w->directory, strerror(errno));
     (void)snprintf(fence, sizeof(fence), "%s/fence", w->directory);
     if (w->kind == KIND_FENCE) {
@@ -267,19 +327,23 @@ static void open_all(struct worker *w) {
 int worker_main(int argc, char **argv) {
     struct worker w = {.kind = '?'};
 
-    if (argc != 7)
+    if (argc != 9)
         die(&w, "--worker", "wrong arguments");
     w.kind = argv[2][0];
     w.process = strtoll(argv[3], NULL, 10);
     w.hosts = argv[4];
-    w.root = argv[5];
-    w.directory = argv[6];
+    w.server = argv[5];
+    w.root = argv[6];
+    w.directory = argv[7];
     set_signals(&w);
+    if (getppid() != strtol(argv[8], NULL, 10))
+        return EXIT_FAILURE; /* it died before we asked to be told */
     open_all(&w);
     while (!atomic_load(&Finish))
         operate(&w);
     (void)zkl_lock_close(w.lock);
     (void)zkl_session_close(w.session);
     (void)zkl_fence_close(w.fence);
+    raw_close(w.reader);
     return 0;
 }

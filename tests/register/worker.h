@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "support/raw.h"
+
 /* What stands before the register. */
 #define KIND_LOCK 'a'  /* a file; the lock alone */
 #define KIND_FENCE 'b' /* a file; the lock and a fence */
@@ -23,17 +25,24 @@ struct worker_session {
     char password[16];
 };
 
-/* argv: program, "--worker", kind, process, hosts, the server's own hosts, root, directory. */
+/*
+ * argv: program, "--worker", kind, process, hosts, the same without a proxy, root, directory, pid
+ * of the parent, with which the worker ends.
+ */
 int worker_main(int argc, char **argv);
 
 /* Paths in the directory; static, good for the next call. */
 const char *worker_history_path(const char *directory);
 const char *worker_register_path(const char *directory, char kind);
 const char *worker_session_path(const char *directory, int64_t process);
+/* The znode beside the root; static, good for the next call. */
+const char *worker_znode(const char *root);
 
 /* The value in a file. -1: there is none that makes sense. */
 int64_t worker_file_read(int fd);
 bool worker_file_write(int fd, int64_t value);
+/* The value in the znode, read straight from the server. -1: it cannot be read. */
+int64_t worker_znode_read(raw *r, const char *root);
 /* The value from its text, as it also stands in a znode; and the text of it, ended by a newline. */
 #define WORKER_VALUE_SIZE 20
 int64_t worker_value_parse(const char text[WORKER_VALUE_SIZE]);
