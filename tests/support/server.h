@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "support/snapshot.h"
+
 /*
  * To be called first thing in main, before there are threads. options: more arguments for
  * "zk.sh start", ended by NULL; or NULL.
@@ -31,6 +33,12 @@ void server_thaw(void);
 /* Ends the process (SIGKILL); starts it again on its port and data, and waits until it serves. */
 void server_kill(void);
 void server_revive(void);
+
+/*
+ * Kills it and starts it again with nothing but these directories; all sessions are over. For tests
+ * of counters that no test can count up to.
+ */
+void server_forge(const snapshot_node *nodes, size_t count);
 
 /*
  * The answer to a four-letter word, NUL-terminated. False: none came within 5 s, or the server
