@@ -109,19 +109,6 @@ static unsigned choose_server(const char *mode, size_t turn) {
 
 /* ---- Holders and waiters ---- */
 
-static client *client_at(const char *hosts, const char *name, int timeout_ms) {
-    client *c = calloc(1, sizeof(*c));
-
-    REQUIRE(c != NULL);
-    (void)snprintf(c->name, sizeof(c->name), "%s", name);
-    c->events = events_new();
-    c->owns_session = true;
-    c->session = session_open(hosts, timeout_ms, c->events);
-    c->lock = lock_open(c->session, name, c->events);
-    c->actor = actor_new();
-    return c;
-}
-
 /* In the holder's thread. The clock is read before the first question and after the last. */
 static zkl_err hold_on(void *arg) {
     pair *p = arg;
@@ -161,12 +148,12 @@ static void open_pairs(pair *pairs, unsigned server) {
         pair *p = &pairs[i];
         const char *name = fresh_name("pair");
 
-        p->holder = client_at(netns_hosts(server), name, HolderTimeouts[i]);
+        p->holder = client_open_at(netns_hosts(server), name, HolderTimeouts[i]);
         REQUIRE_INT(zkl_session_timeout_ms(p->holder->session), HolderTimeouts[i]);
         REQUIRE_INT(client_acquire(p->holder, SOON_MS), ZKL_OK);
         p->hold = actor_hold(p->holder->actor, p->holder->lock);
         p->token = client_token(p->holder);
-        p->waiter = client_at(others, name, WAITER_TIMEOUT_MS);
+        p->waiter = client_open_at(others, name, WAITER_TIMEOUT_MS);
         actor_begin(p->waiter->actor, take_over, p);
     }
     for (size_t i = 0; i < PAIRS; i++)

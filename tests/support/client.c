@@ -21,11 +21,15 @@ static client *finish(client *c) {
     return c;
 }
 
-client *client_open(const char *name, int timeout_ms) {
+client *client_open_at(const char *hosts, const char *name, int timeout_ms) {
     client *c = new_client(name);
 
-    c->session = session_open(server_hosts(), timeout_ms, c->events);
+    c->session = session_open(hosts, timeout_ms, c->events);
     return finish(c);
+}
+
+client *client_open(const char *name, int timeout_ms) {
+    return client_open_at(server_hosts(), name, timeout_ms);
 }
 
 client *client_open_proxied(const char *name, int timeout_ms) {

@@ -19,6 +19,7 @@ typedef struct client {
 
 /* These leave the test if they fail. */
 client *client_open(const char *name, int timeout_ms);
+client *client_open_at(const char *hosts, const char *name, int timeout_ms);
 client *client_open_proxied(const char *name, int timeout_ms);
 /* Another handle, thread and recorder on the session of c; to be closed before c. */
 client *client_open_on(client *c, const char *name);

@@ -178,6 +178,18 @@ const char *server_hosts(void) {
     return Server.hosts;
 }
 
+pid_t server_process(unsigned server) {
+    char path[300], line[32] = "";
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%s/%u/pid", Server.dir, server + 1);
+    file = fopen(path, "re");
+    if (!file || !fgets(line, sizeof(line), file))
+        die(path);
+    (void)fclose(file);
+    return (pid_t)strtol(line, NULL, 10);
+}
+
 bool server_is_ours(void) {
     return Server.ours;
 }

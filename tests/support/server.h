@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "support/snapshot.h"
 
@@ -21,8 +22,10 @@
  */
 void server_start(const char *const *options);
 
-/* "host:port", without a chroot; only the first of several. */
+/* "host:port", without a chroot; of somebody else's servers only the first, of ours all. */
 const char *server_hosts(void);
+/* The process of one of ours, counted from 0. */
+pid_t server_process(unsigned server);
 /* false: it is somebody else's, and must not be frozen or killed. */
 bool server_is_ours(void);
 
