@@ -8,7 +8,9 @@
  * that never comes (the client drops some when it is closed) leaks nothing.
  */
 #include "session/zk_client.h"
+#include "session/hosts.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -499,8 +501,14 @@ void zkli_client_credentials(struct zkli_port *port, int64_t *ret_id, char ret_p
 
 static bool client_open(struct zkli_port *port) {
     struct client *client = client_of(port);
-    zhandle_t *handle = zookeeper_init2(client->hosts, on_session_event, client->config.timeout_ms,
-                                        NULL, client, ZOO_NO_LOG_CLIENTENV, client->log.callback);
+    char *hosts = zkli_hosts_make_odd(client->hosts);
+    zhandle_t *handle = hosts == NULL ? NULL
+                                      : zookeeper_init2(hosts, on_session_event,
+                                                        client->config.timeout_ms, NULL, client,
+                                                        ZOO_NO_LOG_CLIENTENV, client->log.callback);
+    int error = errno;
+    free(hosts);
+    errno = error; /* what the caller tells */
     if (handle == NULL)
         return false;
     if (zoo_set_servers_resolution_delay != NULL)
@@ -526,8 +534,10 @@ static void client_set_hosts(struct zkli_port *port, const char *hosts) {
     zhandle_t *handle = atomic_load(&client->handle);
     if (handle == NULL)
         return;
-    if (zoo_set_servers(handle, hosts) != ZOK)
+    char *odd = zkli_hosts_make_odd(hosts);
+    if (odd == NULL || zoo_set_servers(handle, odd) != ZOK)
         client->config.log(client->config.arg, ZKL_LOG_WARN, "the new list of servers is refused");
+    free(odd);
     nudge(handle);
 }
 

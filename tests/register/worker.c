@@ -268,6 +268,7 @@ static void operate(struct worker *w) {
     case ZKL_CLASS_USAGE:
     case ZKL_CLASS_DENIED:
     case ZKL_CLASS_LOCAL:
+    case ZKL_CLASS_UNSURE:
         die(w, "acquire", zkl_strerror(err));
     }
     tell_session(w);

@@ -1,0 +1,18 @@
+/*
+ * hosts - a list of servers as the client library has to be given it, so that it tries all of them.
+ */
+#ifndef ZKLI_SESSION_HOSTS_H
+#define ZKLI_SESSION_HOSTS_H
+
+/*
+ * A copy of "host:port[,host:port...][/chroot]" with an odd number of addresses: with one of them
+ * twice if need be. After a connection that failed, the library goes on by two places in its list
+ * of addresses instead of one (ZOOKEEPER-2466). Where their number is even, it tries half of them
+ * again and again, without a pause where that is the half without the last, and never the others.
+ *
+ * Names are looked up, which may block. One with other addresses later may bring an even number
+ * again, until the next list. NULL: out of memory. To be freed.
+ */
+char *zkli_hosts_make_odd(const char *hosts);
+
+#endif

@@ -1,0 +1,51 @@
+/* The list of servers as the client library is given it: an odd number of addresses. */
+#include "session/hosts.h"
+
+#include <CUnit/CUnit.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/main.h"
+
+static void check_becomes(const char *hosts, const char *expected) {
+    char *odd = zkli_hosts_make_odd(hosts);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(odd);
+    CU_ASSERT_STRING_EQUAL(odd, expected);
+    free(odd);
+}
+
+static void an_odd_number_stays(void) {
+    check_becomes("127.0.0.1:2181", "127.0.0.1:2181");
+    check_becomes("127.0.0.1:1,127.0.0.2:2,127.0.0.3:3", "127.0.0.1:1,127.0.0.2:2,127.0.0.3:3");
+    check_becomes("127.0.0.1:1/a/b", "127.0.0.1:1/a/b");
+}
+
+static void an_even_number_gets_one_twice(void) {
+    check_becomes("127.0.0.1:1,127.0.0.2:2", "127.0.0.1:1,127.0.0.2:2,127.0.0.1:1");
+    check_becomes("127.0.0.9:1, 127.0.0.2:2,127.0.0.3:3,127.0.0.4:4",
+                  "127.0.0.9:1, 127.0.0.2:2,127.0.0.3:3,127.0.0.4:4,127.0.0.9:1");
+}
+
+static void the_chroot_stays_at_the_end(void) {
+    check_becomes("127.0.0.1:1,127.0.0.2:2/a/b", "127.0.0.1:1,127.0.0.2:2,127.0.0.1:1/a/b");
+}
+
+/* The client library leaves it out as well. */
+static void a_name_that_is_not_found_does_not_count(void) {
+    check_becomes("no such name:1", "no such name:1");
+    check_becomes("no such name:1,127.0.0.1:1", "no such name:1,127.0.0.1:1");
+    check_becomes("127.0.0.1:1,no such name:1,127.0.0.2:2",
+                  "127.0.0.1:1,no such name:1,127.0.0.2:2,127.0.0.1:1");
+}
+
+static const test_case Cases[] = {
+    {"an odd number of addresses stays", an_odd_number_stays},
+    {"of an even number one is there twice", an_even_number_gets_one_twice},
+    {"the chroot stays at the end", the_chroot_stays_at_the_end},
+    {"a name that is not found does not count", a_name_that_is_not_found_does_not_count},
+};
+
+int main(int argc, char **argv) {
+    return TEST_MAIN(argc, argv, "hosts", Cases);
+}
