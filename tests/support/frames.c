@@ -116,9 +116,7 @@ void frame_log_fini(frame_log *log) {
     *log = (frame_log){0};
 }
 
-void frame_log_add(frame_log *log, const frame_view *view, uint64_t connection) {
-    frame_record *r;
-
+static frame_record *new_record(frame_log *log) {
     if (log->count == log->max) {
         const size_t max = log->max ? 2 * log->max : 256;
         frame_record *grown = realloc(log->records, max * sizeof(*grown));
@@ -128,25 +126,67 @@ void frame_log_add(frame_log *log, const frame_view *view, uint64_t connection) 
         log->records = grown;
         log->max = max;
     }
-    r = &log->records[log->count++];
-    *r = (frame_record){.kind = view->kind, .xid = view->xid, .connection = connection};
-    (void)snprintf(r->path, sizeof(r->path), "%s", view->path);
+    return &log->records[log->count++];
 }
 
-void frame_log_answer(frame_log *log, int32_t xid, uint64_t connection) {
-    for (size_t i = log->count; i > 0; i--) { /* the newest are the ones not answered yet */
+/* The request of that connection; the newest are the ones not answered yet. NULL: forgotten. */
+static frame_record *find_request(frame_log *log, int32_t xid, uint64_t connection) {
+    for (size_t i = log->count; i > 0; i--) {
         frame_record *r = &log->records[i - 1];
 
-        if (r->xid != xid || r->connection != connection || r->kind == PROXY_EVENT)
-            continue;
-        r->is_answered = true;
-        return;
+        if (r->xid == xid && r->connection == connection && r->direction == PROXY_TO_SERVER &&
+            r->kind != PROXY_CONNECT)
+            return r;
     }
+    return NULL;
+}
+
+void frame_log_add(frame_log *log, frame_view *view, proxy_direction direction,
+                   uint64_t connection) {
+    const bool is_reply = direction == PROXY_TO_CLIENT && view->kind == PROXY_OTHER;
+    frame_record *r = is_reply ? find_request(log, view->xid, connection) : NULL;
+
+    if (r) {
+        r->is_answered = true;
+        view->kind = r->kind;
+        memcpy(view->path, r->path, sizeof(view->path));
+    }
+    r = new_record(log);
+    *r = (frame_record){.kind = view->kind,
+                        .direction = direction,
+                        .is_reply = is_reply,
+                        .xid = view->xid,
+                        .connection = connection};
+    memcpy(r->path, view->path, sizeof(r->path));
+}
+
+void frame_log_swallow(frame_log *log) {
+    log->records[log->count - 1].is_swallowed = true;
+}
+
+size_t frame_log_trace(const frame_log *log, proxy_frame *ret_frames, size_t max) {
+    size_t count = 0;
+
+    for (size_t i = 0; i < log->count; i++) {
+        const frame_record *r = &log->records[i];
+
+        if (r->is_swallowed)
+            continue;
+        if (count < max) {
+            ret_frames[count].kind = r->kind;
+            ret_frames[count].direction = r->direction;
+            memcpy(ret_frames[count].path, r->path, sizeof(r->path));
+        }
+        count++;
+    }
+    return count;
 }
 
 static bool has_kind(const frame_record *r, proxy_kind kind) {
+    if (r->is_reply)
+        return false;
     if (kind == PROXY_ANY)
-        return r->kind != PROXY_PING && r->kind != PROXY_EVENT;
+        return r->kind != PROXY_PING && r->kind != PROXY_EVENT && r->kind != PROXY_CONNECT;
     return r->kind == kind;
 }
 
@@ -174,12 +214,19 @@ size_t frame_log_count(const frame_log *log, const frame_filter *filter) {
     return count;
 }
 
-void frame_log_print(const frame_log *log) {
-    static const char *const names[] = {"other", "create",  "container", "delete", "exists",
-                                        "get",   "set",     "list",      "sync",   "ping",
-                                        "multi", "watches", "auth",      "end",    "event"};
+const char *proxy_kind_name(proxy_kind kind) {
+    static const char *const names[] = {
+        "other", "create", "container", "delete", "exists", "get",   "set", "list",   "sync",
+        "ping",  "multi",  "watches",   "auth",   "end",    "event", "any", "connect"};
 
-    for (size_t i = 0; i < log->count; i++)
-        if (log->records[i].kind != PROXY_PING)
-            printf("\n      %s %s", names[log->records[i].kind], log->records[i].path);
+    return names[kind];
+}
+
+void frame_log_print(const frame_log *log) {
+    for (size_t i = 0; i < log->count; i++) {
+        const frame_record *r = &log->records[i];
+
+        if (r->kind != PROXY_PING && r->kind != PROXY_CONNECT && !r->is_reply)
+            printf("\n      %s %s", proxy_kind_name(r->kind), r->path);
+    }
 }

@@ -8,13 +8,11 @@
 
 #include "support/proxy.h"
 
-enum {
-    FRAME_PATH_MAX = 200
-}; /* of a longer path the end is kept: the node's name is there */
+#define FRAME_PATH_MAX PROXY_PATH_MAX
 
 /* What a frame says. Frames carry their length, 4 bytes, in front. */
 typedef struct frame_view {
-    proxy_kind kind; /* of a request; or PROXY_EVENT; PROXY_OTHER for a reply */
+    proxy_kind kind; /* of a request; or PROXY_EVENT; PROXY_OTHER for a reply, until it is logged */
     int32_t xid;     /* pairs a reply with its request */
     char path[FRAME_PATH_MAX];
 } frame_view;
@@ -30,8 +28,11 @@ void frame_defuse(unsigned char *bytes, size_t size);
 size_t frame_make_error(unsigned char *bytes, size_t size, int32_t error);
 
 typedef struct frame_record {
-    proxy_kind kind;
+    proxy_kind kind; /* a reply's is that of its request */
+    proxy_direction direction;
+    bool is_reply;
     bool is_answered;
+    bool is_swallowed; /* by a rule: nobody gets to see it */
     int32_t xid;
     uint64_t connection;
     char path[FRAME_PATH_MAX];
@@ -44,9 +45,14 @@ typedef struct frame_log {
 } frame_log;
 
 void frame_log_fini(frame_log *log);
-void frame_log_add(frame_log *log, const frame_view *view, uint64_t connection);
-/* The reply to a request of that connection has come. */
-void frame_log_answer(frame_log *log, int32_t xid, uint64_t connection);
+/* A reply, PROXY_OTHER to the client, gets the kind and path of its request, which is answered
+ * then. */
+void frame_log_add(frame_log *log, frame_view *view, proxy_direction direction,
+                   uint64_t connection);
+/* The last one is not passed on. */
+void frame_log_swallow(frame_log *log);
+/* As proxy_trace. */
+size_t frame_log_trace(const frame_log *log, proxy_frame *ret_frames, size_t max);
 
 /* What to count. */
 typedef struct frame_filter {

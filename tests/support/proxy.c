@@ -7,12 +7,11 @@
  */
 #include "support/proxy.h"
 #include "support/clock.h"
-#include "support/frames.h"
 #include "support/net.h"
+#include "support/proxy_impl.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,56 +21,6 @@
 
 #define ROUTES_MAX 64 /* more are refused: a test has a handful of sessions */
 #define READ_SIZE 65536
-
-typedef struct frame {
-    struct frame *next;
-    int64_t due_ns;
-    size_t size, sent;
-    bool gate; /* it and those behind it wait until the hold is lifted */
-    unsigned char bytes[];
-} frame;
-
-typedef struct stream {
-    int from, to;        /* descriptors, owned by the route */
-    bool greeted;        /* the handshake has passed */
-    frame *first, *last; /* to be sent */
-    unsigned char *part; /* came in, not yet a whole frame */
-    size_t part_size;
-} stream;
-
-typedef struct route route;
-
-struct route {
-    route *next;
-    stream up, down; /* to the server, to the client */
-    uint64_t serial; /* no two connections have the same */
-    bool rule_waits; /* for the reply with this xid */
-    int32_t rule_xid;
-    bool dead;
-};
-
-struct proxy {
-    pthread_mutex_t mutex;
-    pthread_t thread;
-    int listener, wake;
-    char target[128], hosts[64];
-    route *routes;
-    size_t route_count;
-    bool stop, refuse;
-    unsigned held; /* proxy_direction bits */
-    int64_t delay_ns;
-    struct {
-        bool armed, fired, refuse;
-        proxy_action action;
-        proxy_kind kind;
-        char part[FRAME_PATH_MAX];
-        int error;   /* FAIL */
-        size_t left; /* matching requests until it fires */
-    } rule;
-    frame_log log;
-    size_t connects;
-    uint64_t serials;
-};
 
 /* ---- routes ---- */
 
@@ -102,7 +51,10 @@ static void reap_routes(proxy *p) {
             continue;
         }
         *at = l->next;
-        reset(l->up.from);
+        if (l->ends_after)
+            (void)close(l->up.from); /* what has been sent to the client is to be read by it */
+        else
+            reset(l->up.from);
         (void)close(l->up.to); /* what has been sent to the server is to be done by it */
         stream_fini(&l->up);
         stream_fini(&l->down);
@@ -144,13 +96,23 @@ static void accept_route(proxy *p) {
 
 /* ---- frames ---- */
 
-static bool is_held(const proxy *p, const route *l, const stream *s) {
-    return s->first->gate || (p->held & (s == &l->up ? PROXY_TO_SERVER : PROXY_TO_CLIENT)) != 0;
+static unsigned direction_of(const route *l, const stream *s) {
+    return s == &l->up ? PROXY_TO_SERVER : PROXY_TO_CLIENT;
+}
+
+/* *ret_due: when it is over, if that is known and earlier. */
+static bool is_held(const proxy *p, const route *l, const stream *s, int64_t now,
+                    int64_t *ret_due) {
+    if (p->stalled & direction_of(l, s) && now < p->stall_until_ns) {
+        *ret_due = p->stall_until_ns < *ret_due ? p->stall_until_ns : *ret_due;
+        return true;
+    }
+    return s->first->gate || (p->held & direction_of(l, s)) != 0;
 }
 
 /* Sends what is due. *ret_due: when the next is, if earlier; *ret_full: the socket is full. */
 static void transmit(proxy *p, route *l, stream *s, int64_t now, int64_t *ret_due, bool *ret_full) {
-    while (s->first && !is_held(p, l, s)) {
+    while (s->first && !is_held(p, l, s, now, ret_due)) {
         frame *f = s->first;
         ssize_t put;
 
@@ -172,13 +134,17 @@ static void transmit(proxy *p, route *l, stream *s, int64_t now, int64_t *ret_du
     }
 }
 
-/* Ends a route, with what came before still passed on. */
-static void cut(proxy *p, route *l) {
+static void pass_on(proxy *p, route *l) {
     int64_t due = INT64_MAX;
     bool full;
 
     transmit(p, l, &l->up, clock_ns(), &due, &full);
     transmit(p, l, &l->down, clock_ns(), &due, &full);
+}
+
+/* Ends a route, with what came before still passed on. */
+static void cut(proxy *p, route *l) {
+    pass_on(p, l);
     l->dead = true;
 }
 
@@ -228,24 +194,53 @@ static void obey_at_reply(proxy *p, route *l, frame *f, const frame_view *view) 
         cut(p, l);
 }
 
+static void strike(proxy *p, route *l) {
+    p->fault.armed = false;
+    p->fault.struck_ns = clock_ns();
+    switch (p->fault.what.action) {
+    case PROXY_CUT_BEFORE:
+        cut(p, l);
+        break;
+    case PROXY_CUT_AFTER:
+        l->ends_after = true;
+        break;
+    case PROXY_STALL:
+        pass_on(p, l);
+        p->stalled = p->fault.what.direction;
+        p->stall_until_ns = p->fault.struck_ns + p->fault.what.stall_ms * NS_PER_MS;
+        break;
+    case PROXY_SILENCE:
+        pass_on(p, l);
+        l->is_silent = true;
+        break;
+    }
+}
+
+static void obey_fault(proxy *p, route *l, const frame_view *view, proxy_direction direction) {
+    if (!p->fault.armed || p->fault.what.direction != direction ||
+        p->fault.what.kind != view->kind || !strstr(view->path, p->fault.part) ||
+        --p->fault.left > 0)
+        return;
+    strike(p, l);
+}
+
 /* Looks at a frame that came in, before it is queued. */
 static void inspect_frame(proxy *p, route *l, stream *s, frame *f) {
-    const bool from_client = s == &l->up;
-    frame_view view;
+    const proxy_direction direction = s == &l->up ? PROXY_TO_SERVER : PROXY_TO_CLIENT;
+    frame_view view = {.kind = PROXY_CONNECT};
 
-    if (!s->greeted) {
-        s->greeted = true;
-        return;
-    }
-    frame_read(&view, f->bytes, f->size, from_client);
-    if (from_client || view.kind == PROXY_EVENT)
-        frame_log_add(&p->log, &view, l->serial);
-    else
-        frame_log_answer(&p->log, view.xid, l->serial);
-    if (from_client)
+    if (s->greeted)
+        frame_read(&view, f->bytes, f->size, direction == PROXY_TO_SERVER);
+    frame_log_add(&p->log, &view, direction, l->serial);
+    if (s->greeted && direction == PROXY_TO_SERVER)
         obey_at_request(p, l, f, &view);
-    else
+    else if (s->greeted)
         obey_at_reply(p, l, f, &view);
+    s->greeted = true;
+    if (l->dead)
+        frame_log_swallow(&p->log);
+    else
+        obey_fault(p, l, &view, direction);
 }
 
 static void queue_frame(proxy *p, route *l, stream *s, const unsigned char *bytes, size_t size) {
@@ -256,18 +251,24 @@ static void queue_frame(proxy *p, route *l, stream *s, const unsigned char *byte
     *f = (frame){.due_ns = clock_ns() + p->delay_ns, .size = size};
     memcpy(f->bytes, bytes, size);
     inspect_frame(p, l, s, f);
+    if (l->is_silent) {
+        free(f);
+        return;
+    }
     if (s->first)
         s->last->next = f;
     else
         s->first = f;
     s->last = f;
+    if (l->ends_after)
+        cut(p, l);
 }
 
 /* Cuts what has come in into frames. */
 static void take_frames(proxy *p, route *l, stream *s) {
     size_t at = 0;
 
-    while (!l->dead) {
+    while (!l->dead && !l->is_silent) {
         const long size = frame_size(s->part + at, s->part_size - at);
 
         if (size == 0)
@@ -283,9 +284,27 @@ static void take_frames(proxy *p, route *l, stream *s) {
     memmove(s->part, s->part + at, s->part_size);
 }
 
-static void receive(proxy *p, route *l, stream *s) {
-    unsigned char *grown = realloc(s->part, s->part_size + READ_SIZE);
+/* As a network that is gone: bytes vanish, and so does the news that a peer has closed. */
+static void swallow(route *l, stream *s) {
+    char bytes[4096];
     ssize_t got;
+
+    do
+        got = recv(s->from, bytes, sizeof(bytes), 0);
+    while (got > 0);
+    s->ended = got == 0 || (errno != EAGAIN && errno != EINTR);
+    l->dead = l->up.ended && l->down.ended;
+}
+
+static void receive(proxy *p, route *l, stream *s) {
+    unsigned char *grown;
+    ssize_t got;
+
+    if (l->is_silent) {
+        swallow(l, s);
+        return;
+    }
+    grown = realloc(s->part, s->part_size + READ_SIZE);
 
     if (!grown)
         abort();
@@ -329,8 +348,10 @@ static int prepare(proxy *p, poll_set *set) {
 
         transmit(p, l, &l->up, now, &due, &up_full);
         transmit(p, l, &l->down, now, &due, &down_full);
-        poll_add(set, l, &l->up, l->up.from, down_full);
-        poll_add(set, l, &l->down, l->down.from, up_full);
+        if (!l->up.ended)
+            poll_add(set, l, &l->up, l->up.from, down_full);
+        if (!l->down.ended)
+            poll_add(set, l, &l->down, l->down.from, up_full);
     }
     reap_routes(p); /* such a route stays in the set; is_alive tells it after the poll */
     return due == INT64_MAX ? -1 : (int)((due - now) / NS_PER_MS + 1);
@@ -370,7 +391,7 @@ static void *run(void *context) {
     return NULL;
 }
 
-static void wake_up(proxy *p) {
+void proxy_wake(proxy *p) {
     const uint64_t one = 1;
 
     (void)!write(p->wake, &one, sizeof(one)); /* fails only if it is awake already */
@@ -399,7 +420,7 @@ void proxy_close(proxy *p) {
     (void)pthread_mutex_lock(&p->mutex);
     p->stop = true;
     (void)pthread_mutex_unlock(&p->mutex);
-    wake_up(p);
+    proxy_wake(p);
     (void)pthread_join(p->thread, NULL);
     (void)close(p->listener);
     (void)close(p->wake);
@@ -408,133 +429,10 @@ void proxy_close(proxy *p) {
     free(p);
 }
 
-const char *proxy_hosts(const proxy *p) {
-    return p->hosts;
-}
-
-static void open_gates(stream *s) {
-    for (frame *f = s->first; f; f = f->next)
-        f->gate = false;
-}
-
-void proxy_hold(proxy *p, proxy_direction direction, bool on) {
-    (void)pthread_mutex_lock(&p->mutex);
-    if (on)
-        p->held |= direction;
-    else
-        p->held &= ~(unsigned)direction;
-    for (route *l = p->routes; l && !on; l = l->next) {
-        if (direction & PROXY_TO_SERVER)
-            open_gates(&l->up);
-        if (direction & PROXY_TO_CLIENT)
-            open_gates(&l->down);
-    }
-    (void)pthread_mutex_unlock(&p->mutex);
-    wake_up(p);
-}
-
 void proxy_drop(proxy *p) {
     (void)pthread_mutex_lock(&p->mutex);
     kill_routes(p);
     reap_routes(p);
     (void)pthread_mutex_unlock(&p->mutex);
-    wake_up(p);
-}
-
-void proxy_refuse(proxy *p, bool on) {
-    (void)pthread_mutex_lock(&p->mutex);
-    p->refuse = on;
-    (void)pthread_mutex_unlock(&p->mutex);
-}
-
-void proxy_delay(proxy *p, int ms) {
-    (void)pthread_mutex_lock(&p->mutex);
-    p->delay_ns = ms * NS_PER_MS;
-    (void)pthread_mutex_unlock(&p->mutex);
-}
-
-static void set_rule(proxy *p, proxy_action action, proxy_kind kind, const char *part, size_t nth) {
-    p->rule.armed = true;
-    p->rule.fired = p->rule.refuse = false;
-    p->rule.action = action;
-    p->rule.kind = kind;
-    (void)snprintf(p->rule.part, sizeof(p->rule.part), "%s", part ? part : "");
-    p->rule.left = nth;
-    for (route *l = p->routes; l; l = l->next)
-        l->rule_waits = false;
-}
-
-void proxy_rule(proxy *p, proxy_action action, proxy_kind kind, const char *part, size_t nth,
-                bool refuse) {
-    (void)pthread_mutex_lock(&p->mutex);
-    set_rule(p, action, kind, part, nth);
-    p->rule.refuse = refuse;
-    (void)pthread_mutex_unlock(&p->mutex);
-}
-
-void proxy_fail(proxy *p, proxy_kind kind, const char *part, size_t nth, int error) {
-    (void)pthread_mutex_lock(&p->mutex);
-    set_rule(p, PROXY_FAIL, kind, part, nth);
-    p->rule.error = error;
-    (void)pthread_mutex_unlock(&p->mutex);
-}
-
-bool proxy_fired(proxy *p) {
-    bool fired;
-
-    (void)pthread_mutex_lock(&p->mutex);
-    fired = p->rule.fired;
-    (void)pthread_mutex_unlock(&p->mutex);
-    return fired;
-}
-
-static size_t count_frames(proxy *p, const frame_filter *filter) {
-    size_t count;
-
-    (void)pthread_mutex_lock(&p->mutex);
-    count = frame_log_count(&p->log, filter);
-    (void)pthread_mutex_unlock(&p->mutex);
-    return count;
-}
-
-size_t proxy_count(proxy *p, proxy_kind kind, const char *part) {
-    return count_frames(p, &(frame_filter){.kind = kind, .part = part});
-}
-
-size_t proxy_count_tail(proxy *p, proxy_kind kind, const char *tail) {
-    return count_frames(p, &(frame_filter){.kind = kind, .part = tail, .is_tail = true});
-}
-
-size_t proxy_answered(proxy *p, proxy_kind kind, const char *part) {
-    return count_frames(p, &(frame_filter){.kind = kind, .part = part, .is_answered = true});
-}
-
-size_t proxy_connects(proxy *p) {
-    size_t count;
-
-    (void)pthread_mutex_lock(&p->mutex);
-    count = p->connects;
-    (void)pthread_mutex_unlock(&p->mutex);
-    return count;
-}
-
-size_t proxy_links(proxy *p) {
-    size_t count;
-
-    (void)pthread_mutex_lock(&p->mutex);
-    count = p->route_count;
-    (void)pthread_mutex_unlock(&p->mutex);
-    return count;
-}
-
-void proxy_forget(proxy *p) {
-    (void)pthread_mutex_lock(&p->mutex);
-    p->log.count = p->connects = 0;
-    (void)pthread_mutex_unlock(&p->mutex);
-}
-
-void proxy_print(proxy *p) {
-    (void)pthread_mutex_lock(&p->mutex);
-    frame_log_print(&p->log);
-    (void)pthread_mutex_unlock(&p->mutex);
+    proxy_wake(p);
 }

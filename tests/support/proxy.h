@@ -31,7 +31,8 @@ typedef enum proxy_kind {
     PROXY_AUTH = 12,     /* (100) */
     PROXY_END = 13,      /* closeSession (-11) */
     PROXY_EVENT = 14,    /* from the server: a watch fires */
-    PROXY_ANY = 15       /* for counting: every request of a client except pings */
+    PROXY_ANY = 15,      /* for counting: every request of a client except pings */
+    PROXY_CONNECT = 16   /* the first frame each way, which has no header; not in PROXY_ANY */
 } proxy_kind;
 
 typedef enum proxy_direction {
@@ -77,6 +78,50 @@ void proxy_rule(proxy *p, proxy_action action, proxy_kind kind, const char *part
 void proxy_fail(proxy *p, proxy_kind kind, const char *part, size_t nth, int error);
 /* Whether the rule has done its work; for CUT_REPLY that is when the reply has been swallowed. */
 bool proxy_fired(proxy *p);
+
+/* What to do at any frame, whichever way it goes. */
+typedef enum proxy_fault_action {
+    PROXY_CUT_BEFORE, /* the connection is cut; what came before the frame has been passed on */
+    PROXY_CUT_AFTER,  /* the connection is cut; the frame has been passed on, too */
+    PROXY_STALL,      /* it and all that goes its way, on whatever connection, stays here for
+                         stall_ms, and then goes on in order */
+    PROXY_SILENCE     /* half-open: nothing comes through any more on this connection, either way,
+                         not even the news that a peer has closed; others are not concerned */
+} proxy_fault_action;
+
+typedef struct proxy_fault {
+    proxy_direction direction; /* of the frame; not PROXY_BOTH */
+    proxy_kind kind;           /* a reply's is that of its request */
+    const char *part;          /* of its path, or of its request's; copied; NULL: any */
+    size_t nth;                /* from 1, from now on, all connections together */
+    proxy_fault_action action;
+    int stall_ms;
+} proxy_fault;
+
+/* Arms the one fault, beside the rule. It strikes once. */
+void proxy_set_fault(proxy *p, const proxy_fault *fault);
+/* When it struck (CLOCK_BOOTTIME); 0: not yet. */
+int64_t proxy_struck_ns(proxy *p);
+/* Whether there is a silent connection that the client has not given up. */
+bool proxy_has_silence(proxy *p);
+
+enum {
+    PROXY_PATH_MAX = 200
+}; /* of a longer path the end is kept: the node's name is there */
+
+typedef struct proxy_frame {
+    proxy_direction direction;
+    proxy_kind kind;
+    char path[PROXY_PATH_MAX];
+} proxy_frame;
+
+/*
+ * Writes the first max of the frames that came since proxy_forget, without those that a rule has
+ * swallowed; returns how many there were.
+ */
+size_t proxy_trace(proxy *p, proxy_frame *ret_frames, size_t max);
+/* "create", "list", ...; static. */
+const char *proxy_kind_name(proxy_kind kind);
 
 /* Requests (or events) of this kind since proxy_forget whose path contains part (NULL: any). */
 size_t proxy_count(proxy *p, proxy_kind kind, const char *part);
