@@ -90,7 +90,7 @@ try_mistake() { # NAME
     local patch=$MISTAKES/$1.patch wanted result count seed checker
     wanted=$(sed -n 's/^Checker: //p' "$patch")
     rm -rf "$Scratch/code"
-    cp -a "$Scratch/original" "$Scratch/code"
+    cp -r "$Scratch/original" "$Scratch/code" # with new times: all of it is built again
     patch -d "$Scratch/code" -p1 -s --no-backup-if-mismatch <"$patch" >"$Scratch/log" 2>&1 &&
         build "$Scratch/code" "$Scratch/build" "$Scratch/log" || {
         tail -n 20 "$Scratch/log" >&2

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/lib.sh
 
 # In this order: what fails early says most.
-readonly TIERS=(unit alloc sim server register cli package)
+readonly TIERS=(unit alloc sim server fault register cli package)
 readonly CORE_BRANCHES_MIN=100
 # Server tests spend their time waiting, and each has a server of its own.
 readonly TESTS_AT_ONCE=2
@@ -159,8 +159,8 @@ run_tier() { # TIER
     Totals=$((Totals + tests)) TotalFailed=$((TotalFailed + failed))
     TotalSkipped=$((TotalSkipped + skipped)) TotalPrograms=$((TotalPrograms + ${programs:-0}))
     ((status == 0)) || Failures+=("tier $tier")
-    if [[ $tier == server ]] && ((skipped > 0)); then
-        Failures+=("$skipped server tests were skipped")
+    if [[ $tier == server || $tier == fault ]] && ((skipped > 0)); then
+        Failures+=("$skipped tests of the tier $tier were skipped")
     fi
 }
 
@@ -296,7 +296,7 @@ choose_build() {
     )
     if ((${#Chosen[@]} == 0)); then
         Chosen=("${TIERS[@]}")
-        [[ -z $Sanitize && $Coverage == OFF ]] || Chosen=(unit sim server cli)
+        [[ -z $Sanitize && $Coverage == OFF ]] || Chosen=(unit sim server fault cli)
     fi
 }
 

@@ -1,0 +1,344 @@
+/* See play.h. */
+#include "play.h"
+
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define POLL_MS 4
+#define BEAT_PATH "/zklock-barrier-of-no-node"
+
+const char *fault_mode_name(fault_mode mode) {
+    static const char *const names[FAULT_MODES] = {"none",      "cut before", "cut after",
+                                                   "stall T/3", "stall 5T/6", "half-open"};
+
+    return names[mode];
+}
+
+bool play_is_gentle(const play *p) {
+    return p->mode != FAULT_STALL_LONG && p->mode != FAULT_HALF_OPEN;
+}
+
+bool play_fail(play *p, const char *format, ...) {
+    va_list args;
+
+    if (p->failure[0] != '\0' || p->is_missed)
+        return false;
+    va_start(args, format);
+    (void)vsnprintf(p->failure, sizeof(p->failure), format, args);
+    va_end(args);
+    return false;
+}
+
+/* Not wait_pause: a hundred threads that look each millisecond are a load of their own. */
+static bool await(play *p, bool (*is_met)(play *), int64_t ms) {
+    const int64_t end_ms = clock_ms() + ms;
+    bool met = is_met(p);
+
+    while (!met && clock_ms() < end_ms) {
+        (void)poll(NULL, 0, POLL_MS);
+        met = is_met(p);
+    }
+    return met;
+}
+
+bool play_await(play *p, bool (*is_met)(play *), int64_t ms, const char *what) {
+    return await(p, is_met, ms) || play_fail(p, "not within %lld ms: %s", (long long)ms, what);
+}
+
+void play_frames_end(play *p) {
+    if (p->mode == FAULT_NONE && p->trace_count == 0)
+        p->trace_count = proxy_trace(p->proxy, p->trace, TRACE_MAX);
+}
+
+/* The session ends on the server up to a tick and rounding after its timeout. */
+int64_t play_in_time_ms(const play *p) {
+    return p->timeout_ms + p->stall_ms + SLACK_MS;
+}
+
+/* ---- the fault ---- */
+
+bool play_has_struck(play *p) {
+    return proxy_struck_ns(p->proxy) != 0;
+}
+
+static bool is_over(play *p) {
+    switch (p->mode) {
+    case FAULT_STALL_SHORT:
+    case FAULT_STALL_LONG:
+        if (clock_ns() < proxy_struck_ns(p->proxy) + p->stall_ms * NS_PER_MS)
+            return false;
+        break;
+    case FAULT_HALF_OPEN:
+        if (proxy_has_silence(p->proxy)) /* the client has not found out */
+            return false;
+        break;
+    case FAULT_NONE:
+    case FAULT_CUT_BEFORE:
+    case FAULT_CUT_AFTER:
+    case FAULT_MODES:
+        break;
+    }
+    return zkl_session_state(p->session) == ZKL_STATE_CONNECTED;
+}
+
+bool play_await_fault(play *p) {
+    if (p->mode != FAULT_NONE && !await(p, play_has_struck, LIMIT_MS)) {
+        p->is_missed = true;
+        return false;
+    }
+    return play_await(p, is_over, play_in_time_ms(p), "connected again after the fault");
+}
+
+/* ---- the cast ---- */
+
+/* Runs in the actor's thread, at the instant at which a second holder would show. */
+static zkl_err acquire(void *arg) {
+    part *me = arg;
+    play *p = me->play;
+    const zkl_err err = zkl_acquire(me->lock, me->timeout_ms);
+
+    if (err != ZKL_OK)
+        return err;
+    atomic_store(&me->hold, zkl_hold_of(me->lock));
+    atomic_store(&me->granted_ns, clock_ns());
+    for (size_t i = 0; i < ROLES; i++) {
+        part *other = &p->parts[i];
+        const zkl_hold hold = atomic_load(&other->hold);
+
+        /* What is valid in the second look was so in the first. */
+        if (other != me && hold != 0 && zkl_hold_valid(other->lock, hold) && zkl_held(me->lock))
+            atomic_store(&p->had_two_holders, true);
+    }
+    return err;
+}
+
+void play_bid(play *p, role who, int64_t timeout_ms) {
+    p->parts[who].timeout_ms = timeout_ms;
+    actor_begin(p->parts[who].actor, acquire, &p->parts[who]);
+}
+
+/* As actor_result, at a lower rate. */
+zkl_err play_result(play *p, role who, int64_t wait_ms) {
+    const int64_t end_ms = clock_ms() + wait_ms;
+
+    while (!actor_is_done(p->parts[who].actor) && clock_ms() < end_ms)
+        (void)poll(NULL, 0, POLL_MS);
+    return actor_result(p->parts[who].actor, 0);
+}
+
+bool play_is_valid(play *p, role who) {
+    return zkl_hold_valid(p->parts[who].lock, atomic_load(&p->parts[who].hold));
+}
+
+size_t play_nodes(play *p) {
+    return raw_child_count(p->crew->raw, p->dir);
+}
+
+size_t play_ours(play *p) {
+    return raw_owned_count(p->crew->raw, p->dir, zkl_session_id(p->session));
+}
+
+static bool has_waiter_queued(play *p) {
+    const size_t theirs = raw_owned_count(p->crew->raw, p->dir, zkl_session_id(p->crew->session));
+
+    return actor_is_done(p->parts[WAITER].actor) || theirs >= 1 + (size_t)play_is_valid(p, HOLDER);
+}
+
+bool play_waiter_joins(play *p) {
+    p->has_waiter = true;
+    play_bid(p, WAITER, ZKL_FOREVER);
+    return play_await(p, has_waiter_queued, LIMIT_MS, "the waiter in the queue");
+}
+
+static bool gives_up(play *p, role who) {
+    zkl_err err;
+
+    p->given_up_ns = clock_ns();
+    err = actor_release(p->parts[who].actor, p->parts[who].lock);
+    return err == ZKL_OK || play_fail(p, "a bystander's release says %s", zkl_errname(err));
+}
+
+bool play_holder_leaves(play *p) {
+    return gives_up(p, HOLDER);
+}
+
+bool play_waiter_is_served(play *p) {
+    const zkl_err err = play_result(p, WAITER, play_in_time_ms(p));
+    int64_t took_ms;
+
+    p->has_waiter = false;
+    if (err != ZKL_OK)
+        return play_fail(p, "the waiter behind: %s",
+                         err == ACTOR_BUSY ? "waits for ever" : zkl_errname(err));
+    took_ms = (atomic_load(&p->parts[WAITER].granted_ns) - p->given_up_ns) / NS_PER_MS;
+    if (took_ms > play_in_time_ms(p))
+        return play_fail(p, "the waiter behind waited %lld ms", (long long)took_ms);
+    return gives_up(p, WAITER);
+}
+
+/*
+ * A long fault may cost the protagonist its place, and the waiter comes first. Then it comes again,
+ * so that there is a waiter in any case.
+ */
+static bool await_turn(play *p) {
+    const int64_t end_ms = clock_ms() + 2 * play_in_time_ms(p);
+
+    while (!actor_is_done(p->parts[PROTAGONIST].actor) && clock_ms() < end_ms) {
+        (void)poll(NULL, 0, POLL_MS);
+        if (play_is_gentle(p) || !p->has_waiter || !actor_is_done(p->parts[WAITER].actor))
+            continue;
+        if (!play_waiter_is_served(p))
+            return false;
+    }
+    return true;
+}
+
+bool play_await_grant(play *p) {
+    zkl_err err;
+
+    if (!await_turn(p))
+        return false;
+    err = actor_result(p->parts[PROTAGONIST].actor, 0);
+    if (err != ZKL_OK)
+        return play_fail(p, "the acquire %s",
+                         err == ACTOR_BUSY ? "waits for ever" : zkl_errname(err));
+    return play_check_ours(p);
+}
+
+/* It said OK: then the node is there, is first, and is our session's, if the hold still lasts. */
+bool play_check_ours(play *p) {
+    part *me = &p->parts[PROTAGONIST];
+    char path[RAW_PATH_MAX] = "", first[RAW_PATH_MAX] = "";
+    const int64_t session_id = zkl_session_id(p->session);
+    raw_stat stat = {0};
+
+    actor_node_path(me->actor, me->lock, path, sizeof(path));
+    (void)raw_stat_of(p->crew->raw, path[0] ? path : "/", &stat); /* that has no owner */
+    (void)raw_child_path(p->crew->raw, p->dir, 0, first);
+    if (!play_is_valid(p, PROTAGONIST))
+        return !play_is_gentle(p) || play_fail(p, "the hold did not last");
+    if (stat.owner == 0 || stat.owner != session_id || strcmp(path, first) != 0)
+        return play_fail(p, "holds by \"%s\" of session 0x%llx, its own is 0x%llx, first is \"%s\"",
+                         path, (unsigned long long)stat.owner, (unsigned long long)session_id,
+                         first);
+    return true;
+}
+
+/* ---- from the beginning to the end ---- */
+
+bool play_is_beat(const proxy_frame *frame) {
+    return strcmp(frame->path, BEAT_PATH) == 0;
+}
+
+static void arm_fault(play *p) {
+    static const proxy_fault_action actions[FAULT_MODES] = {
+        [FAULT_CUT_BEFORE] = PROXY_CUT_BEFORE, [FAULT_CUT_AFTER] = PROXY_CUT_AFTER,
+        [FAULT_STALL_SHORT] = PROXY_STALL,     [FAULT_STALL_LONG] = PROXY_STALL,
+        [FAULT_HALF_OPEN] = PROXY_SILENCE,
+    };
+    const bool has_path = p->point.kind != PROXY_CONNECT && p->point.kind != PROXY_END &&
+                          p->point.kind != PROXY_WATCHES;
+    const char *in_path = p->point.is_beat ? BEAT_PATH : has_path ? p->name : NULL;
+
+    if (p->mode == FAULT_NONE)
+        return;
+    proxy_set_fault(p->proxy, &(proxy_fault){.direction = p->point.direction,
+                                             .kind = p->point.kind,
+                                             .part = in_path,
+                                             .nth = p->point.nth,
+                                             .action = actions[p->mode],
+                                             .stall_ms = p->stall_ms});
+}
+
+static bool open_lock(play *p, role who, zkl_session *s) {
+    const bool is_watched = who == PROTAGONIST;
+
+    p->parts[who].play = p;
+    p->parts[who].actor = p->crew->actors[who];
+    return zkl_lock_open(&p->parts[who].lock, s, p->name,
+                         &ZKL_LOCK_OPTIONS(.on_event = is_watched ? events_on : NULL,
+                                           .arg = p->events)) == ZKL_OK ||
+           play_fail(p, "no lock");
+}
+
+static bool set_stage(play *p) {
+    if (!p->scenario->has_no_directory && raw_make_path(p->crew->raw, p->dir) != RAW_OK)
+        return play_fail(p, "no directory");
+    if (!open_lock(p, HOLDER, p->crew->session) || !open_lock(p, WAITER, p->crew->session))
+        return false;
+    if (p->scenario->is_taken) {
+        play_bid(p, HOLDER, LIMIT_MS);
+        if (play_result(p, HOLDER, LIMIT_MS) != ZKL_OK)
+            return play_fail(p, "the holder did not get the lock");
+    }
+    return true;
+}
+
+/* The frames of the handshake are among those that the fault may be meant for. */
+static bool enter_protagonist(play *p) {
+    zkl_err err;
+
+    arm_fault(p);
+    err = zkl_session_open(
+        &p->session, proxy_hosts(p->proxy),
+        &ZKL_SESSION_OPTIONS(.session_timeout_ms = p->timeout_ms, .connect_timeout_ms = LIMIT_MS,
+                             .root = fixture_root(), .on_event = events_on, .arg = p->events));
+    if (err != ZKL_OK)
+        return play_fail(p, "the session is %s", zkl_errname(err));
+    return open_lock(p, PROTAGONIST, p->session);
+}
+
+static bool is_deserted(play *p) {
+    return play_nodes(p) == 0;
+}
+
+static bool check_news(play *p) {
+    const size_t lost = events_count(p->events, ZKL_EVENT_LOST);
+    const size_t requeued = events_count(p->events, ZKL_EVENT_REQUEUED);
+
+    if (!play_is_gentle(p) || !p->session) /* who closes its session loses what it held */
+        return true;
+    if (lost > 0 || (requeued > 0 && !p->scenario->loses_its_session))
+        return play_fail(p, "%zu LOST, %zu REQUEUED", lost, requeued);
+    return true;
+}
+
+/* Whatever the case has come to, every call returns, soon. */
+static void clear_stage(play *p) {
+    int64_t began_ms;
+
+    for (size_t i = 0; i < ROLES; i++)
+        (void)zkl_lock_close(p->parts[i].lock); /* NULL is accepted, as by the others */
+    began_ms = clock_ms();
+    (void)zkl_session_close(p->session);
+    if (clock_ms() - began_ms > 2000 + SLACK_MS)
+        (void)play_fail(p, "the session took %lld ms to close", (long long)(clock_ms() - began_ms));
+    for (size_t i = 0; i < ROLES; i++)
+        if (play_result(p, (role)i, LIMIT_MS) == ACTOR_BUSY)
+            (void)play_fail(p, "a call does not return"); /* and the matrix will be aborted */
+}
+
+void play_run(play *p) {
+    p->stall_ms = p->mode == FAULT_STALL_SHORT  ? p->timeout_ms / 3
+                  : p->mode == FAULT_STALL_LONG ? p->timeout_ms * 5 / 6
+                                                : 0;
+    (void)snprintf(p->dir, sizeof(p->dir), "%s/%s", fixture_root(), p->name);
+    p->events = events_new();
+    p->proxy = proxy_open(server_hosts(), "127.0.0.1");
+    for (size_t i = 0; i < ROLES; i++)
+        p->parts[i].actor = p->crew->actors[i];
+    if (set_stage(p) && enter_protagonist(p) && p->scenario->run(p) &&
+        play_await(p, is_deserted, play_in_time_ms(p), "no node left"))
+        (void)check_news(p);
+    if (atomic_load(&p->had_two_holders))
+        (void)snprintf(p->failure, sizeof(p->failure), "TWO HOLDERS");
+    if (p->failure[0] != '\0') {
+        printf("\n      %s: %s; what went to the server:", p->title, p->failure);
+        proxy_print(p->proxy);
+    }
+    clear_stage(p);
+    proxy_close(p->proxy);
+    events_free(p->events);
+}

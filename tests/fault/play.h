@@ -1,0 +1,136 @@
+/*
+ * One case of the matrix: a protagonist, whose session goes through a proxy of its own in which one
+ * fault strikes at one frame; a holder and a waiter, whose session goes straight to the server. All
+ * three use one lock that nobody else has.
+ *
+ * Cases run in many threads at once, so nothing of CUnit is in here: a step returns false when the
+ * case is over, and the first play_fail says why.
+ */
+#ifndef FAULT_PLAY_H
+#define FAULT_PLAY_H
+
+#include <stdatomic.h>
+
+#include "support/fixture.h"
+
+typedef enum fault_mode {
+    FAULT_NONE, /* to see which frames there are */
+    FAULT_CUT_BEFORE,
+    FAULT_CUT_AFTER,
+    FAULT_STALL_SHORT, /* T/3 */
+    FAULT_STALL_LONG,  /* 5T/6 */
+    FAULT_HALF_OPEN,
+    FAULT_MODES
+} fault_mode;
+
+/* Which frame: the nth of its kind in a direction. Heartbeats are a kind of their own. */
+typedef struct frame_point {
+    proxy_direction direction;
+    proxy_kind kind;
+    bool is_beat;
+    size_t nth;
+} frame_point;
+
+typedef enum role {
+    PROTAGONIST,
+    HOLDER, /* before it, where the lock is taken */
+    WAITER, /* behind it */
+    ROLES
+} role;
+
+typedef struct play play;
+
+typedef struct scenario {
+    const char *name;
+    bool (*run)(play *p);
+    bool is_taken;          /* the holder holds when the protagonist comes */
+    bool has_no_directory;  /* the protagonist has to make it */
+    bool loses_its_session; /* by itself, without a fault */
+    size_t beats;           /* heartbeats that are frames of it; later ones come by time */
+    int seen_with_ms;       /* session timeout of the run that counts frames */
+} scenario;
+
+/* What a worker uses for one case after the other. */
+typedef struct crew {
+    zkl_session *session; /* the holder's and the waiter's */
+    raw *raw;             /* to look at nodes with; all crews have the same */
+    actor *actors[ROLES];
+} crew;
+
+typedef struct part {
+    play *play;
+    actor *actor;
+    zkl_lock *lock;
+    int64_t timeout_ms;
+    _Atomic zkl_hold hold;      /* the newest */
+    _Atomic int64_t granted_ns; /* of that */
+} part;
+
+enum {
+    TRACE_MAX = 128
+};
+
+struct play {
+    const scenario *scenario;
+    fault_mode mode;
+    frame_point point;
+    crew *crew;
+    int timeout_ms, stall_ms;
+    char title[160], name[64], dir[RAW_PATH_MAX];
+    proxy *proxy;
+    zkl_session *session;
+    events *events;
+    part parts[ROLES];
+    int64_t given_up_ns; /* by whoever had the lock last */
+    bool has_waiter;     /* one that has not been served yet */
+    atomic_bool had_two_holders;
+    bool is_missed;               /* the frame of the fault never came */
+    char failure[512];            /* "": none */
+    proxy_frame trace[TRACE_MAX]; /* FAULT_NONE: the scenario's frames */
+    size_t trace_count;
+};
+
+/* Ours and the client library's calls come back by then, whatever happens. */
+#define LIMIT_MS 20000
+/* What a machine may take beyond what a figure allows for. */
+#define SLACK_MS 3000
+
+/* Printed in tables: "cut before". */
+const char *fault_mode_name(fault_mode mode);
+/* Whether nobody may notice it but by the time it takes: no hold and no place is lost. */
+bool play_is_gentle(const play *p);
+
+/* name, mode, point and crew are set. Runs the scenario from the first frame to the last check. */
+void play_run(play *p);
+bool play_is_beat(const proxy_frame *frame);
+
+/* ---- for scenarios ---- */
+
+__attribute__((format(printf, 2, 3))) bool play_fail(play *p, const char *format, ...);
+/* False, and the case has failed, if the condition is not met within ms. */
+bool play_await(play *p, bool (*is_met)(play *), int64_t ms, const char *what);
+/* From here on frames are not the scenario's. */
+void play_frames_end(play *p);
+
+bool play_has_struck(play *p);
+/* The fault has struck and is over, and the protagonist's session is connected again. */
+bool play_await_fault(play *p);
+
+/* Begins an acquire; its result. */
+void play_bid(play *p, role who, int64_t timeout_ms);
+zkl_err play_result(play *p, role who, int64_t wait_ms);
+bool play_is_valid(play *p, role who);
+bool play_waiter_joins(play *p);
+/* The waiter gets the lock in time after it was given up, and gives it up. */
+bool play_waiter_is_served(play *p);
+bool play_holder_leaves(play *p);
+/* The protagonist's bid succeeds in time, and the lock is really its own. */
+bool play_await_grant(play *p);
+bool play_check_ours(play *p);
+
+size_t play_nodes(play *p); /* in the directory */
+size_t play_ours(play *p);  /* of the protagonist's session */
+/* How soon the next must have the lock, whatever has become of its holder. */
+int64_t play_in_time_ms(const play *p);
+
+#endif

@@ -1,0 +1,360 @@
+/*
+ * See scenario.h. Each scenario goes on to its end whatever the fault does: what the fault may
+ * change is what a step allows for, and play_is_gentle says whether it may change anything.
+ */
+#include "scenario.h"
+
+#include "session/session.h"
+
+#include <poll.h>
+
+#define BEAT_PATH "/zklock-barrier-of-no-node"
+#define HELD_BEATS 6 /* more than the lease needs to be counted from heartbeats alone */
+#define WAIT_MS 1500 /* of the scenario that times out; by then it has long been waiting */
+
+/* ---- how far it has come ---- */
+
+static bool is_armed_or_struck(play *p) {
+    return proxy_answered(p->proxy, PROXY_GET, p->name) >= 2 || play_has_struck(p);
+}
+
+static bool is_armed_twice_or_struck(play *p) {
+    return proxy_answered(p->proxy, PROXY_GET, p->name) >= 4 || play_has_struck(p);
+}
+
+static bool is_back_or_struck(play *p) {
+    return (proxy_count(p->proxy, PROXY_WATCHES, NULL) >= 1 &&
+            proxy_answered(p->proxy, PROXY_DELETE, BEAT_PATH) >= 2) ||
+           play_has_struck(p);
+}
+
+static bool has_beaten_or_struck(play *p) {
+    return proxy_answered(p->proxy, PROXY_DELETE, BEAT_PATH) >= HELD_BEATS || play_has_struck(p);
+}
+
+static bool is_deleted_or_struck(play *p) {
+    return proxy_answered(p->proxy, PROXY_DELETE, p->name) >= 1 || play_has_struck(p);
+}
+
+static bool is_in_call(play *p) {
+    return actor_is_blocked(p->parts[PROTAGONIST].actor);
+}
+
+static bool is_unlinked(play *p) {
+    return proxy_links(p->proxy) == 0 || play_has_struck(p);
+}
+
+static bool has_one_node(play *p) {
+    return play_ours(p) == 1;
+}
+
+static bool has_no_node(play *p) {
+    return play_ours(p) == 0;
+}
+
+static bool has_its_node(play *p) {
+    const bool is_valid = play_is_valid(p, PROTAGONIST);
+
+    return play_ours(p) == (is_valid ? 1 : 0) && is_valid == play_is_valid(p, PROTAGONIST);
+}
+
+static bool is_told_of_the_loss(play *p) {
+    return events_count(p->events, ZKL_EVENT_LOST) >= 1;
+}
+
+static bool has_timeout_passed(play *p) {
+    return clock_ns() >= proxy_struck_ns(p->proxy) + p->timeout_ms * NS_PER_MS;
+}
+
+/* ---- the ends of scenarios ---- */
+
+/* The handle is as good as new, and nothing but its own node is there while it holds. */
+static bool comes_again(play *p) {
+    part *me = &p->parts[PROTAGONIST];
+    zkl_err err;
+
+    play_bid(p, PROTAGONIST, LIMIT_MS);
+    if (!play_await_grant(p) ||
+        !play_await(p, has_its_node, play_in_time_ms(p), "one node when it has come again"))
+        return false;
+    err = actor_release_wait(me->actor, me->lock, LIMIT_MS / 2);
+    return err == ZKL_OK || (err == ZKL_LOST && !play_is_gentle(p)) ||
+           play_fail(p, "the last release says %s", zkl_errname(err));
+}
+
+/* The fault is over. Kept if gentle, lost in time if long; told, in any case. */
+static bool check_hold(play *p) {
+    const bool was_before = atomic_load(&p->parts[PROTAGONIST].granted_ns) <
+                            proxy_struck_ns(p->proxy);
+
+    if (play_is_gentle(p)) {
+        if (!play_is_valid(p, PROTAGONIST))
+            return play_fail(p, "the hold is lost");
+    } else if (p->mode == FAULT_STALL_LONG && was_before) {
+        if (!play_await(p, has_timeout_passed, 2 * p->timeout_ms, "the timeout"))
+            return false;
+        if (play_is_valid(p, PROTAGONIST))
+            return play_fail(p, "held for longer than T after the stall began");
+    }
+    if (!play_is_valid(p, PROTAGONIST) &&
+        !play_await(p, is_told_of_the_loss, SLACK_MS, "the news of the loss"))
+        return false;
+    return play_await(p, has_its_node, play_in_time_ms(p), "just the node of the hold");
+}
+
+static bool releases(play *p, bool waits) {
+    part *me = &p->parts[PROTAGONIST];
+    const int64_t began_ms = clock_ms();
+    zkl_err err;
+
+    p->given_up_ns = clock_ns();
+    err = waits ? actor_release_wait(me->actor, me->lock, LIMIT_MS / 2)
+                : actor_release(me->actor, me->lock);
+    if (err != ZKL_OK && (err != ZKL_LOST || play_is_gentle(p)))
+        return play_fail(p, "the release says %s", zkl_errname(err));
+    if (!waits && clock_ms() - began_ms > SLACK_MS)
+        return play_fail(p, "the release took %lld ms", (long long)(clock_ms() - began_ms));
+    if (play_is_valid(p, PROTAGONIST))
+        return play_fail(p, "held after its release");
+    return true;
+}
+
+/* The protagonist has the lock. */
+static bool end_held(play *p) {
+    return (p->has_waiter || play_waiter_joins(p)) && play_await_fault(p) && check_hold(p) &&
+           releases(p, false) && play_waiter_is_served(p) && comes_again(p);
+}
+
+/* The protagonist has given up waiting behind the holder, and leaves nothing. */
+static bool end_waiting(play *p) {
+    return (p->has_waiter || play_waiter_joins(p)) && play_await_fault(p) &&
+           play_await(p, has_no_node, play_in_time_ms(p), "no node of a wait given up") &&
+           play_holder_leaves(p) && play_waiter_is_served(p) && comes_again(p);
+}
+
+/* ---- the scenarios ---- */
+
+static bool takes(play *p) {
+    play_bid(p, PROTAGONIST, LIMIT_MS);
+    return play_await_grant(p);
+}
+
+static bool run_free(play *p) {
+    if (!takes(p))
+        return false;
+    play_frames_end(p);
+    return end_held(p);
+}
+
+static bool run_held(play *p) {
+    if (!takes(p) || !play_waiter_joins(p) ||
+        !play_await(p, has_beaten_or_struck, LIMIT_MS, "the heartbeats"))
+        return false;
+    play_frames_end(p);
+    return end_held(p);
+}
+
+/* The fault is over before the lock is free. */
+static bool run_contended(play *p) {
+    play_bid(p, PROTAGONIST, ZKL_FOREVER);
+    if (!play_await(p, is_armed_or_struck, LIMIT_MS, "the watches"))
+        return false;
+    play_frames_end(p);
+    if (!play_await_fault(p) || !play_await(p, has_one_node, play_in_time_ms(p), "one node") ||
+        !play_waiter_joins(p) || !play_holder_leaves(p))
+        return false;
+    return play_await_grant(p) && end_held(p);
+}
+
+/*
+ * The lock becomes free in the middle of the fault, or at it. Who came before the waiter gets it
+ * before the waiter, if the fault is one that costs no place.
+ */
+static bool run_hand_off(play *p) {
+    play_bid(p, PROTAGONIST, ZKL_FOREVER);
+    if (!play_await(p, is_armed_or_struck, LIMIT_MS, "the watches") ||
+        (has_one_node(p) && !play_waiter_joins(p)) || !play_holder_leaves(p) ||
+        !play_await_grant(p))
+        return false;
+    play_frames_end(p);
+    return end_held(p);
+}
+
+static bool tries(play *p, zkl_err expected, zkl_err *ret_err) {
+    part *me = &p->parts[PROTAGONIST];
+
+    play_bid(p, PROTAGONIST, 0);
+    *ret_err = play_result(p, PROTAGONIST, LIMIT_MS);
+    if (*ret_err != expected && (*ret_err != ZKL_UNREACHABLE || p->mode == FAULT_NONE))
+        return play_fail(p, "the try says %s", zkl_errname(*ret_err));
+    if (actor_took_ms(me->actor) > p->timeout_ms / 3 + SLACK_MS)
+        return play_fail(p, "the try took %lld ms", (long long)actor_took_ms(me->actor));
+    play_frames_end(p);
+    return true;
+}
+
+static bool run_try_free(play *p) {
+    zkl_err err;
+
+    if (!tries(p, ZKL_OK, &err))
+        return false;
+    if (err == ZKL_OK)
+        return play_check_ours(p) && end_held(p);
+    return play_await_fault(p) &&
+           play_await(p, has_no_node, play_in_time_ms(p), "no node of a try without an answer") &&
+           comes_again(p);
+}
+
+static bool run_try_taken(play *p) {
+    zkl_err err;
+
+    return tries(p, ZKL_BUSY, &err) && end_waiting(p);
+}
+
+static bool run_timeout(play *p) {
+    part *me = &p->parts[PROTAGONIST];
+    zkl_err err;
+
+    play_bid(p, PROTAGONIST, WAIT_MS);
+    if (!play_await(p, is_armed_or_struck, LIMIT_MS, "the watches") || !play_waiter_joins(p))
+        return false;
+    err = play_result(p, PROTAGONIST, WAIT_MS + SLACK_MS);
+    if (err != ZKL_TIMEOUT)
+        return play_fail(p, "after its time the acquire %s",
+                         err == ACTOR_BUSY ? "goes on" : zkl_errname(err));
+    if (actor_took_ms(me->actor) < WAIT_MS || actor_took_ms(me->actor) > WAIT_MS + SLACK_MS)
+        return play_fail(p, "timed out after %lld ms", (long long)actor_took_ms(me->actor));
+    if (!play_await(p, is_deleted_or_struck, LIMIT_MS, "the delete"))
+        return false;
+    play_frames_end(p);
+    return end_waiting(p);
+}
+
+static bool run_cancel(play *p) {
+    zkl_err err;
+
+    play_bid(p, PROTAGONIST, ZKL_FOREVER);
+    if (!play_await(p, is_armed_or_struck, LIMIT_MS, "the watches") ||
+        !play_await(p, is_in_call, LIMIT_MS, "the call") || !play_waiter_joins(p))
+        return false;
+    if (zkl_cancel(p->parts[PROTAGONIST].lock) != ZKL_OK)
+        return play_fail(p, "no cancel");
+    err = play_result(p, PROTAGONIST, SLACK_MS);
+    if (err != ZKL_CANCELED)
+        return play_fail(p, "the canceled acquire %s",
+                         err == ACTOR_BUSY ? "goes on" : zkl_errname(err));
+    if (!play_await(p, is_deleted_or_struck, LIMIT_MS, "the delete"))
+        return false;
+    play_frames_end(p);
+    return end_waiting(p);
+}
+
+static bool release(play *p, bool waits) {
+    if (!takes(p) || !play_waiter_joins(p) || !releases(p, waits) ||
+        !play_await(p, is_deleted_or_struck, LIMIT_MS, "the delete"))
+        return false;
+    play_frames_end(p);
+    return play_waiter_is_served(p) && play_await_fault(p) && comes_again(p);
+}
+
+static bool run_release(play *p) {
+    return release(p, false);
+}
+
+static bool run_release_wait(play *p) {
+    return release(p, true);
+}
+
+static bool run_close(play *p) {
+    int64_t took_ms;
+
+    if (!takes(p) || !play_waiter_joins(p))
+        return false;
+    if (play_is_gentle(p) && is_told_of_the_loss(p))
+        return play_fail(p, "lost before it was closed");
+    p->given_up_ns = clock_ns();
+    if (zkl_session_close(p->session) != ZKL_OK)
+        return play_fail(p, "no close");
+    p->session = NULL;
+    took_ms = (clock_ns() - p->given_up_ns) / NS_PER_MS;
+    if (took_ms > 2000 + SLACK_MS)
+        return play_fail(p, "the close took %lld ms", (long long)took_ms);
+    if (!play_await(p, is_unlinked, LIMIT_MS, "the end of the connection"))
+        return false;
+    play_frames_end(p);
+    if (p->mode != FAULT_NONE && !play_has_struck(p)) {
+        p->is_missed = true;
+        return false;
+    }
+    play_bid(p, PROTAGONIST, 0);
+    if (play_result(p, PROTAGONIST, LIMIT_MS) != ZKL_CLOSED)
+        return play_fail(p, "a lock of a closed session is not closed");
+    return play_waiter_is_served(p);
+}
+
+/*
+ * The session ends behind the protagonist's back. It is kept out meanwhile: else it may come back
+ * once more before its session is over, or not, and the frames would not be the same each time.
+ */
+static bool expires(play *p) {
+    const int64_t end_ms = clock_ms() + LIMIT_MS;
+    char password[16];
+    int64_t id = 0;
+    bool is_expired;
+
+    while (zkli_session_credentials(p->session, &id, password), id == 0 && clock_ms() < end_ms)
+        (void)poll(NULL, 0, 10);
+    proxy_refuse(p->proxy, true);
+    proxy_drop(p->proxy);
+    is_expired = raw_expire(server_hosts(), id, password);
+    proxy_refuse(p->proxy, false);
+    return is_expired || play_fail(p, "the session could not be ended");
+}
+
+/* Back on a new connection, with its watches, and then granted. */
+static bool run_return_waiting(play *p) {
+    play_bid(p, PROTAGONIST, ZKL_FOREVER);
+    if (!play_await(p, is_armed_or_struck, LIMIT_MS, "the watches"))
+        return false;
+    proxy_drop(p->proxy);
+    if (!play_await(p, is_back_or_struck, LIMIT_MS, "the watches on the new connection") ||
+        (has_one_node(p) && !play_waiter_joins(p)) || !play_holder_leaves(p) ||
+        !play_await_grant(p))
+        return false;
+    play_frames_end(p);
+    return end_held(p);
+}
+
+/* Back on a new connection, not knowing whether its node was created; it was. */
+static bool run_return_unsure(play *p) {
+    proxy_rule(p->proxy, PROXY_CUT_REPLY, PROXY_CREATE, p->name, 1, false);
+    return run_free(p);
+}
+
+static bool run_expiry(play *p) {
+    play_bid(p, PROTAGONIST, ZKL_FOREVER);
+    if (!play_await(p, is_armed_or_struck, LIMIT_MS, "the watches") || !expires(p) ||
+        !play_await(p, is_armed_twice_or_struck, LIMIT_MS, "the watches of the new session") ||
+        !play_await(p, has_one_node, play_in_time_ms(p) + LIMIT_MS, "one node, of a new session") ||
+        !play_holder_leaves(p) || !play_await_grant(p))
+        return false;
+    play_frames_end(p);
+    return end_held(p);
+}
+
+const scenario Scenarios[SCENARIOS] = {
+    {.name = "acquire free", .run = run_free, .has_no_directory = true, .beats = 1},
+    {.name = "acquire contended", .run = run_contended, .is_taken = true, .beats = 1},
+    {.name = "hand-off", .run = run_hand_off, .is_taken = true, .beats = 1},
+    {.name = "hold", .run = run_held, .beats = HELD_BEATS, .seen_with_ms = T_SHORT},
+    {.name = "try, free", .run = run_try_free, .beats = 1},
+    {.name = "try, taken", .run = run_try_taken, .is_taken = true, .beats = 1},
+    {.name = "timeout", .run = run_timeout, .is_taken = true, .beats = 1},
+    {.name = "cancel", .run = run_cancel, .is_taken = true, .beats = 1},
+    {.name = "release", .run = run_release, .beats = 1},
+    {.name = "release_wait", .run = run_release_wait, .beats = 1},
+    {.name = "close", .run = run_close, .beats = 1},
+    {.name = "return, waiting", .run = run_return_waiting, .is_taken = true, .beats = 3},
+    {.name = "return, unsure", .run = run_return_unsure, .beats = 3},
+    {.name = "expiry", .run = run_expiry, .is_taken = true, .loses_its_session = true, .beats = 2},
+};
