@@ -10,14 +10,19 @@
 #define BEAT_PATH "/zklock-barrier-of-no-node"
 
 const char *fault_mode_name(fault_mode mode) {
-    static const char *const names[FAULT_MODES] = {"none",      "cut before", "cut after",
-                                                   "stall T/3", "stall 5T/6", "half-open"};
+    static const char *const names[FAULT_MODES] = {"none",      "cut before",    "cut after",
+                                                   "stall T/3", "stall 5T/6",    "half-open",
+                                                   "blackout",  "server, short", "server, long"};
 
     return names[mode];
 }
 
 bool play_is_gentle(const play *p) {
-    return p->mode != FAULT_STALL_LONG && p->mode != FAULT_HALF_OPEN;
+    return p->mode <= FAULT_STALL_SHORT || p->mode == FAULT_SERVER_SHORT;
+}
+
+static bool is_servers(const play *p) {
+    return p->mode == FAULT_SERVER_SHORT || p->mode == FAULT_SERVER_LONG;
 }
 
 bool play_fail(play *p, const char *format, ...) {
@@ -63,15 +68,25 @@ bool play_has_struck(play *p) {
     return proxy_struck_ns(p->proxy) != 0;
 }
 
+static bool has_view(play *p) {
+    return raw_exists(p->crew->raw, fixture_root());
+}
+
 static bool is_over(play *p) {
     switch (p->mode) {
     case FAULT_STALL_SHORT:
     case FAULT_STALL_LONG:
+    case FAULT_BLACKOUT:
         if (clock_ns() < proxy_struck_ns(p->proxy) + p->stall_ms * NS_PER_MS)
             return false;
         break;
     case FAULT_HALF_OPEN:
         if (proxy_has_silence(p->proxy)) /* the client has not found out */
+            return false;
+        break;
+    case FAULT_SERVER_SHORT:
+    case FAULT_SERVER_LONG:
+        if (!atomic_load(p->server_is_back) || !has_view(p))
             return false;
         break;
     case FAULT_NONE:
@@ -83,12 +98,14 @@ static bool is_over(play *p) {
     return zkl_session_state(p->session) == ZKL_STATE_CONNECTED;
 }
 
+bool play_await_strike(play *p) {
+    p->is_missed = p->mode != FAULT_NONE && !await(p, play_has_struck, LIMIT_MS);
+    return !p->is_missed;
+}
+
 bool play_await_fault(play *p) {
-    if (p->mode != FAULT_NONE && !await(p, play_has_struck, LIMIT_MS)) {
-        p->is_missed = true;
-        return false;
-    }
-    return play_await(p, is_over, play_in_time_ms(p), "connected again after the fault");
+    return play_await_strike(p) &&
+           play_await(p, is_over, play_in_time_ms(p), "connected again after the fault");
 }
 
 /* ---- the cast ---- */
@@ -132,12 +149,37 @@ bool play_is_valid(play *p, role who) {
     return zkl_hold_valid(p->parts[who].lock, atomic_load(&p->parts[who].hold));
 }
 
-size_t play_nodes(play *p) {
+/* With a server that dies, a node is missing only if others are seen before and after. */
+static size_t count_nodes(play *p, size_t (*count)(play *)) {
+    const int64_t end_ms = clock_ms() + LIMIT_MS;
+    bool is_sure = false;
+    size_t found = 0;
+
+    while (!is_sure && clock_ms() < end_ms) {
+        const bool had_view = !is_servers(p) || has_view(p);
+
+        found = count(p);
+        is_sure = found > 0 || !is_servers(p) || (had_view && has_view(p));
+        if (!is_sure)
+            (void)poll(NULL, 0, POLL_MS);
+    }
+    return found;
+}
+
+static size_t count_all(play *p) {
     return raw_child_count(p->crew->raw, p->dir);
 }
 
-size_t play_ours(play *p) {
+static size_t count_ours(play *p) {
     return raw_owned_count(p->crew->raw, p->dir, zkl_session_id(p->session));
+}
+
+size_t play_nodes(play *p) {
+    return count_nodes(p, count_all);
+}
+
+size_t play_ours(play *p) {
+    return count_nodes(p, count_ours);
 }
 
 static bool has_waiter_queued(play *p) {
@@ -207,23 +249,41 @@ bool play_await_grant(play *p) {
     return play_check_ours(p);
 }
 
+typedef struct view {
+    char path[RAW_PATH_MAX], first[RAW_PATH_MAX];
+    int64_t session_id;
+    raw_stat stat;
+} view;
+
+static void look_at_ours(play *p, view *v) {
+    part *me = &p->parts[PROTAGONIST];
+
+    *v = (view){.session_id = zkl_session_id(p->session)};
+    actor_node_path(me->actor, me->lock, v->path, sizeof(v->path));
+    (void)raw_stat_of(p->crew->raw, v->path[0] ? v->path : "/", &v->stat); /* that has no owner */
+    (void)raw_child_path(p->crew->raw, p->dir, 0, v->first);
+}
+
+static bool is_ours(const view *v) {
+    return v->stat.owner != 0 && v->stat.owner == v->session_id && strcmp(v->path, v->first) == 0;
+}
+
 /* It said OK: then the node is there, is first, and is our session's, if the hold still lasts. */
 bool play_check_ours(play *p) {
-    part *me = &p->parts[PROTAGONIST];
-    char path[RAW_PATH_MAX] = "", first[RAW_PATH_MAX] = "";
-    const int64_t session_id = zkl_session_id(p->session);
-    raw_stat stat = {0};
+    const int64_t end_ms = clock_ms() + LIMIT_MS;
+    view v;
 
-    actor_node_path(me->actor, me->lock, path, sizeof(path));
-    (void)raw_stat_of(p->crew->raw, path[0] ? path : "/", &stat); /* that has no owner */
-    (void)raw_child_path(p->crew->raw, p->dir, 0, first);
+    look_at_ours(p, &v);
+    while (!is_ours(&v) && is_servers(p) && play_is_valid(p, PROTAGONIST) && clock_ms() < end_ms) {
+        (void)poll(NULL, 0, POLL_MS); /* nobody may have answered */
+        look_at_ours(p, &v);
+    }
     if (!play_is_valid(p, PROTAGONIST))
         return !play_is_gentle(p) || play_fail(p, "the hold did not last");
-    if (stat.owner == 0 || stat.owner != session_id || strcmp(path, first) != 0)
-        return play_fail(p, "holds by \"%s\" of session 0x%llx, its own is 0x%llx, first is \"%s\"",
-                         path, (unsigned long long)stat.owner, (unsigned long long)session_id,
-                         first);
-    return true;
+    return is_ours(&v) ||
+           play_fail(p, "holds by \"%s\" of session 0x%llx, its own is 0x%llx, first is \"%s\"",
+                     v.path, (unsigned long long)v.stat.owner, (unsigned long long)v.session_id,
+                     v.first);
 }
 
 /* ---- from the beginning to the end ---- */
@@ -234,9 +294,10 @@ bool play_is_beat(const proxy_frame *frame) {
 
 static void arm_fault(play *p) {
     static const proxy_fault_action actions[FAULT_MODES] = {
-        [FAULT_CUT_BEFORE] = PROXY_CUT_BEFORE, [FAULT_CUT_AFTER] = PROXY_CUT_AFTER,
-        [FAULT_STALL_SHORT] = PROXY_STALL,     [FAULT_STALL_LONG] = PROXY_STALL,
-        [FAULT_HALF_OPEN] = PROXY_SILENCE,
+        [FAULT_CUT_BEFORE] = PROXY_CUT_BEFORE,   [FAULT_CUT_AFTER] = PROXY_CUT_AFTER,
+        [FAULT_STALL_SHORT] = PROXY_STALL,       [FAULT_STALL_LONG] = PROXY_STALL,
+        [FAULT_HALF_OPEN] = PROXY_SILENCE,       [FAULT_BLACKOUT] = PROXY_STALL_BOTH,
+        [FAULT_SERVER_SHORT] = PROXY_HOLD_FRAME, [FAULT_SERVER_LONG] = PROXY_HOLD_FRAME,
     };
     const bool has_path = p->point.kind != PROXY_CONNECT && p->point.kind != PROXY_END &&
                           p->point.kind != PROXY_WATCHES;
@@ -320,15 +381,24 @@ static void clear_stage(play *p) {
             (void)play_fail(p, "a call does not return"); /* and the matrix will be aborted */
 }
 
-void play_run(play *p) {
-    p->stall_ms = p->mode == FAULT_STALL_SHORT  ? p->timeout_ms / 3
-                  : p->mode == FAULT_STALL_LONG ? p->timeout_ms * 5 / 6
-                                                : 0;
+void play_let_go(play *p) {
+    proxy_hold(p->proxy, PROXY_BOTH, false);
+}
+
+void play_init(play *p) {
     (void)snprintf(p->dir, sizeof(p->dir), "%s/%s", fixture_root(), p->name);
     p->events = events_new();
     p->proxy = proxy_open(server_hosts(), "127.0.0.1");
     for (size_t i = 0; i < ROLES; i++)
         p->parts[i].actor = p->crew->actors[i];
+}
+
+void play_fini(play *p) {
+    proxy_close(p->proxy);
+    events_free(p->events);
+}
+
+void play_run(play *p) {
     if (set_stage(p) && enter_protagonist(p) && p->scenario->run(p) &&
         play_await(p, is_deserted, play_in_time_ms(p), "no node left"))
         (void)check_news(p);
@@ -339,6 +409,4 @@ void play_run(play *p) {
         proxy_print(p->proxy);
     }
     clear_stage(p);
-    proxy_close(p->proxy);
-    events_free(p->events);
 }

@@ -20,6 +20,9 @@ typedef enum fault_mode {
     FAULT_STALL_SHORT, /* T/3 */
     FAULT_STALL_LONG,  /* 5T/6 */
     FAULT_HALF_OPEN,
+    FAULT_BLACKOUT,     /* 2T without anything either way */
+    FAULT_SERVER_SHORT, /* the server stops, with the frame under way, for less than T/3 */
+    FAULT_SERVER_LONG,  /* it stops or dies */
     FAULT_MODES
 } fault_mode;
 
@@ -47,7 +50,6 @@ typedef struct scenario {
     bool has_no_directory;  /* the protagonist has to make it */
     bool loses_its_session; /* by itself, without a fault */
     size_t beats;           /* heartbeats that are frames of it; later ones come by time */
-    int seen_with_ms;       /* session timeout of the run that counts frames */
 } scenario;
 
 /* What a worker uses for one case after the other. */
@@ -81,8 +83,9 @@ struct play {
     zkl_session *session;
     events *events;
     part parts[ROLES];
-    int64_t given_up_ns; /* by whoever had the lock last */
-    bool has_waiter;     /* one that has not been served yet */
+    const atomic_bool *server_is_back; /* for FAULT_SERVER_ */
+    int64_t given_up_ns;               /* by whoever had the lock last */
+    bool has_waiter;                   /* one that has not been served yet */
     atomic_bool had_two_holders;
     bool is_missed;               /* the frame of the fault never came */
     char failure[512];            /* "": none */
@@ -100,8 +103,15 @@ const char *fault_mode_name(fault_mode mode);
 /* Whether nobody may notice it but by the time it takes: no hold and no place is lost. */
 bool play_is_gentle(const play *p);
 
-/* name, mode, point and crew are set. Runs the scenario from the first frame to the last check. */
+void play_init(play *p);
+void play_fini(play *p);
+/*
+ * scenario, mode, point, crew, timeout_ms, stall_ms, title and name are set. Runs the scenario from
+ * the first frame to the last check.
+ */
 void play_run(play *p);
+/* Lets a frame that was held for a FAULT_SERVER_ go on. */
+void play_let_go(play *p);
 bool play_is_beat(const proxy_frame *frame);
 
 /* ---- for scenarios ---- */
@@ -113,7 +123,9 @@ bool play_await(play *p, bool (*is_met)(play *), int64_t ms, const char *what);
 void play_frames_end(play *p);
 
 bool play_has_struck(play *p);
-/* The fault has struck and is over, and the protagonist's session is connected again. */
+/* The fault has struck; if it never does, the case is missed. */
+bool play_await_strike(play *p);
+/* It has struck and is over, and the protagonist's session is connected again. */
 bool play_await_fault(play *p);
 
 /* Begins an acquire; its result. */

@@ -82,20 +82,23 @@ static bool comes_again(play *p) {
            play_fail(p, "the last release says %s", zkl_errname(err));
 }
 
-/* The fault is over. Kept if gentle, lost in time if long; told, in any case. */
-static bool check_hold(play *p) {
-    const bool was_before = atomic_load(&p->parts[PROTAGONIST].granted_ns) <
-                            proxy_struck_ns(p->proxy);
+/* Without a word from the server for T, what was held before is not held any more. */
+static bool is_lost_in_time(play *p) {
+    if (p->mode != FAULT_STALL_LONG && p->mode != FAULT_BLACKOUT)
+        return true;
+    if (!play_await_strike(p))
+        return false;
+    if (atomic_load(&p->parts[PROTAGONIST].granted_ns) > proxy_struck_ns(p->proxy))
+        return true;
+    return play_await(p, has_timeout_passed, 2 * p->timeout_ms, "the timeout") &&
+           (!play_is_valid(p, PROTAGONIST) ||
+            play_fail(p, "held for longer than T after the stall began"));
+}
 
-    if (play_is_gentle(p)) {
-        if (!play_is_valid(p, PROTAGONIST))
-            return play_fail(p, "the hold is lost");
-    } else if (p->mode == FAULT_STALL_LONG && was_before) {
-        if (!play_await(p, has_timeout_passed, 2 * p->timeout_ms, "the timeout"))
-            return false;
-        if (play_is_valid(p, PROTAGONIST))
-            return play_fail(p, "held for longer than T after the stall began");
-    }
+/* The fault is over. Kept if gentle; told of, if lost. */
+static bool check_hold(play *p) {
+    if (play_is_gentle(p) && !play_is_valid(p, PROTAGONIST))
+        return play_fail(p, "the hold is lost");
     if (!play_is_valid(p, PROTAGONIST) &&
         !play_await(p, is_told_of_the_loss, SLACK_MS, "the news of the loss"))
         return false;
@@ -121,8 +124,8 @@ static bool releases(play *p, bool waits) {
 
 /* The protagonist has the lock. */
 static bool end_held(play *p) {
-    return (p->has_waiter || play_waiter_joins(p)) && play_await_fault(p) && check_hold(p) &&
-           releases(p, false) && play_waiter_is_served(p) && comes_again(p);
+    return (p->has_waiter || play_waiter_joins(p)) && is_lost_in_time(p) && play_await_fault(p) &&
+           check_hold(p) && releases(p, false) && play_waiter_is_served(p) && comes_again(p);
 }
 
 /* The protagonist has given up waiting behind the holder, and leaves nothing. */
@@ -346,7 +349,7 @@ const scenario Scenarios[SCENARIOS] = {
     {.name = "acquire free", .run = run_free, .has_no_directory = true, .beats = 1},
     {.name = "acquire contended", .run = run_contended, .is_taken = true, .beats = 1},
     {.name = "hand-off", .run = run_hand_off, .is_taken = true, .beats = 1},
-    {.name = "hold", .run = run_held, .beats = HELD_BEATS, .seen_with_ms = T_SHORT},
+    {.name = "hold", .run = run_held, .beats = HELD_BEATS},
     {.name = "try, free", .run = run_try_free, .beats = 1},
     {.name = "try, taken", .run = run_try_taken, .is_taken = true, .beats = 1},
     {.name = "timeout", .run = run_timeout, .is_taken = true, .beats = 1},

@@ -205,9 +205,14 @@ static void strike(proxy *p, route *l) {
         l->ends_after = true;
         break;
     case PROXY_STALL:
+    case PROXY_STALL_BOTH:
         pass_on(p, l);
-        p->stalled = p->fault.what.direction;
+        p->stalled = p->fault.what.action == PROXY_STALL ? p->fault.what.direction : PROXY_BOTH;
         p->stall_until_ns = p->fault.struck_ns + p->fault.what.stall_ms * NS_PER_MS;
+        break;
+    case PROXY_HOLD_FRAME:
+        pass_on(p, l);
+        p->held |= p->fault.what.direction;
         break;
     case PROXY_SILENCE:
         pass_on(p, l);

@@ -85,6 +85,8 @@ typedef enum proxy_fault_action {
     PROXY_CUT_AFTER,  /* the connection is cut; the frame has been passed on, too */
     PROXY_STALL,      /* it and all that goes its way, on whatever connection, stays here for
                          stall_ms, and then goes on in order */
+    PROXY_STALL_BOTH, /* the same, and what goes the other way, too */
+    PROXY_HOLD_FRAME, /* the same as PROXY_STALL, until proxy_hold(..., false) */
     PROXY_SILENCE     /* half-open: nothing comes through any more on this connection, either way,
                          not even the news that a peer has closed; others are not concerned */
 } proxy_fault_action;
