@@ -1,6 +1,7 @@
 /*
  * main - the simulation as a command, for scripts/sim.sh: one seed with its trace, or many with
- * their figures. The last line is for scripts: "<first> <count> <failed> [<seed> <checker>]".
+ * their figures. A line "seed N: CHECKER: ..." tells of the first failure that a checker found, and
+ * the last line is "<first> <count> <failed>".
  */
 #include "sim/many.h"
 
@@ -8,8 +9,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SHOWN 8
 
 static bool number(const char *text, uint64_t *ret) {
     char *end;
@@ -30,31 +29,39 @@ static int replay(uint64_t seed) {
     return is_right ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static int many(uint64_t first, uint64_t count, bool stop_at_first) {
+static int many(uint64_t first, uint64_t count, const bool *until) {
     struct figures figures = {0};
-    struct failure failures[SHOWN];
-    uint64_t failed = many_run(first, count, stop_at_first, &figures, failures, SHOWN);
+    struct failure failures[CHECKERS];
+    uint64_t failed = many_run(first, count, until, &figures, failures);
     figures_print(&figures, stdout);
-    for (uint64_t i = 0; i < failed && i < SHOWN; i++)
-        printf("seed %" PRIu64 ": %s: %s\n", failures[i].seed, checker_names[failures[i].checker],
-               failures[i].text);
-    printf("%" PRIu64 " %" PRIu64 " %" PRIu64, first, figures.schedules, failed);
-    if (failed > 0)
-        printf(" %" PRIu64 " %s", failures[0].seed, checker_names[failures[0].checker]);
-    printf("\n");
+    for (int i = 0; i < CHECKERS; i++)
+        if (failures[i].count > 0)
+            printf("seed %" PRIu64 ": %s: %s (%" PRIu64 " such)\n", failures[i].seed,
+                   checker_names[i], failures[i].text, failures[i].count);
+    printf("%" PRIu64 " %" PRIu64 " %" PRIu64 "\n", first, figures.schedules, failed);
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static bool find_checker(const char *name, bool until[CHECKERS]) {
+    for (int i = 0; i < CHECKERS; i++)
+        if (strcmp(checker_names[i], name) == 0)
+            return until[i] = true;
+    return false;
 }
 
 int main(int argc, char **argv) {
     uint64_t first, count;
+    bool until[CHECKERS] = {false};
+    bool is_known = true;
+    for (int i = 3; i < argc; i++)
+        is_known = is_known && find_checker(argv[i], until);
     if (argc == 2 && number(argv[1], &first))
         return replay(first);
-    bool stop_at_first = argc == 4 && strcmp(argv[3], "--first") == 0;
-    if ((argc == 3 || stop_at_first) && number(argv[1], &first) && number(argv[2], &count))
-        return many(first, count, stop_at_first);
+    if (argc >= 3 && is_known && number(argv[1], &first) && number(argv[2], &count))
+        return many(first, count, argc > 3 ? until : NULL);
     (void)fprintf(stderr,
                   "usage: %s SEED            prints what happens\n"
-                  "       %s FIRST COUNT [--first]   stops at the first failure\n",
+                  "       %s FIRST COUNT [CHECKER]...   stops when one of these finds something\n",
                   argv[0], argv[0]);
     return 64;
 }

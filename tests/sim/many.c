@@ -7,29 +7,29 @@
 #include <unistd.h>
 
 #define PROCESSES_MAX 16
-#define FAILURES_MAX 8
 
 /* What a process tells at its end. */
 struct outcome {
     struct figures figures;
-    uint64_t failed;
-    struct failure failures[FAILURES_MAX];
+    struct failure failures[CHECKERS];
 };
 
-static void work(int pipe_end, uint64_t first, uint64_t count, uint64_t step, bool stop_at_first) {
+static void note_failure(struct failure *failure, uint64_t count, uint64_t seed, const char *text) {
+    if (failure->count == 0 || seed < failure->seed) {
+        failure->seed = seed;
+        memcpy(failure->text, text, sizeof(failure->text));
+    }
+    failure->count += count;
+}
+
+static void work(int pipe_end, uint64_t first, uint64_t count, uint64_t step, const bool *until) {
     static struct outcome outcome;
     struct world *w = world_new();
     for (uint64_t i = 0; i < count; i += step) {
         if (schedule_run(w, first + i, false, &outcome.figures))
             continue;
-        if (outcome.failed < FAILURES_MAX) {
-            struct failure *failure = &outcome.failures[outcome.failed];
-            failure->seed = first + i;
-            failure->checker = w->checker;
-            memcpy(failure->text, w->violation, sizeof(failure->text));
-        }
-        outcome.failed++;
-        if (stop_at_first)
+        note_failure(&outcome.failures[w->checker], 1, first + i, w->violation);
+        if (until != NULL && until[w->checker])
             break;
     }
     world_free(w);
@@ -57,13 +57,8 @@ static bool read_outcome(int pipe_end, struct outcome *ret) {
     return true;
 }
 
-static int by_seed(const void *a, const void *b) {
-    uint64_t x = ((const struct failure *)a)->seed, y = ((const struct failure *)b)->seed;
-    return x < y ? -1 : x > y;
-}
-
-uint64_t many_run(uint64_t first, uint64_t count, bool stop_at_first, struct figures *ret_figures,
-                  struct failure *ret_failures, size_t failures_max) {
+uint64_t many_run(uint64_t first, uint64_t count, const bool until[CHECKERS],
+                  struct figures *ret_figures, struct failure ret_failures[CHECKERS]) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     size_t processes = processors < 1               ? 1
                        : processors > PROCESSES_MAX ? PROCESSES_MAX
@@ -77,14 +72,13 @@ uint64_t many_run(uint64_t first, uint64_t count, bool stop_at_first, struct fig
             abort();
         if (pids[i] == 0) {
             (void)close(pair[0]);
-            work(pair[1], first + i, count > i ? count - i : 0, processes, stop_at_first);
+            work(pair[1], first + i, count > i ? count - i : 0, processes, until);
         }
         (void)close(pair[1]);
         ends[i] = pair[0];
     }
-    static struct failure all[PROCESSES_MAX * FAILURES_MAX];
-    size_t kept = 0;
     uint64_t failed = 0;
+    memset(ret_failures, 0, CHECKERS * sizeof(*ret_failures));
     for (size_t i = 0; i < processes; i++) {
         static struct outcome outcome;
         int status = 0;
@@ -93,12 +87,12 @@ uint64_t many_run(uint64_t first, uint64_t count, bool stop_at_first, struct fig
             abort(); /* it has said why */
         (void)close(ends[i]);
         figures_add(ret_figures, &outcome.figures);
-        failed += outcome.failed;
-        for (uint64_t k = 0; k < outcome.failed && k < FAILURES_MAX; k++)
-            all[kept++] = outcome.failures[k];
+        for (size_t k = 0; k < CHECKERS; k++) {
+            const struct failure *f = &outcome.failures[k];
+            failed += f->count;
+            if (f->count > 0)
+                note_failure(&ret_failures[k], f->count, f->seed, f->text);
+        }
     }
-    qsort(all, kept, sizeof(all[0]), by_seed);
-    for (size_t i = 0; i < kept && i < failures_max; i++)
-        ret_failures[i] = all[i];
     return failed;
 }

@@ -5,17 +5,17 @@
 #include "sim/sim.h"
 
 struct failure {
-    uint64_t seed;
-    enum checker checker;
+    uint64_t count; /* of schedules that this checker has failed */
+    uint64_t seed;  /* the first of them */
     char text[512];
 };
 
 /*
- * Runs count seeds from first on. Stops early when one has failed in each process, if
- * stop_at_first. ret_failures, of failures_max, gets the first failures found, by seed; returns how
- * many failed in all. Aborts if a process ends otherwise than by itself.
+ * Runs count seeds from first on. until: a process stops at a failure by one of these checkers;
+ * NULL: never. ret_failures: what each checker has found. Returns how many schedules failed. Aborts
+ * if a process ends otherwise than by itself.
  */
-uint64_t many_run(uint64_t first, uint64_t count, bool stop_at_first, struct figures *ret_figures,
-                  struct failure *ret_failures, size_t failures_max);
+uint64_t many_run(uint64_t first, uint64_t count, const bool until[CHECKERS],
+                  struct figures *ret_figures, struct failure ret_failures[CHECKERS]);
 
 #endif
