@@ -57,7 +57,7 @@ void zkli_session_unlock(struct zkl_session *s) {
 void zkli_session_wait(struct zkl_session *s, pthread_cond_t *condition) {
     (void)s;
     (void)condition;
-    assert(!"nothing waits in the simulation");
+    assert(false && "nothing waits in the simulation");
 }
 
 bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, int64_t until_ns) {

@@ -35,7 +35,7 @@ static void deliver_soon(struct world *w, struct port *p) {
 }
 
 static int delivery_new(struct world *w, struct port *p, enum to_engine kind) {
-    int message = message_new(w, kind);
+    int message = message_new(w, (int)kind);
     list_push(w, &p->deliveries, message);
     deliver_soon(w, p);
     return message;
@@ -179,7 +179,7 @@ static bool send(struct zkli_port *base, enum op op, unsigned slot, const char *
     struct world *w = p->world;
     if (p->state == PORT_OVER)
         return false;
-    int request = message_new(w, op);
+    int request = message_new(w, (int)op);
     struct message *r = &w->messages[request];
     r->slot = slot;
     r->name = world_name(w, path);
@@ -294,7 +294,7 @@ static void on_event(struct world *w, struct port *p, const struct message *even
             p->watches[i] = p->watches[--p->watch_count];
     int message = delivery_new(w, p, DELIVER_WATCH);
     w->messages[message].name = event->name;
-    w->messages[message].zxid = event->zxid;
+    w->messages[message].zxid = event->zxid != 0 ? event->zxid : event->czxid;
     w->messages[message].is_done = event->kind == TO_EVENT_DELETED;
 }
 
@@ -346,7 +346,7 @@ static void deliver_reply(struct world *w, struct port *p, const struct message 
         .result = result_of(m),
         .code = m->code,
         .path = w->names[m->name].text,
-        .stat = {m->czxid, port_session_id(m->session), 0},
+        .stat = {.czxid = m->czxid, .owner = port_session_id(m->session)},
         .children = children,
         .child_count = (size_t)m->count,
         .data = "",

@@ -256,7 +256,7 @@ static void leader_prepare(struct world *w, int leader, int server, const struct
         case OP_SYNC:
         case OP_SET_WATCHES:
         case OP_PING:
-            assert(!"a write");
+            assert(false && "a write");
         }
     }
     txn.code = (uint8_t)code;

@@ -15,6 +15,7 @@
 #define END_TIMEOUTS 3
 /* No schedule needs as long; one that gets here hangs. */
 #define RUN_TIMEOUTS 400
+#define EVENTS_MAX 2000000
 
 static void configure(struct world *w) {
     static const int ticks[] = {2, 2, 3, 4, 5, 5, 10};
@@ -69,7 +70,7 @@ static void heal_later(struct world *w, enum fault fault, int what, int64_t long
 
 /* A third party's write. */
 static void operate(struct world *w, enum op op, int name) {
-    struct message m = {.kind = op, .name = name};
+    struct message m = {.kind = (uint8_t)op, .name = name};
     quorum_write(w, NONE, NONE, &m);
 }
 
@@ -380,7 +381,7 @@ bool schedule_run(struct world *w, uint64_t seed, bool is_traced, struct figures
         handlers[e.kind](w, e.a, e.b);
         checks_step(w);
         figures->events++;
-        if (w->now_ns > RUN_TIMEOUTS * w->timeout_ns)
+        if (w->now_ns > RUN_TIMEOUTS * w->timeout_ns || w->order > EVENTS_MAX)
             world_violate(w, CHECK_LIVENESS, "%u operations, then nothing more happens",
                           w->operations);
     }

@@ -168,10 +168,14 @@ static void answer_list(struct world *w, struct tree *tree, struct message *m) {
     }
 }
 
+/* zxid: of the change; 0 for a watch that was sent again, of which the client library learns no
+ * zxid, though the server has told all that it knows up to now. */
 static void send_event(struct world *w, int conn, int name, bool is_deleted, int64_t zxid) {
+    const struct server *s = &w->servers[w->conns[conn].server];
     int message = message_new(w, is_deleted ? TO_EVENT_DELETED : TO_EVENT_CHANGED);
     w->messages[message].name = name;
     w->messages[message].zxid = zxid;
+    w->messages[message].czxid = s->applied == 0 ? 0 : w->log[s->applied].zxid;
     tell(w, conn, message);
 }
 
