@@ -396,7 +396,8 @@ zkl_err zkli_client_check(const struct zkli_guarded *write, size_t chroot_length
         if (bytes > ZKLI_TRANSACTION_MAX)
             return ZKL_LIMIT;
     }
-    bytes += (write->op_count + 2) * chroot_length;
+    size_t paths = write->op_count + (write->path != NULL ? 2 : 1);
+    bytes += paths * chroot_length;
     return bytes > ZKLI_TRANSACTION_MAX ? ZKL_LIMIT : ZKL_OK;
 }
 

@@ -376,11 +376,13 @@ static void too_many_bytes_are_a_limit(void) {
 
 /* Paths are given back to the caller below the chroot, as they came. */
 static void a_chroot_stands_before_every_path(void) {
-    char hosts[256], chroot[64], made[64] = "", seen[192];
+    static char big[ZKLI_TRANSACTION_MAX];
+    char hosts[256], chroot[64], made[64] = "", seen[192], guard[RAW_PATH_MAX];
     zkl_session *s;
     zkl_lock *l;
     zoo_op_t ops[3];
     zoo_op_result_t results[3];
+    const struct zkli_guarded write = {.guard = guard, .op_count = 1, .ops = ops};
 
     (void)snprintf(chroot, sizeof(chroot), "%s-multi", fixture_root());
     (void)snprintf(hosts, sizeof(hosts), "%s%s", server_hosts(), chroot);
@@ -396,6 +398,18 @@ static void a_chroot_stands_before_every_path(void) {
     (void)snprintf(seen, sizeof(seen), "%s/made", chroot);
     target_check(seen, "new", 0);
     target_check(chroot, "root", 1);
+
+    /* As large as may be without it, then with it. */
+    REQUIRE_INT(zkl_node_path(l, guard, sizeof(guard)), ZKL_OK);
+    zoo_set_op_init(&ops[0], "/made", big, ZKLI_TRANSACTION_MAX, -1, NULL);
+    while (zkli_client_check(&write, 0) != ZKL_OK && ops[0].set_op.datalen > 0)
+        ops[0].set_op.datalen--;
+    CHECK_RANGE(ops[0].set_op.datalen, ZKL_GUARDED_SET_MAX, ZKLI_TRANSACTION_MAX);
+    CHECK_INT(zkl_guarded_multi(l, 1, ops, NULL), ZKL_LIMIT);
+    ops[0].set_op.datalen -= 2 * (int)strlen(chroot);
+    CHECK_INT(zkl_guarded_multi(l, 1, ops, NULL), ZKL_OK);
+    ops[0].set_op.datalen++;
+    CHECK_INT(zkl_guarded_multi(l, 1, ops, NULL), ZKL_LIMIT);
     lock_close(l);
     session_close(s);
     CHECK_INT(raw_delete_tree(fixture_raw(), chroot), RAW_OK);
