@@ -8,8 +8,8 @@
  * that never comes (the client drops some when it is closed) leaks nothing.
  */
 #include "session/zk_client.h"
-#include "session/hosts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
@@ -18,6 +18,7 @@
 
 #include <zookeeper/zookeeper.h>
 
+#include "session/hosts.h"
 #include "session/zk_log.h"
 
 /* The client looks up every server's name on each turn of its I/O loop, connected or not, so that
@@ -382,8 +383,7 @@ zkl_err zkli_client_check(const struct zkli_guarded *write, size_t chroot_length
     if (write->path != NULL) {
         if (!path_is_valid(write->path, false) || (write->data == NULL && write->length > 0))
             return ZKL_INVALID;
-        if (write->length > ZKLI_TRANSACTION_MAX)
-            return ZKL_LIMIT;
+        assert(write->length <= ZKLI_TRANSACTION_MAX);
         bytes += OP_HEADER_BYTES + LENGTH_BYTES + string_bytes(write->path) +
                  data_bytes((int)write->length);
     }

