@@ -455,9 +455,10 @@ static bool client_guarded(struct zkli_port *port, unsigned slot,
         copy_op(t, i + 1, &write->ops[i], &text);
     context->transaction = t;
     /* At an operation that it refuses, zoo_amulti goes on to the next with what was to be freed
-     * left undefined. It refuses bad paths, which do not get here, and a session that is over: that
-     * cannot be one which is connected at this look, for a client learns it from the answer to a
-     * new connection, two round trips from here. */
+     * left undefined. It refuses bad paths, which do not get here, and a session that is over. That
+     * cannot be one which is connected at this look: the client learns it from the answer to a new
+     * connection, two round trips from here; or, if the server has changed its mind about the
+     * credentials, from the answer to those, one round trip after a new connection. */
     if (zoo_state(handle) == ZOO_CONNECTED_STATE &&
         zoo_amulti(handle, (int)t->count, t->ops, t->results, on_guarded, context) == ZOK)
         return true;

@@ -172,7 +172,7 @@ static void no_write_passes_when_the_session_has_expired(void) {
     client *c = client_open_proxied(fresh_name("expired"), T_NORMAL);
     const char *path = target_new();
 
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 4; i++) {
         zkl_err err;
 
         REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
@@ -184,7 +184,7 @@ static void no_write_passes_when_the_session_has_expired(void) {
         CHECK_INT(client_release(c), ZKL_LOST);
     }
     target_check(path, "zero", 0);
-    CHECK_INT(client_told(c, ZKL_EVENT_LOST), 8);
+    CHECK_INT(client_told(c, ZKL_EVENT_LOST), 4);
     client_close(c);
 }
 

@@ -178,7 +178,7 @@ static void a_lost_transaction_is_unsure(void) {
 
 /* T40: the client library writes its results where nobody of ours waits any more. */
 static void a_session_may_close_under_transactions(void) {
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 4; i++) {
         client *c = holder_new("close", T_LONG);
         const char *path = target_new();
         char made[RAW_PATH_MAX] = "untouched", prefix[RAW_PATH_MAX];
