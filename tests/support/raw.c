@@ -237,9 +237,10 @@ raw_list raw_children(raw *r, const char *path) {
     struct String_vector found = {0};
     raw_list list = {0};
 
-    if (zoo_get_children(r->handle, path, 0, &found) != ZOK || found.count == 0)
+    if (zoo_get_children(r->handle, path, 0, &found) != ZOK)
         return list;
-    list.names = calloc((size_t)found.count, sizeof(*list.names));
+    if (found.count > 0)
+        list.names = calloc((size_t)found.count, sizeof(*list.names));
     for (; list.names && list.count < (size_t)found.count; list.count++)
         list.names[list.count] = strdup(found.data[list.count]);
     (void)deallocate_String_vector(&found);
