@@ -300,7 +300,7 @@ static void arm_fault(play *p) {
         [FAULT_SERVER_SHORT] = PROXY_HOLD_FRAME, [FAULT_SERVER_LONG] = PROXY_HOLD_FRAME,
     };
     const bool has_path = p->point.kind != PROXY_CONNECT && p->point.kind != PROXY_END &&
-                          p->point.kind != PROXY_WATCHES;
+                          p->point.kind != PROXY_WATCHES && p->point.kind != PROXY_MULTI;
     const char *in_path = p->point.is_beat ? BEAT_PATH : has_path ? p->name : NULL;
 
     if (p->mode == FAULT_NONE)

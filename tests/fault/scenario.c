@@ -5,8 +5,11 @@
 #include "scenario.h"
 
 #include "session/session.h"
+#include "support/target.h"
 
 #include <poll.h>
+#include <stdio.h>
+#include <string.h>
 
 #define BEAT_PATH "/zklock-barrier-of-no-node"
 #define HELD_BEATS 6 /* more than the lease needs to be counted from heartbeats alone */
@@ -314,6 +317,43 @@ static bool expires(play *p) {
     return is_expired || play_fail(p, "the session could not be ended");
 }
 
+/* OK is written, LOST is not, UNSURE is either. */
+static bool check_written(play *p, const char *path, zkl_err said) {
+    char data[8] = "";
+    size_t size = sizeof(data) - 1;
+    bool is_new;
+
+    if (raw_get(p->crew->raw, path, data, &size, NULL) != RAW_OK)
+        return play_fail(p, "what was written cannot be read");
+    is_new = strcmp(data, "new") == 0;
+    if (said == (is_new ? ZKL_LOST : ZKL_OK) || (said == ZKL_UNSURE && play_is_gentle(p)))
+        return play_fail(p, "the write says %s, and the data is %s", zkl_errname(said), data);
+    return said == ZKL_OK || said == ZKL_LOST || said == ZKL_UNSURE ||
+           play_fail(p, "the write says %s", zkl_errname(said));
+}
+
+static bool run_guarded(play *p) {
+    part *me = &p->parts[PROTAGONIST];
+    char path[RAW_PATH_MAX];
+    guarded_call write = {.path = path, .data = "new", .len = 3, .version = 0};
+    zkl_err said;
+
+    (void)snprintf(path, sizeof(path), "%s/data-of-%s", fixture_root(), p->name);
+    if (raw_create(p->crew->raw, path, "old", 3, RAW_PERSISTENT, NULL) != RAW_OK)
+        return play_fail(p, "no node to write to");
+    if (!takes(p))
+        return false;
+    write.lock = me->lock;
+    actor_begin(me->actor, guarded_run, &write);
+    said = play_result(p, PROTAGONIST, play_in_time_ms(p));
+    if (said == ACTOR_BUSY) {
+        (void)play_result(p, PROTAGONIST, 2 * LIMIT_MS); /* it uses our variables */
+        return play_fail(p, "the write took too long");
+    }
+    play_frames_end(p);
+    return play_await_fault(p) && check_written(p, path, said) && end_held(p);
+}
+
 /* Back on a new connection, with its watches, and then granted. */
 static bool run_return_waiting(play *p) {
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
@@ -357,6 +397,7 @@ const scenario Scenarios[SCENARIOS] = {
     {.name = "release", .run = run_release, .beats = 1},
     {.name = "release_wait", .run = run_release_wait, .beats = 1},
     {.name = "close", .run = run_close, .beats = 1},
+    {.name = "guarded write", .run = run_guarded, .beats = 1},
     {.name = "return, waiting", .run = run_return_waiting, .is_taken = true, .beats = 3},
     {.name = "return, unsure", .run = run_return_unsure, .beats = 3},
     {.name = "expiry", .run = run_expiry, .is_taken = true, .loses_its_session = true, .beats = 2},

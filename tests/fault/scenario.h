@@ -5,7 +5,7 @@
 #include "play.h"
 
 enum {
-    SCENARIOS = 14
+    SCENARIOS = 15
 };
 
 extern const scenario Scenarios[SCENARIOS];

@@ -18,7 +18,9 @@
 /* ---- the other process ---- */
 
 static zkl_lock *Lock;
+static const char *Name;
 static int TimeoutMs;
+static resource Resource;
 
 static void say_acquired(void) {
     const zkl_err err = zkl_acquire(Lock, ANSWER_MS / 2);
@@ -34,6 +36,18 @@ static bool was_stopped(int64_t *last_ms) {
     return missing_ms > TimeoutMs + TimeoutMs / 2;
 }
 
+static void write_late(bool held, int64_t token) {
+    zkl_fence *fence = NULL;
+    zkl_err at_fence = zkl_fence_open(&fence, Resource.fence, NULL), at_guard;
+
+    if (at_fence == ZKL_OK)
+        at_fence = zkl_fence_check(fence, Name, token);
+    (void)zkl_fence_close(fence); /* NULL is accepted */
+    at_guard = zkl_guarded_set(Lock, Resource.node, "late", 4, -1);
+    printf("first %d %lld, fence %s, guard %s\n", held, (long long)token, zkl_errname(at_fence),
+           zkl_errname(at_guard));
+}
+
 /* If the stop came in the middle of a look, that one had begun before: the first is the next. */
 static void watch(void) {
     const int64_t token = zkl_token(Lock);
@@ -46,7 +60,7 @@ static void watch(void) {
             break;
         (void)poll(NULL, 0, LOOK_MS);
     }
-    printf("first %d %lld\n", zkl_held(Lock), (long long)token);
+    write_late(zkl_held(Lock), token);
 }
 
 static void churn(void) {
@@ -72,15 +86,17 @@ void stranger_main(int argc, char **argv) {
     zkl_session *session = NULL;
     char word[64];
 
-    if (argc != 6 || strcmp(argv[1], MARK) != 0)
+    if (argc != 8 || strcmp(argv[1], MARK) != 0)
         return;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* else a stopped one would stay */
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    Name = argv[4];
     TimeoutMs = (int)strtol(argv[5], NULL, 10);
+    Resource = (resource){argv[6], argv[7]};
     if (zkl_session_open(&session, argv[2],
                          &ZKL_SESSION_OPTIONS(.root = argv[3], .session_timeout_ms = TimeoutMs,
                                               .connect_timeout_ms = ANSWER_MS)) != ZKL_OK ||
-        zkl_lock_open(&Lock, session, argv[4], NULL) != ZKL_OK)
+        zkl_lock_open(&Lock, session, Name, NULL) != ZKL_OK)
         exit(EXIT_FAILURE);
     printf("ready\n");
     while (fgets(word, sizeof(word), stdin))
@@ -92,11 +108,12 @@ void stranger_main(int argc, char **argv) {
 
 /* ---- ours ---- */
 
-void stranger_start(stranger *s, const char *name, int timeout_ms) {
+void stranger_start(stranger *s, const char *name, int timeout_ms, const resource *r) {
     posix_spawn_file_actions_t actions;
     char timeout[16], line[STRANGER_LINE_MAX];
-    char *const argv[] = {"stranger", MARK, (char *)server_hosts(), (char *)fixture_root(), s->name,
-                          timeout,    NULL};
+    char *const argv[] = {"stranger", MARK,    (char *)server_hosts(), (char *)fixture_root(),
+                          s->name,    timeout, (char *)r->fence,       (char *)r->node,
+                          NULL};
     int to[2], from[2];
 
     *s = (stranger){0};

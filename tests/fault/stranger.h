@@ -6,7 +6,8 @@
  *   release                           -> an error's name
  *   churn    acquires and releases until it is killed           -> "churning"
  *   watch    looks at its hold until it has been stopped for long -> "watching", and then what it
- *            sees first: "first <held> <token>"
+ *            sees first, and what becomes of what it writes all the same:
+ *            "first <held> <token>, fence <error>, guard <error>"
  *
  * It ends when we do. For the thread of the tests.
  */
@@ -22,6 +23,12 @@ enum {
     STRANGER_LINE_MAX = 256
 };
 
+/* What the lock protects: who is let in shows its token at the fence, and writes the znode under
+ * the guard. */
+typedef struct resource {
+    const char *fence, *node; /* a file, a path */
+} resource;
+
 typedef struct stranger {
     pid_t pid;
     int to, from;
@@ -34,7 +41,7 @@ typedef struct stranger {
 void stranger_main(int argc, char **argv);
 
 /* These leave the test if they fail. */
-void stranger_start(stranger *s, const char *name, int timeout_ms);
+void stranger_start(stranger *s, const char *name, int timeout_ms, const resource *r);
 void stranger_tell(stranger *s, const char *word);
 /* Waits for the next line, NUL-terminated, without its end. */
 void stranger_hear(stranger *s, char ret_line[STRANGER_LINE_MAX]);
