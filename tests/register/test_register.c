@@ -30,7 +30,7 @@
 #define LEASE_NS (WORKER_SESSION_MS * NS_PER_MS)
 /* How long a writer that has stopped at its worst moment waits for another to write. */
 #define OVERTAKEN_NS (10 * LEASE_NS)
-#define FAULT_EVERY_MS 150 /* and up to three times as much */
+#define FAULT_EVERY_MS 200 /* and up to three times as much */
 #define OVERTAKEN_MIN 2
 #define END_MS 20000
 #define WRITES_MIN 30 /* of each kind; fewer, and the test has shown nothing */
@@ -54,8 +54,9 @@ struct worker {
     int64_t process;
     proxy *proxy;
     enum state state;
-    bool was_asked;
+    bool was_asked, is_early;
     int64_t since_ns, until_ns;
+    off_t seen;              /* of the history, for who holds the lock next */
     int64_t value;           /* of the register, when it stopped */
     int64_t silent_until_ns; /* 0: it is not */
 };
@@ -68,7 +69,7 @@ static struct {
     uint64_t random;
     bool is_ending;
     size_t overtaken[KINDS]; /* stopped before their write, until another had written */
-    size_t kills, stops, asked, asks, cuts, silences, expiries, unexpected;
+    size_t kills, stops, asked, asks, early, cuts, silences, expiries, unexpected;
 } Run;
 
 /* ---- Small things ---- */
@@ -161,22 +162,51 @@ static void look_after(struct worker *w) {
     note('s', w, w->since_ns);
     w->was_asked = w->state == ASKED;
     w->value = value_of(w->kind);
+    w->is_early = draw(2);
+    w->seen = lseek(Run.history, 0, SEEK_END);
     w->until_ns = w->since_ns + lease_tenths(12, 30);
     w->state = STOPPED;
     Run.stops++;
     Run.asked += w->was_asked;
 }
 
-/* A writer that was asked goes on when another has written: then its write is too late for sure. */
-static void wake_if_due(struct worker *w, int64_t now) {
-    bool is_overtaken;
+/* Whether another holds the lock since this one has stopped, and is about to read. */
+static bool is_succeeded(struct worker *w) {
+    char lines[4096], *at = lines;
+    const ssize_t got = pread(Run.history, lines, sizeof(lines) - 1, w->seen);
+    bool is_found = false;
 
-    if (w->state != STOPPED || now < w->until_ns)
+    lines[got > 0 ? got : 0] = '\0';
+    for (char *line_end; !is_found && (line_end = strchr(at, '\n')); at = line_end + 1) {
+        int64_t op;
+        char kind;
+
+        is_found = sscanf(at, "i %" SCNd64 " %c", &op, &kind) == 2 && kind == w->kind;
+    }
+    w->seen += at - lines;
+    return is_found;
+}
+
+/*
+ * A writer that was asked goes on when another has written: then its write is too late for sure. Or
+ * it goes on early: when another is about to read, so that its write may come between that one's
+ * read and write.
+ */
+static void wake_if_due(struct worker *w, int64_t now) {
+    bool is_overtaken, is_due;
+
+    if (w->state != STOPPED)
         return;
     is_overtaken = value_of(w->kind) != w->value;
-    if (w->was_asked && !is_overtaken && now < w->since_ns + OVERTAKEN_NS)
+    is_due = now >= w->until_ns;
+    if (w->was_asked && w->is_early && now < w->since_ns + OVERTAKEN_NS)
+        is_due = is_succeeded(w);
+    else if (w->was_asked && now < w->since_ns + OVERTAKEN_NS)
+        is_due = is_due && is_overtaken;
+    if (!is_due)
         return;
     Run.overtaken[kind_index(w->kind)] += w->was_asked && is_overtaken;
+    Run.early += w->was_asked && w->is_early && !is_overtaken;
     note('c', w, clock_ns());
     w->state = RUNNING;
     REQUIRE_INT(kill(w->pid, SIGCONT), 0);
@@ -301,7 +331,7 @@ static void begin(void) {
     Run.random = Wanted.seed ? Wanted.seed : 1;
     (void)snprintf(Run.directory, sizeof(Run.directory), "%s", scratch_directory());
     scratch_write(worker_history_path(Run.directory), "", 0);
-    Run.history = open(worker_history_path(Run.directory), O_WRONLY | O_APPEND | O_CLOEXEC);
+    Run.history = open(worker_history_path(Run.directory), O_RDWR | O_APPEND | O_CLOEXEC);
     REQUIRE(Run.history >= 0);
     worker_value_format(text, 0);
     REQUIRE_INT(raw_create(fixture_raw(), worker_znode(fixture_root()), text, WORKER_VALUE_SIZE,
@@ -446,10 +476,11 @@ static void a_register_loses_nothing_by_fence_or_guard_and_without_them_to_late_
     end();
     for (size_t i = 0; i < KINDS; i++)
         overtaken += Run.overtaken[i];
-    test_note("%zu kills, %zu stops (%zu before a write, %zu of these overtaken), %zu cuts, "
+    test_note("%zu kills, %zu stops (%zu before a write, %zu of these until another had "
+              "written, %zu until another was to read), %zu cuts, "
               "%zu silences and %zu ends of a session; %" PRId64 " processes, seed %" PRIu64,
-              Run.kills, Run.stops, Run.asked, overtaken, Run.cuts, Run.silences, Run.expiries,
-              Run.processes, Wanted.seed);
+              Run.kills, Run.stops, Run.asked, overtaken, Run.early, Run.cuts, Run.silences,
+              Run.expiries, Run.processes, Wanted.seed);
     CHECK(Run.unexpected == 0);
     CHECK(has_enough());
     h = read_history();

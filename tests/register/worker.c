@@ -22,6 +22,7 @@
 
 #define ACQUIRE_MS 2000
 #define THINK_MS 2
+#define THINK_LONG_MS 50
 #define READER_SESSION_MS 4000
 #define LOCK_NAME "register"
 
@@ -208,8 +209,8 @@ static int64_t read_value(struct worker *w) {
     return value;
 }
 
-static void think(void) {
-    (void)poll(NULL, 0, THINK_MS);
+static void think(int64_t op) {
+    (void)poll(NULL, 0, op % 2 ? THINK_LONG_MS : THINK_MS);
 }
 
 static void read_and_write(struct worker *w) {
@@ -222,7 +223,7 @@ static void read_and_write(struct worker *w) {
     note(w, "i %" PRId64 " %c\n", op, w->kind);
     if (token > 0 && show(w, token)) {
         value = read_value(w);
-        think();
+        think(op);
         now = clock_ns();
         if (value >= 0 && zkl_held(w->lock)) {
             left_ms = zkl_remaining_ms(w->lock);
