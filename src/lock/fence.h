@@ -21,18 +21,19 @@
 #define ZKLI_FENCE_NAMES_MAX 65536
 
 struct zkli_fence_mark {
+    char *name;
     int64_t token; /* 0: none was let in yet */
-    char name[];
 };
 
 struct zkli_fence_marks {
-    struct zkli_fence_mark **items; /* sorted by name */
+    struct zkli_fence_mark *items; /* sorted by name */
     size_t count, room;
 };
 
 /* 0: none. */
 int64_t zkli_fence_marks_token(const struct zkli_fence_marks *marks, const char *name);
-/* The mark of that name, made if there is none. ZKL_OK, ZKL_LIMIT or ZKL_NOMEM. */
+/* The mark of that name, made if there is none; good until the next is made. ZKL_OK, ZKL_LIMIT or
+ * ZKL_NOMEM. */
 zkl_err zkli_fence_marks_get(struct zkli_fence_marks *marks, const char *name,
                              struct zkli_fence_mark **ret_mark);
 void zkli_fence_marks_free(struct zkli_fence_marks *marks);

@@ -26,6 +26,7 @@ static const char Header[] = "/zklock fence 1/";
 /* Cells that a new file has beyond those it begins with, so that replacing it, with its three
  * syncs, is seldom. */
 #define SPARE_CELLS 30
+#define CAPACITY_MAX (2 * (ZKLI_FENCE_NAMES_MAX + 1) + SPARE_CELLS)
 /* Replacements that lock runs after, each of them by another process, before it gives up. */
 #define CHASES_MAX 1000
 
@@ -104,7 +105,7 @@ struct replacement {
 static bool write_replacement(int fd, struct replacement *r) {
     r->tail = 1;
     for (size_t i = 0; i < r->marks->count; i++) {
-        const struct zkli_fence_mark *mark = r->marks->items[i];
+        const struct zkli_fence_mark *mark = &r->marks->items[i];
         const bool is_new = r->name && strcmp(mark->name, r->name) == 0;
         const int64_t token = is_new ? r->token : mark->token;
 
@@ -289,11 +290,13 @@ static zkl_err load(struct zkli_fence_file *f, struct zkli_fence_marks *marks) {
     if (err != ZKL_OK)
         return err;
     if (kind != ZKLI_FENCE_RECORD || strcmp(record.name, Header) != 0 || record.token < 1 ||
-        record.token > UINT32_MAX || ours.st_size != offset_of((uint32_t)record.token))
+        record.token > CAPACITY_MAX || ours.st_size != offset_of((uint32_t)record.token))
         return ZKL_CORRUPT;
     f->capacity = (uint32_t)record.token;
     f->tail = 1;
     err = catch_up(f, marks);
+    if (err == ZKL_LIMIT)
+        err = ZKL_CORRUPT; /* nobody has written so many names */
     for (uint32_t i = f->tail + 1; err == ZKL_OK && i < f->capacity; i++) {
         err = read_cell(f, i, &kind, &record);
         if (err == ZKL_OK && kind != ZKLI_FENCE_EMPTY)
@@ -313,7 +316,7 @@ zkl_err zkli_fence_file_refresh(struct zkli_fence_file *f, struct zkli_fence_mar
     err = load(f, &fresh);
     /* What replaces a file has all that was let in by it. */
     for (size_t i = 0; err == ZKL_OK && i < marks->count; i++)
-        if (zkli_fence_marks_token(&fresh, marks->items[i]->name) < marks->items[i]->token)
+        if (zkli_fence_marks_token(&fresh, marks->items[i].name) < marks->items[i].token)
             err = ZKL_CORRUPT;
     if (err != ZKL_OK) {
         zkli_fence_marks_free(&fresh);

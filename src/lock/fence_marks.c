@@ -10,7 +10,7 @@ static bool find(const struct zkli_fence_marks *marks, const char *name, size_t 
 
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        const int order = strcmp(marks->items[middle]->name, name);
+        const int order = strcmp(marks->items[middle].name, name);
 
         if (order == 0) {
             *ret_at = middle;
@@ -28,37 +28,36 @@ static bool find(const struct zkli_fence_marks *marks, const char *name, size_t 
 int64_t zkli_fence_marks_token(const struct zkli_fence_marks *marks, const char *name) {
     size_t at;
 
-    return find(marks, name, &at) ? marks->items[at]->token : 0;
+    return find(marks, name, &at) ? marks->items[at].token : 0;
 }
 
 zkl_err zkli_fence_marks_get(struct zkli_fence_marks *marks, const char *name,
                              struct zkli_fence_mark **ret_mark) {
-    const size_t size = strlen(name) + 1;
     struct zkli_fence_mark *mark;
+    char *copy;
     size_t at;
 
     if (find(marks, name, &at)) {
-        *ret_mark = marks->items[at];
+        *ret_mark = &marks->items[at];
         return ZKL_OK;
     }
     if (marks->count == ZKLI_FENCE_NAMES_MAX)
         return ZKL_LIMIT;
     if (marks->count == marks->room) {
         const size_t room = marks->room ? 2 * marks->room : 8;
-        struct zkli_fence_mark **items = realloc(marks->items, room * sizeof(*items));
+        struct zkli_fence_mark *items = realloc(marks->items, room * sizeof(*items));
 
         if (!items)
             return ZKL_NOMEM;
         marks->items = items;
         marks->room = room;
     }
-    mark = malloc(sizeof(*mark) + size);
-    if (!mark)
+    copy = strdup(name);
+    if (!copy)
         return ZKL_NOMEM;
-    mark->token = 0;
-    memcpy(mark->name, name, size);
-    memmove(marks->items + at + 1, marks->items + at, (marks->count - at) * sizeof(*marks->items));
-    marks->items[at] = mark;
+    mark = &marks->items[at];
+    memmove(mark + 1, mark, (marks->count - at) * sizeof(*mark));
+    *mark = (struct zkli_fence_mark){.name = copy};
     marks->count++;
     *ret_mark = mark;
     return ZKL_OK;
@@ -66,7 +65,7 @@ zkl_err zkli_fence_marks_get(struct zkli_fence_marks *marks, const char *name,
 
 void zkli_fence_marks_free(struct zkli_fence_marks *marks) {
     for (size_t i = 0; i < marks->count; i++)
-        free(marks->items[i]);
+        free(marks->items[i].name);
     free(marks->items);
     *marks = (struct zkli_fence_marks){0};
 }
