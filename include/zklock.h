@@ -520,8 +520,9 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_fence_check(zkl_fence *f, const char *name, int
 
 /*
  * The same, and with ZKL_OK nobody else passes this fence, in any process, until the calling thread
- * calls zkl_fence_end: what is written in between is written before any later holder is let in. If
- * the process dies, the others go on; while it is stopped, they wait. Keep it short.
+ * calls zkl_fence_end: what is written in between is written before any later holder is let in.
+ * While the process is stopped, the others wait. If it dies, they go on; unless it has a child,
+ * forked in between, that has not called exec: then they go on when that ends. Keep it short.
  * **Returns:** as zkl_fence_check.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_fence_begin(zkl_fence *f, const char *name, int64_t token);

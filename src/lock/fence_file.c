@@ -143,24 +143,34 @@ static void take(struct zkli_fence_file *f, int fd) {
     f->is_loaded = f->is_proven = false;
 }
 
+/* Whether the name is taken, by whatever; or ZKL_IO. */
+static zkl_err look(const struct zkli_fence_file *f, bool *ret_is_there) {
+    struct stat there;
+
+    *ret_is_there = fstatat(f->dir_fd, f->name, &there, AT_SYMLINK_NOFOLLOW) == 0;
+    return *ret_is_there || errno == ENOENT ? ZKL_OK : ZKL_IO;
+}
+
+/* Makes the file if it is missing. */
 static zkl_err make(struct zkli_fence_file *f) {
     const struct zkli_fence_marks none = {0};
     struct replacement r = {.marks = &none};
-    struct stat there;
-    zkl_err err = ZKL_IO;
+    bool is_there;
+    zkl_err err = look(f, &is_there);
     int fd;
 
+    if (err != ZKL_OK || is_there)
+        return err;
     /* Two that make it at once would each remember on its own: the directory lets in one. */
     if (!lock_all(f->dir_fd))
         return ZKL_IO;
-    if (fstatat(f->dir_fd, f->name, &there, AT_SYMLINK_NOFOLLOW) == 0) {
-        err = ZKL_OK;
-    } else if (errno == ENOENT) {
+    err = look(f, &is_there);
+    if (err == ZKL_OK && !is_there) {
         fd = replace(f, &r, FILE_MODE);
-        if (fd >= 0) {
-            err = ZKL_OK;
+        if (fd >= 0)
             (void)close(fd);
-        }
+        else
+            err = ZKL_IO;
     }
     (void)flock(f->dir_fd, LOCK_UN);
     return err;

@@ -501,7 +501,7 @@ static void a_process_killed_at_any_call_leaves_a_file_that_refuses_what_it_must
 }
 
 enum {
-    VARIANTS = 12
+    VARIANTS = 8
 };
 
 /* The power goes at that call; looks at what the machine may come up with. */
