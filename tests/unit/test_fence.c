@@ -274,6 +274,50 @@ static void processes_write_in_the_order_of_their_tokens(void) {
     test_note("%zu of 400 tokens came in time", lines);
 }
 
+/* In a child, as soon as the other end of the pipe is closed. */
+static int open_with_the_others(const char *file, int gate, int64_t token) {
+    zkl_fence *f = NULL;
+    zkl_err err;
+    char byte;
+
+    if (read(gate, &byte, 1) != 0 || zkl_fence_open(&f, file, NULL) != ZKL_OK)
+        return 1;
+    err = zkl_fence_check(f, "x", token);
+    return err == ZKL_OK || err == ZKL_STALE ? 0 : 2;
+}
+
+static void those_that_make_a_file_at_once_share_it(void) {
+    enum {
+        ROUNDS = 40,
+        CHILDREN = 4
+    };
+
+    for (int round = 0; round < ROUNDS; round++) {
+        const char *file = scratch_fresh("made");
+        pid_t pids[CHILDREN];
+        int gate[2];
+
+        REQUIRE(pipe2(gate, O_CLOEXEC) == 0);
+        for (int i = 0; i < CHILDREN; i++) {
+            pids[i] = fork();
+            REQUIRE(pids[i] >= 0);
+            if (pids[i] == 0) {
+                (void)close(gate[1]);
+                _exit(open_with_the_others(file, gate[0], 10 * (i + 1)));
+            }
+        }
+        (void)close(gate[1]);
+        (void)close(gate[0]);
+        for (int i = 0; i < CHILDREN; i++) {
+            int status = -1;
+
+            CHECK_INT(waitpid(pids[i], &status, 0), pids[i]);
+            CHECK_INT(status, 0);
+        }
+        CHECK_INT(check_anew(file, "x", 10 * CHILDREN - 1), ZKL_STALE);
+    }
+}
+
 static void a_forked_child_has_no_fence(void) {
     zkl_fence *f = fence_open(NULL);
     int status = -1;
@@ -343,6 +387,7 @@ int main(int argc, char **argv) {
          two_that_share_a_file_see_each_other_also_when_it_is_replaced},
         {"processes write in the order of their tokens",
          processes_write_in_the_order_of_their_tokens},
+        {"those that make a file at once share it", those_that_make_a_file_at_once_share_it},
         {"a forked child has no fence", a_forked_child_has_no_fence},
         {"in memory a check makes no system call", in_memory_a_check_makes_no_system_call},
     };
