@@ -48,29 +48,36 @@ static void a_server_that_is_busy_is_asked_again(void) {
     }
 }
 
-/* No sense in asking again; the caller hears of it, and no node stays. */
+static void check_is_refused(proxy_kind kind, size_t nth, int error) {
+    const char *name = fresh_name("refused");
+    client *c = client_open_proxied(name, T_NORMAL);
+    char holder[RAW_PATH_MAX], code[16];
+
+    plant_contender(name, CURATOR, holder);
+    proxy_fail(c->proxy, kind, name, nth, error);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_SERVER);
+    CHECK(proxy_fired(c->proxy));
+    (void)snprintf(code, sizeof(code), "%d", error);
+    CHECK(events_logged(c->events, lock_dir(name)));
+    CHECK(events_logged(c->events, code));
+    WAIT_UNTIL(queue_length(name) == 1, SOON_MS);
+    uproot(holder);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    client_close(c);
+}
+
+/* T14: no sense in asking again; the caller hears of it at whichever step, and no node stays. */
 static void a_refusal_that_has_no_meaning_ends_the_acquire(void) {
     static const int codes[] = {UNIMPLEMENTED, BAD_ARGUMENTS, NO_CHILDREN_FOR_EPHEMERALS,
                                 INVALID_CALLBACK, EPHEMERAL_ON_LOCAL_SESSION};
-    static const proxy_kind kinds[] = {PROXY_CREATE, PROXY_LIST, PROXY_GET};
+    static const struct {
+        proxy_kind kind;
+        size_t nth;
+    } steps[] = {{PROXY_CREATE, 1}, {PROXY_LIST, 1}, {PROXY_GET, 1}, {PROXY_GET, 2}};
 
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
-        const proxy_kind kind = kinds[i % 3];
-        const char *name = fresh_name("refused");
-        client *c = client_open_proxied(name, T_NORMAL);
-        char holder[RAW_PATH_MAX], code[16];
-
-        plant_contender(name, CURATOR, holder);
-        proxy_fail(c->proxy, kind, name, 1, codes[i]);
-        CHECK_INT(client_acquire(c, SOON_MS), ZKL_SERVER);
-        CHECK(proxy_fired(c->proxy));
-        (void)snprintf(code, sizeof(code), "%d", codes[i]);
-        CHECK(events_logged(c->events, lock_dir(name)));
-        CHECK(events_logged(c->events, code));
-        WAIT_UNTIL(queue_length(name) == 1, SOON_MS);
-        uproot(holder);
-        CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
-        client_close(c);
+        for (size_t j = 0; j < sizeof(steps) / sizeof(steps[0]); j++)
+            check_is_refused(steps[j].kind, steps[j].nth, codes[i]);
     }
 }
 
@@ -148,7 +155,7 @@ static void a_heartbeat_that_fails_is_sent_again(void) {
 
 static const test_case Cases[] = {
     {"a server that is busy is asked again (T45)", a_server_that_is_busy_is_asked_again},
-    {"a refusal that has no meaning ends the acquire and leaves nothing (T45)",
+    {"a refusal that has no meaning ends the acquire and leaves nothing (T14, T45)",
      a_refusal_that_has_no_meaning_ends_the_acquire},
     {"an answer of \"expired\" is the end of the session",
      an_answer_of_expired_is_the_end_of_the_session},

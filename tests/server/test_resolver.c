@@ -79,9 +79,34 @@ static void opening_does_not_wait_for_a_resolver(void) {
     atomic_store(&Resolver, WORKS);
 }
 
+/* T23: it is asked for the new list without a lock of the library's, and not by the thread that
+ * sends the heartbeats; nothing else has to wait. */
+static void a_new_list_does_not_wait_for_a_resolver(void) {
+    client *c = client_open(fresh_name("list"), T_SHORT);
+    const unsigned lookups = atomic_load(&Lookups);
+    int64_t begun_ms;
+    zkl_hold hold;
+
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    hold = actor_hold(c->actor, c->lock);
+    atomic_store(&Resolver, HANGS);
+    begun_ms = clock_ms();
+    REQUIRE_INT(zkl_session_set_hosts(c->session, server_hosts()), ZKL_OK);
+    CHECK_RANGE(clock_ms() - begun_ms, 0, 500);
+    WAIT_UNTIL(atomic_load(&Lookups) > lookups, SOON_MS);
+    CHECK_STAYS(zkl_hold_valid(c->lock, hold), 2 * T_SHORT);
+    CHECK_INT(client_release_wait(c), ZKL_OK);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    atomic_store(&Resolver, WORKS);
+    CHECK_INT(client_told(c, ZKL_EVENT_LOST), 0);
+    client_close(c);
+}
+
 static const test_case Cases[] = {
     {"a resolver that fails costs no hold", a_resolver_that_fails_costs_no_hold},
     {"a resolver that hangs costs no hold", a_resolver_that_hangs_costs_no_hold},
+    {"a new list of servers whose names hang holds up nothing (T23)",
+     a_new_list_does_not_wait_for_a_resolver},
     {"opening does not wait for a resolver", opening_does_not_wait_for_a_resolver},
 };
 
