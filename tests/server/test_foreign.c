@@ -1,0 +1,132 @@
+/*
+ * T32: children of a lock's directory that nobody expected. Elsewhere they crash a client, make it
+ * hang or are taken for contenders. The names are made at random of the pieces that contenders'
+ * names are made of; FOREIGN_SEED repeats a run.
+ */
+#include "support/client.h"
+
+#include "core/node_name.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ROUNDS = 60,
+    NAMES_MAX = 12,
+    NAME_SIZE = 160
+};
+
+static uint64_t State;
+
+static unsigned draw(unsigned below) {
+    State = State * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (unsigned)(State >> 33) % below;
+}
+
+static void add_digits(char *name, unsigned count) {
+    size_t used = strlen(name);
+
+    for (; count > 0 && used + 1 < NAME_SIZE; count--)
+        name[used++] = (char)('0' + draw(10));
+    name[used] = '\0';
+}
+
+static void make_name(char ret_name[NAME_SIZE]) {
+    static const char *const pieces[] = {
+        "_c_",       "lock-",       "-lock-",
+        "__lock__",  "__rlock__",   "-__READ__",
+        "-__WRIT__", "lease-",      "-lease-",
+        "x-",        "-",           "--",
+        ".",         " ",           "%n",
+        "\xc3\xa9",  "locks",       "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
+        "0x",        "-2147483648", "0123456789abcdef0123456789abcdef",
+    };
+    const unsigned count = 1 + draw(4);
+
+    do {
+        ret_name[0] = '\0';
+        for (unsigned i = 0; i < count; i++) {
+            const size_t used = strlen(ret_name);
+
+            (void)snprintf(ret_name + used, NAME_SIZE - used, "%s",
+                           pieces[draw(sizeof(pieces) / sizeof(pieces[0]))]);
+        }
+        if (draw(2))
+            add_digits(ret_name, 8 + draw(5)); /* ten are a number, the others are not */
+    } while (strcmp(ret_name, ".") == 0 || strcmp(ret_name, "..") == 0);
+}
+
+/* Whose path is taken already is left out. */
+static size_t plant_names(const char *name, size_t *ret_contenders) {
+    const size_t count = draw(NAMES_MAX + 1);
+    size_t planted = 0;
+
+    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(name)), RAW_OK);
+    *ret_contenders = 0;
+    for (size_t i = 0; i < count; i++) {
+        char child[NAME_SIZE], path[RAW_PATH_MAX];
+        int result;
+
+        make_name(child);
+        (void)snprintf(path, sizeof(path), "%s/%s", lock_dir(name), child);
+        result = raw_create(fixture_raw(), path, "%s", 2, RAW_PERSISTENT, NULL);
+        REQUIRE(result == RAW_OK || result == RAW_NODE_EXISTS);
+        if (result != RAW_OK)
+            continue;
+        planted++;
+        *ret_contenders += zkli_node_name_parse(child).kind != ZKLI_KIND_NONE;
+    }
+    return planted;
+}
+
+static void unexpected_children_are_contenders_or_nothing(void) {
+    client *c = client_open(fresh_name("foreign"), T_LONG);
+    size_t free = 0, taken = 0;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        const char *name = fresh_name("foreign");
+        client *here = client_open_on(c, name);
+        size_t contenders;
+        const size_t planted = plant_names(name, &contenders);
+        zkl_queue *queue = NULL;
+        zkl_err result;
+
+        CHECK_INT(client_acquire(here, 0), contenders > 0 ? ZKL_BUSY : ZKL_OK);
+        REQUIRE_INT(zkl_inspect(c->session, name, &queue), ZKL_OK);
+        CHECK_INT(queue->count, contenders > 0 ? contenders : 1);
+        zkl_queue_free(queue);
+        *(contenders > 0 ? &taken : &free) += 1;
+        if (contenders > 0) {
+            /* Made up numbers may be behind ours. */
+            client_queue_up(here, planted + 1);
+            WAIT_UNTIL(client_told(here, ZKL_EVENT_QUEUED) == 1 || client_is_done(here), SOON_MS);
+            CHECK_INT(zkl_cancel(here->lock), ZKL_OK);
+            result = client_result(here);
+            CHECK(result == ZKL_OK || result == ZKL_CANCELED);
+            CHECK_INT(client_release(here), result == ZKL_OK ? ZKL_OK : ZKL_NOT_HELD);
+        } else {
+            CHECK_INT(client_release_wait(here), ZKL_OK);
+        }
+        WAIT_UNTIL(queue_length(name) == planted, SOON_MS);
+        client_close(here);
+        CHECK_INT(raw_delete_tree(fixture_raw(), lock_dir(name)), RAW_OK);
+    }
+    test_note("%zu directories without contenders, %zu with some", free, taken);
+    CHECK(free > 0 && taken > 0);
+    client_close(c);
+}
+
+static const test_case Cases[] = {
+    {"children nobody expected are contenders or nothing, never fatal (T32)",
+     unexpected_children_are_contenders_or_nothing},
+};
+
+int main(int argc, char **argv) {
+    const char *seed = getenv("FOREIGN_SEED");
+
+    State = seed ? strtoull(seed, NULL, 0) : (uint64_t)clock_ns();
+    printf("FOREIGN_SEED=%llu\n", (unsigned long long)State);
+    fixture_start(NULL);
+    return TEST_MAIN(argc, argv, "foreign", Cases);
+}
