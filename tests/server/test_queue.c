@@ -82,13 +82,14 @@ static const char *const Others[] = {
     "0123456789abcdef0123456789abcdef__rlock__", /* kazoo's reader: exclusive for a mutex */
     "_c_6ba7b810-9dad-11d1-80b4-00c04fd430c8-__WRIT__",
     "_c_6ba7b810-9dad-11d1-80b4-00c04fd430c8-__READ__",
+    "_c_6ba7b810-9dad-11d1-80b4-00c04fd430c8-lease-", /* a semaphore's, on the mutex's path */
     "anybody-lock-",           /* to Curator and go-zookeeper whatever ends so is a contender */
     "x-72057594037927936-",    /* ZooKeeper's own recipe in Java */
     "x-0100000000000000-",     /* and in C */
     "x--5764607523034234880-", /* a session id may be negative */
 };
 
-/* T3, T33: every library's contender, in front of us, excludes us. */
+/* T3, T33, T37: every library's contender, of any kind, in front of us, excludes us. */
 static void other_libraries_contenders_exclude_us(void) {
     for (size_t i = 0; i < sizeof(Others) / sizeof(Others[0]); i++) {
         const char *name = fresh_name("others");
@@ -353,7 +354,8 @@ static const test_case Cases[] = {
     {"grants follow the queue, with growing tokens (T33)",
      grants_follow_the_queue_with_growing_tokens},
     {"foreign children are ignored and never fatal (T3, T32)", foreign_children_are_ignored},
-    {"other libraries' contenders exclude us (T3, T33)", other_libraries_contenders_exclude_us},
+    {"other libraries' contenders exclude us (T3, T33, T37)",
+     other_libraries_contenders_exclude_us},
     {"a contender of Curator's and ours exclude each other", curator_and_we_exclude_each_other},
     {"near the counter's end the order of creation rules (T33)",
      near_the_counters_end_the_order_of_creation_rules},
