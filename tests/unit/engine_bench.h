@@ -6,23 +6,14 @@
 #ifndef UNIT_ENGINE_BENCH_H
 #define UNIT_ENGINE_BENCH_H
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "session/engine.h"
 #include "support/main.h"
-#include "support/wait.h"
+#include "unit/tiny_server.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MS INT64_C(1000000)
 #define T_MS 10000
-#define NODES_MAX 1024
-#define CHILDREN_MAX 512
 #define PORTS_MAX 64
 #define OWNERS_MAX 512
-#define REPLY_PATH_MAX (ZKLI_PATH_MAX + 24)
 
 enum kind {
     CREATE, /* of a contender's node */
@@ -40,12 +31,6 @@ struct request {
     bool is_watched;
     enum zkli_create_mode mode;
     char path[ZKLI_PATH_MAX];
-};
-
-struct node {
-    char path[REPLY_PATH_MAX]; /* "": a hole */
-    int64_t czxid, owner;
-    bool is_watched;
 };
 
 struct bench;
@@ -77,9 +62,8 @@ struct bench {
     struct request requests[ZKLI_SLOTS];
     size_t request_count;
     size_t sent[KINDS];
-    struct node nodes[NODES_MAX];
-    size_t node_count;
-    int64_t zxid, number, last_session;
+    struct tiny_server server;
+    int64_t last_session;
     size_t events[ZKL_EVENT_REQUEUED + 1]; /* of the session */
     size_t lines[ZKL_LOG_DEBUG + 1];       /* logged */
     char last_line[ZKLI_PATH_MAX + 256];
@@ -235,28 +219,8 @@ static inline void tell_watch(struct bench *b, const char *path, enum zkli_watch
 
 /* ---- The server ---- */
 
-static inline struct node *find_node(struct bench *b, const char *path) {
-    for (size_t i = 0; i < b->node_count; i++)
-        if (path[0] != '\0' && strcmp(b->nodes[i].path, path) == 0)
-            return &b->nodes[i];
-    return NULL;
-}
-
-static inline struct node *add_node(struct bench *b, const char *path, int64_t owner) {
-    size_t at = 0;
-    while (at < b->node_count && b->nodes[at].path[0] != '\0')
-        at++;
-    REQUIRE(at < NODES_MAX);
-    if (at == b->node_count)
-        b->node_count++;
-    struct node *node = &b->nodes[at];
-    *node = (struct node){.czxid = ++b->zxid, .owner = owner};
-    (void)snprintf(node->path, sizeof(node->path), "%s", path);
-    return node;
-}
-
 static inline void fire(struct bench *b, struct node *node, enum zkli_watch_type type) {
-    char path[REPLY_PATH_MAX];
+    char path[NODE_PATH_MAX];
     bool is_watched = node->is_watched;
     node->is_watched = false;
     memcpy(path, node->path, sizeof(path));
@@ -267,74 +231,29 @@ static inline void fire(struct bench *b, struct node *node, enum zkli_watch_type
 }
 
 static inline void delete_node(struct bench *b, const char *path) {
-    struct node *node = find_node(b, path);
+    struct node *node = find_node(&b->server, path);
     REQUIRE(node != NULL);
     fire(b, node, ZKLI_WATCH_DELETED);
 }
 
-static inline bool is_child(const char *path, const char *directory) {
-    size_t length = strlen(directory);
-    return strncmp(path, directory, length) == 0 && path[length] == '/' &&
-           strchr(path + length + 1, '/') == NULL;
-}
-
-static inline size_t count_children(struct bench *b, const char *directory) {
-    size_t count = 0;
-    for (size_t i = 0; i < b->node_count; i++)
-        count += is_child(b->nodes[i].path, directory);
-    return count;
-}
-
-static inline bool has_parent(struct bench *b, const char *path) {
-    char parent[ZKLI_PATH_MAX];
-    (void)snprintf(parent, sizeof(parent), "%s", path);
-    *strrchr(parent, '/') = '\0';
-    return parent[0] == '\0' || find_node(b, parent) != NULL;
-}
-
-static inline void serve_create(struct bench *b, const struct request *request,
-                                struct zkli_reply *reply, char ret_path[REPLY_PATH_MAX]) {
-    (void)snprintf(ret_path, REPLY_PATH_MAX, "%s", request->path);
-    if (!has_parent(b, request->path)) {
-        reply->result = ZKLI_RESULT_NO_NODE;
-    } else if (request->mode != ZKLI_EPHEMERAL_SEQUENTIAL) {
-        reply->result = find_node(b, request->path) == NULL ? ZKLI_RESULT_OK : ZKLI_RESULT_EXISTS;
-        if (reply->result == ZKLI_RESULT_OK)
-            (void)add_node(b, request->path, 0);
-    } else {
-        (void)snprintf(ret_path, REPLY_PATH_MAX, "%s%010" PRId64, request->path, b->number++);
-        struct node *node = add_node(b, ret_path, b->last_session);
-        reply->stat = (struct zkli_stat){.czxid = node->czxid, .owner = node->owner};
-    }
-    reply->path = ret_path;
-}
-
-static inline void serve_list(struct bench *b, const char *path, struct zkli_reply *reply,
-                              char *ret_children[CHILDREN_MAX]) {
-    if (find_node(b, path) == NULL)
-        reply->result = ZKLI_RESULT_NO_NODE;
-    for (size_t i = 0; i < b->node_count; i++)
-        if (is_child(b->nodes[i].path, path)) {
-            REQUIRE(reply->child_count < CHILDREN_MAX);
-            ret_children[reply->child_count++] = strrchr(b->nodes[i].path, '/') + 1;
-        }
-    reply->children = ret_children;
-}
-
 /* What the server does; the reply is the caller's to deliver. */
 static inline struct zkli_reply serve(struct bench *b, const struct request *request) {
-    static char path[REPLY_PATH_MAX];
     static char *children[CHILDREN_MAX];
     struct zkli_reply reply = {.result = ZKLI_RESULT_OK, .data = ""};
-    struct node *node = find_node(b, request->path);
-    if (request->kind == CREATE || request->kind == PARENT)
-        serve_create(b, request, &reply, path);
-    else if (request->kind == LIST)
-        serve_list(b, request->path, &reply, children);
-    else if (request->kind != BARRIER && node == NULL)
+    struct node *node = find_node(&b->server, request->path);
+    if (request->kind == CREATE || request->kind == PARENT) {
+        reply.result = make_node(&b->server, request->path,
+                                 request->kind == CREATE ? b->last_session : 0, &node);
+    } else if (request->kind == LIST) {
+        reply.result = list_children(&b->server, request->path, children, &reply.child_count);
+        reply.children = children;
+    } else if (request->kind != BARRIER && node == NULL) {
         reply.result = ZKLI_RESULT_NO_NODE;
-    else if (request->kind == GET) {
+    } else if (request->kind == GET) {
         node->is_watched = node->is_watched || request->is_watched;
+    }
+    if (node != NULL) {
+        reply.path = node->path;
         reply.stat = (struct zkli_stat){.czxid = node->czxid, .owner = node->owner};
     }
     return reply;
@@ -399,17 +318,13 @@ static inline void cut(struct bench *b, size_t done) {
     for (size_t i = 0; i < in_flight; i++) {
         struct request request = take(b, 0);
         if (i < done && serve(b, &request).result == ZKLI_RESULT_OK && request.kind == REMOVE)
-            find_node(b, request.path)->path[0] = '\0';
+            find_node(&b->server, request.path)->path[0] = '\0';
         answer(b, &request, ZKLI_RESULT_LOST);
     }
 }
 
 static inline void expire(struct bench *b) {
-    for (size_t i = 0; i < b->node_count; i++)
-        if (b->nodes[i].owner == b->last_session)
-            b->nodes[i].path[0] = '\0';
-        else
-            b->nodes[i].is_watched = false;
+    remove_nodes_of(&b->server, b->last_session);
     b->request_count = 0;
     tell_state(b, b->engine.port, ZKLI_PORT_EXPIRED);
 }

@@ -93,12 +93,13 @@ static void check_everybody_knows(struct bench *b) {
             continue;
         held += zkli_member_is_held(owner->member);
         nodes++;
-        CHECK(find_node(b, path_of(owner)) != NULL);
+        CHECK(find_node(&b->server, path_of(owner)) != NULL);
     }
-    size_t in_a = count_children(b, "/locks/a"), in_e = count_children(b, "/locks/c/d/e");
+    size_t in_a = count_children(&b->server, "/locks/a"),
+           in_e = count_children(&b->server, "/locks/c/d/e");
     CHECK_INT(in_a + in_e, nodes);
     CHECK_INT(held, (in_a > 0) + (in_e > 0));
-    CHECK_INT(count_children(b, "/locks/b"), 0);
+    CHECK_INT(count_children(&b->server, "/locks/b"), 0);
 }
 
 static void after_any_mishap_at_any_step_all_goes_on_or_has_ended(void) {
@@ -124,7 +125,9 @@ static void after_any_mishap_at_any_step_all_goes_on_or_has_ended(void) {
                 check_everybody_knows(b);
             }
             if (mishap >= ALL_LEAVE)
-                CHECK_INT(count_children(b, "/locks/a") + count_children(b, "/locks/c/d/e"), 0);
+                CHECK_INT(count_children(&b->server, "/locks/a") +
+                              count_children(&b->server, "/locks/c/d/e"),
+                          0);
             bench_end(b);
             for (size_t i = 0; i < b->owner_count; i++)
                 CHECK(b->owners[i].grants > 0 || (b->owners[i].notices & ZKLI_DO_FAIL) != 0);
@@ -171,7 +174,7 @@ static void a_hold_that_is_lost_while_nothing_can_be_sent_is_buried(void) {
     CHECK((owner->notices & ZKLI_DO_LOSE) != 0);
     come_to_rest(b);
     CHECK(owner->member == NULL);
-    CHECK_INT(count_children(b, "/locks/a"), 0);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
     bench_end(b);
 }
 
@@ -261,7 +264,7 @@ static void heartbeats_keep_a_hold_and_silence_ends_it(void) {
     CHECK((owner->notices & ZKLI_DO_LOSE) != 0);
     come_to_rest(b);
     CHECK(owner->member == NULL);
-    CHECK_INT(count_children(b, "/locks/a"), 0);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
     bench_end(b);
 }
 
@@ -447,7 +450,7 @@ static void among_many_watches_each_tells_its_own(void) {
         release(b, owner);
         serve_all(b);
     }
-    CHECK_INT(count_children(b, "/locks/a"), 0);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
     bench_end(b);
 }
 

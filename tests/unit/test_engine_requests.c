@@ -22,7 +22,7 @@ static void check_all_goes_well(struct bench *b, struct owner *first, struct own
     release(b, second);
     come_to_rest(b);
     CHECK(second->member == NULL);
-    CHECK_INT(count_children(b, "/locks/a"), 0);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
     bench_end(b);
 }
 
@@ -31,7 +31,7 @@ static void what_is_not_sent_is_sent_later(void) {
     for (enum kind kind = 0; kind < KINDS; kind++)
         for (int near = 0; near < 2; near++) {
             bench_begin(b);
-            b->number = near == 0 ? 0 : NEAR_THE_END;
+            b->server.number = near == 0 ? 0 : NEAR_THE_END;
             b->refused = 1u << kind;
             struct owner *first = begin(b, "a"), *second = begin(b, "a");
             serve_all(b);
@@ -147,7 +147,7 @@ static void what_was_not_sent_when_its_owner_left_is_never_sent(void) {
     settle(b);
     CHECK_INT(first->error, ZKL_TIMEOUT);
     come_to_rest(b);
-    CHECK(find_node(b, "/locks/a") == NULL);
+    CHECK(find_node(&b->server, "/locks/a") == NULL);
     CHECK_INT(second->grants, 1);
     bench_end(b);
 }
@@ -165,7 +165,7 @@ static void who_leaves_between_create_and_listing_deletes_what_was_created(void)
     CHECK(owner->notices & ZKLI_DO_FAIL);
     come_to_rest(b);
     CHECK(owner->member == NULL);
-    CHECK_INT(count_children(b, "/locks/a"), 0);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
     bench_end(b);
 }
 
@@ -255,7 +255,7 @@ static void a_listing_that_is_refused_fails_the_acquire(void) {
         CHECK(strstr(b->last_line, "refuses to list /locks/a") != NULL);
         come_to_rest(b);
         CHECK(owner->member == NULL);
-        CHECK_INT(count_children(b, "/locks/a"), 1);
+        CHECK_INT(count_children(&b->server, "/locks/a"), 1);
         bench_end(b);
     }
 }
@@ -265,10 +265,10 @@ static void a_listing_that_is_refused_fails_the_acquire(void) {
 static void near_the_counter_s_end_the_order_is_that_of_creation(void) {
     struct bench *b = &Bench;
     bench_begin(b);
-    b->number = NEAR_THE_END;
+    b->server.number = NEAR_THE_END;
     struct owner *first = begin(b, "a");
     serve_all(b);
-    b->number = 3; /* so that numbers say the contrary */
+    b->server.number = 3; /* so that numbers say the contrary */
     struct owner *second = begin(b, "a"), *third = begin(b, "a");
     come_to_rest(b);
     abandon(b, third);
@@ -284,7 +284,7 @@ static void an_ordering_survives_what_happens_to_its_reads(void) {
         for (int which = 0; which < 3; which++) {
             bench_begin(b);
             hold(b, "a");
-            b->number = NEAR_THE_END;
+            b->server.number = NEAR_THE_END;
             struct owner *second = begin(b, "a");
             serve_all(b);
             struct owner *third = begin(b, "a");
@@ -306,7 +306,7 @@ static void who_leaves_during_an_ordering_is_told_nothing_more(void) {
     for (int way = 0; way < 3; way++) {
         bench_begin(b);
         hold(b, "a");
-        b->number = NEAR_THE_END;
+        b->server.number = NEAR_THE_END;
         if (way == 2)
             fill_window(b);
         struct owner *owner = begin(b, "a");
@@ -337,14 +337,15 @@ static void what_nobody_of_ours_knows_is_buried_and_what_others_have_is_not(void
     struct owner *holder = hold(b, "a");
     (void)snprintf(path, sizeof(path), "/locks/a/_c_%.13s-0000-0000-000000000000-lock-0000000900",
                    b->engine.tag);
-    (void)add_node(b, path, b->last_session);
-    (void)add_node(b, "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000901", 1);
+    (void)add_node(&b->server, path, b->last_session);
+    (void)add_node(&b->server, "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000901",
+                   1);
     struct owner *waiter = begin(b, "a"), *other = begin(b, "a");
     cut(b, 1); /* a create that was done, without a reply */
     connect(b);
     come_to_rest(b);
-    CHECK(find_node(b, path) == NULL);
-    CHECK_INT(count_children(b, "/locks/a"), 4);
+    CHECK(find_node(&b->server, path) == NULL);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 4);
     CHECK(waiter->member != NULL && other->member != NULL && holder->member != NULL);
     CHECK(strstr(b->last_line, "burying") != NULL);
     bench_end(b);

@@ -1,0 +1,427 @@
+/*
+ * The calls on locks over a client library that does as it is told: replies that come too late,
+ * refusals, and calls at moments that a real server does not hold still for.
+ */
+#include "unit/fake_zoo.h"
+
+#include <limits.h>
+
+#include "lock/lock.h"
+#include "support/actor.h"
+
+#define HOSTS "h:1"
+#define T_MS 400 /* so that a lease can be waited out */
+
+static zkl_session *open_session(int timeout_ms, const char *root) {
+    zkl_session *s = NULL;
+    zkl_err err = zkl_session_open(&s, HOSTS,
+                                   &ZKL_SESSION_OPTIONS(.connect_timeout_ms = SOON_MS,
+                                                        .session_timeout_ms = timeout_ms,
+                                                        .root = root));
+    REQUIRE(err == ZKL_OK && s != NULL);
+    return s;
+}
+
+static zkl_lock *open_lock(zkl_session *s, const char *name) {
+    zkl_lock *l = NULL;
+    REQUIRE(zkl_lock_open(&l, s, name, NULL) == ZKL_OK);
+    return l;
+}
+
+static void close_all(zkl_session *s, zkl_lock *l) {
+    CHECK_INT(zkl_lock_close(l), ZKL_OK);
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+}
+
+/* ---- Handles ---- */
+
+static void options_that_make_no_sense_are_refused(void) {
+    static const struct {
+        zkl_lock_options options;
+        zkl_err err;
+    } cases[] = {
+        {{.size = 1}, ZKL_INVALID},
+        {{.permits = -1}, ZKL_INVALID},
+        {{.linger_ms = -1}, ZKL_INVALID},
+        {{.local_handoffs = -1}, ZKL_INVALID},
+        {{.kind = (zkl_kind)-1}, ZKL_INVALID},
+        {{.kind = (zkl_kind)(ZKL_SEMAPHORE + 1)}, ZKL_INVALID},
+        {{.kind = ZKL_SEMAPHORE}, ZKL_UNSUPPORTED},
+        {{.permits = 1}, ZKL_UNSUPPORTED},
+        {{.linger_ms = 1}, ZKL_UNSUPPORTED},
+        {{.local_handoffs = 1}, ZKL_UNSUPPORTED},
+        {{.want_wanted = true}, ZKL_UNSUPPORTED},
+    };
+    fake_reset();
+    zkl_session *s = open_session(0, NULL);
+    zkl_lock *l = NULL;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        zkl_lock_options options = cases[i].options;
+        if (options.size == 0)
+            options.size = sizeof(options);
+        CHECK_INT(zkl_lock_open(&l, s, "a", &options), cases[i].err);
+    }
+    CHECK_INT(zkl_lock_open(NULL, s, "a", NULL), ZKL_INVALID);
+    CHECK_INT(zkl_lock_open(&l, NULL, "a", NULL), ZKL_INVALID);
+    CHECK_INT(zkl_lock_open(&l, s, NULL, NULL), ZKL_INVALID);
+    CHECK_INT(zkl_lock_open(&l, s, "", NULL), ZKL_INVALID);
+    CHECK(l == NULL);
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+}
+
+static void on_found(const char *name, size_t contenders, void *arg) {
+    (void)name;
+    *(size_t *)arg += contenders;
+}
+
+/* A handle keeps its session's memory, and nothing else of it. */
+static void on_a_closed_session_every_call_says_closed(void) {
+    zkl_queue *queue = NULL;
+    size_t found = 0;
+    fake_reset();
+    zkl_session *s = open_session(0, NULL);
+    zkl_lock *l = open_lock(s, "a"), *other = NULL;
+    CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+    CHECK_INT(zkl_lock_open(&other, s, "b", NULL), ZKL_CLOSED);
+    CHECK(!zkl_held(l));
+    CHECK_INT(zkl_acquire(l, 0), ZKL_CLOSED);
+    CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_CLOSED);
+    CHECK_INT(zkl_release(l), ZKL_CLOSED);
+    CHECK_INT(zkl_release_wait(l, 0), ZKL_CLOSED);
+    CHECK_INT(zkl_cancel(l), ZKL_CLOSED);
+    CHECK_INT(zkl_inspect(s, "a", &queue), ZKL_CLOSED);
+    CHECK_INT(zkl_list(s, "", on_found, &found), ZKL_CLOSED);
+    CHECK_INT(zkl_lock_close(l), ZKL_OK);
+}
+
+/* ---- Acquiring ---- */
+
+static void a_try_behind_a_thread_of_the_same_handle_is_busy(void) {
+    fake_reset();
+    zkl_session *s = open_session(0, NULL);
+    zkl_lock *l = open_lock(s, "a");
+    actor *first = actor_new();
+    fake_keep(CREATE, true);
+    actor_acquire(first, l, ZKL_FOREVER);
+    WAIT_UNTIL(fake_has(CREATE), SOON_MS);
+    CHECK_INT(zkl_acquire(l, 0), ZKL_BUSY); /* it waits */
+    fake_keep(CREATE, false);
+    CHECK_INT(actor_result(first, SOON_MS), ZKL_OK);
+    CHECK_INT(zkl_acquire(l, 0), ZKL_BUSY); /* it holds */
+    CHECK_INT(actor_release(first, l), ZKL_OK);
+    CHECK_INT(zkl_acquire(l, 0), ZKL_OK);
+    actor_free(first);
+    close_all(s, l);
+}
+
+static void without_a_connection_a_try_is_unreachable_and_a_wait_waits(void) {
+    fake_reset();
+    zkl_session *s = open_session(0, NULL);
+    zkl_lock *l = open_lock(s, "a");
+    fake_state(ZOO_CONNECTING_STATE);
+    CHECK_INT(zkl_acquire(l, 0), ZKL_UNREACHABLE);
+    CHECK_INT(zkl_acquire(l, 1), ZKL_TIMEOUT);
+    fake_state(ZOO_CONNECTED_STATE);
+    CHECK_INT(zkl_acquire(l, INT64_MAX), ZKL_OK); /* a deadline that cannot be said is none */
+    close_all(s, l);
+}
+
+static void a_recursive_hold_has_a_deepest_level(void) {
+    fake_reset();
+    zkl_session *s = open_session(0, NULL);
+    zkl_lock *l = NULL;
+    REQUIRE(zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.recursive = true)) == ZKL_OK);
+    CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
+    CHECK_INT(zkl_acquire(l, 0), ZKL_OK);
+    l->current->depth = INT_MAX;
+    CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_LIMIT);
+    l->current->depth = 1;
+    CHECK_INT(zkl_release(l), ZKL_OK);
+    close_all(s, l);
+}
+
+/* Waits, and knows its node. */
+static bool has_node(zkl_lock *l) {
+    zkli_session_lock(l->session);
+    bool has = l->member != NULL && l->member->core.node[0] != '\0';
+    zkli_session_unlock(l->session);
+    return has;
+}
+
+/*
+ * The grant comes while its thread sleeps, and the lease ends before the thread has run: as on a
+ * machine that was suspended. Nobody was told that it held, so the wait goes on.
+ */
+static void check_late_grant(int64_t timeout_ms, zkl_err expected) {
+    fake_reset();
+    zkl_session *s = open_session(T_MS, NULL);
+    zkl_lock *l = open_lock(s, "a");
+    actor *a = actor_new();
+    fake_plant("/locks");
+    fake_plant("/locks/a");
+    fake_keep(LIST, true);
+    actor_acquire(a, l, timeout_ms);
+    WAIT_UNTIL(has_node(l), SOON_MS);
+    WAIT_UNTIL(actor_is_blocked(a), SOON_MS);
+    zkli_session_lock(s);
+    while (!zkli_engine_is_certain(&s->engine)) { /* on a slow machine */
+        zkli_session_unlock(s);
+        wait_pause();
+        zkli_session_lock(s);
+    }
+    fake_keep(BARRIER, true); /* nothing is proved any more */
+    struct zkli_member *m = l->member;
+    struct zkli_sibling self;
+    CHECK(zkli_sibling_parse(&self, m->core.node));
+    struct zkli_listing listing = {&self, 1, false};
+    struct zkli_contender_event event = {.type = ZKLI_EV_LISTED, .listing = &listing};
+    zkli_list_remove(&m->asker); /* the listing that is on its way will find nobody */
+    zkli_member_step(m, &event);
+    zkli_session_settle(s); /* granted */
+    CHECK(l->current != NULL);
+    WAIT_UNTIL(zkli_boottime_ns() > s->engine.lease.certain_until_ns, SOON_MS);
+    zkli_session_unlock(s);
+    if (expected == ZKL_OK)
+        WAIT_UNTIL(fake_has(BARRIER), SOON_MS);
+    else
+        CHECK_INT(actor_result(a, SOON_MS), expected);
+    fake_keep(BARRIER, false);
+    fake_keep(LIST, false);
+    if (expected == ZKL_OK) {
+        CHECK_INT(actor_result(a, SOON_MS), ZKL_OK);
+        zkl_err err = actor_release(a, l);
+        CHECK(err == ZKL_OK || err == ZKL_LOST); /* so short a lease may be over again */
+    }
+    WAIT_UNTIL(fake_children("/locks/a") == 0, SOON_MS);
+    actor_free(a);
+    close_all(s, l);
+}
+
+static void a_grant_that_its_thread_hears_of_too_late_is_none(void) {
+    check_late_grant(ZKL_FOREVER, ZKL_OK);
+    check_late_grant(T_MS / 2, ZKL_TIMEOUT);
+}
+
+static void a_cancel_ends_all_waits_of_the_handle(void) {
+    fake_reset();
+    zkl_session *s = open_session(0, NULL);
+    zkl_lock *l = open_lock(s, "a");
+    actor *first = actor_new(), *second = actor_new();
+    fake_keep(CREATE, true);
+    actor_acquire(first, l, ZKL_FOREVER);
+    WAIT_UNTIL(fake_has(CREATE), SOON_MS);
+    actor_acquire(second, l, ZKL_FOREVER);
+    WAIT_UNTIL(actor_is_blocked(second), SOON_MS);
+    CHECK_INT(zkl_cancel(l), ZKL_OK);
+    CHECK_INT(actor_result(first, SOON_MS), ZKL_CANCELED);
+    CHECK_INT(actor_result(second, SOON_MS), ZKL_CANCELED);
+    fake_keep(CREATE, false);
+    WAIT_UNTIL(!fake_has(REMOVE) && fake_children("/locks/a") == 0, SOON_MS);
+    actor_free(first);
+    actor_free(second);
+    close_all(s, l);
+}
+
+/* ---- Releasing ---- */
+
+static zkl_err release_and_wait(void *arg) {
+    return zkl_release_wait(arg, ZKL_FOREVER);
+}
+
+static void a_release_that_is_waited_for_ends_with_the_word_the_time_or_the_handle(void) {
+    static const struct {
+        int64_t timeout_ms;
+        zkl_err expected;
+        enum {
+            ANSWERED,
+            LOCK_CLOSED,
+            SESSION_CLOSED,
+            NOTHING
+        } what;
+    } cases[] = {{ZKL_FOREVER, ZKL_OK, ANSWERED},
+                 {1, ZKL_TIMEOUT, NOTHING},
+                 {0, ZKL_TIMEOUT, NOTHING},
+                 {ZKL_FOREVER, ZKL_CLOSED, LOCK_CLOSED},
+                 {ZKL_FOREVER, ZKL_CLOSED, SESSION_CLOSED}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        fake_reset();
+        zkl_session *s = open_session(0, NULL);
+        zkl_lock *l = open_lock(s, "a");
+        actor *a = actor_new();
+        CHECK_INT(zkl_release_wait(l, 0), ZKL_NOT_HELD);
+        CHECK_INT(zkl_release_wait(l, -2), ZKL_INVALID);
+        fake_keep(REMOVE, true);
+        actor_acquire(a, l, ZKL_FOREVER);
+        CHECK_INT(actor_result(a, SOON_MS), ZKL_OK);
+        if (cases[i].what == NOTHING) {
+            CHECK_INT(actor_release_wait(a, l, cases[i].timeout_ms), cases[i].expected);
+        } else {
+            actor_begin(a, release_and_wait, l);
+            WAIT_UNTIL(fake_has(REMOVE), SOON_MS);
+            WAIT_UNTIL(actor_is_blocked(a), SOON_MS);
+        }
+        if (cases[i].what == ANSWERED)
+            fake_keep(REMOVE, false);
+        if (cases[i].what == LOCK_CLOSED)
+            CHECK_INT(zkl_lock_close(l), ZKL_OK);
+        if (cases[i].what == SESSION_CLOSED)
+            CHECK_INT(zkl_session_close(s), ZKL_OK);
+        if (cases[i].what != NOTHING)
+            CHECK_INT(actor_result(a, SOON_MS), cases[i].expected);
+        fake_keep(REMOVE, false);
+        actor_free(a);
+        if (cases[i].what != LOCK_CLOSED)
+            CHECK_INT(zkl_lock_close(l), ZKL_OK);
+        if (cases[i].what != SESSION_CLOSED)
+            CHECK_INT(zkl_session_close(s), ZKL_OK);
+    }
+}
+
+/* ---- Looking ---- */
+
+static void what_a_look_cannot_see_it_says(void) {
+    static const struct {
+        int code;
+        zkl_err err;
+    } cases[] = {{ZNOAUTH, ZKL_DENIED},
+                 {ZBADARGUMENTS, ZKL_SERVER},
+                 {ZCONNECTIONLOSS, ZKL_UNREACHABLE},
+                 {ZOK, ZKL_OK}};
+    size_t found = 0;
+    fake_reset();
+    zkl_session *s = open_session(0, NULL);
+    zkl_lock *l = open_lock(s, "a");
+    CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
+    for (enum kind kind = LIST; kind <= GET; kind++)
+        for (size_t i = 0; i < COUNT(cases); i++) {
+            zkl_queue *queue = NULL;
+            fake_answer(kind, cases[i].code, FOREVER_AND_EVER);
+            CHECK_INT(zkl_inspect(s, "a", &queue), cases[i].err);
+            CHECK((queue != NULL) == (cases[i].err == ZKL_OK));
+            zkl_queue_free(queue);
+            if (kind == LIST)
+                CHECK_INT(zkl_list(s, NULL, on_found, &found), cases[i].err);
+        }
+    CHECK_INT(found, 1);
+    fake_answer(GET, ZNONODE, FOREVER_AND_EVER); /* whoever leaves in between is left out */
+    zkl_queue *queue = NULL;
+    CHECK_INT(zkl_inspect(s, "a", &queue), ZKL_OK);
+    CHECK_INT(queue->count, 0);
+    zkl_queue_free(queue);
+    CHECK_INT(zkl_inspect(s, "nobody", &queue), ZKL_OK);
+    CHECK_INT(queue->count, 0);
+    zkl_queue_free(queue);
+    fake_answer(GET, ZOK, 0);
+    close_all(s, l);
+}
+
+struct look {
+    zkl_session *session;
+    zkl_queue *queue;
+};
+
+static zkl_err look(void *arg) {
+    struct look *look = arg;
+    return zkl_inspect(look->session, "a", &look->queue);
+}
+
+static void a_look_ends_with_its_time_or_its_session(void) {
+    zkl_queue *queue = NULL;
+    fake_reset();
+    zkl_session *s = open_session(0, NULL);
+    zkl_lock *l = open_lock(s, "a"); /* keeps the session's memory */
+    fake_keep(LIST, true);
+    s->connect_timeout_ms = 100;
+    CHECK_INT(zkl_inspect(s, "a", &queue), ZKL_UNREACHABLE);
+    s->connect_timeout_ms = SOON_MS; /* the others do not end by it */
+    actor *a = actor_new();
+    struct look looking = {s, NULL};
+    actor_begin(a, look, &looking);
+    WAIT_UNTIL(actor_is_blocked(a), SOON_MS);
+    fake_state(ZOO_CONNECTING_STATE);
+    fake_state(ZOO_EXPIRED_SESSION_STATE);
+    CHECK_INT(actor_result(a, SOON_MS), ZKL_UNREACHABLE);
+    actor_begin(a, look, &looking);
+    WAIT_UNTIL(fake_has(LIST), SOON_MS);
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+    CHECK_INT(actor_result(a, SOON_MS), ZKL_CLOSED);
+    CHECK(queue == NULL && looking.queue == NULL);
+    fake_keep(LIST, false);
+    actor_free(a);
+    CHECK_INT(zkl_lock_close(l), ZKL_OK);
+}
+
+/* Numbers say one order, names another, and near the counter's end creation says a third. */
+static void a_queue_is_shown_in_its_order(void) {
+    static const char *const nodes[] = {"/a", "/a/_c_1-lock-0000000007", "/a/_c_3-lock-0000000003",
+                                        "/a/_c_2-lock-0000000003", "/a/other"};
+    static const int orders[2][4] = {{2, 1, 0, -1}, {0, 1, 2, 3}};
+    static const char *const last = "/a/_c_0-lock-2147483647";
+    for (int is_near = 0; is_near < 2; is_near++) {
+        zkl_queue *queue = NULL;
+        size_t found = 0;
+        fake_reset();
+        zkl_session *s = open_session(0, "/");
+        for (size_t i = 0; i < COUNT(nodes); i++)
+            fake_plant(nodes[i]);
+        if (is_near)
+            fake_plant(last);
+        CHECK_INT(zkl_inspect(s, "a", &queue), ZKL_OK);
+        REQUIRE(queue != NULL && queue->count == (is_near ? 4u : 3u));
+        for (size_t i = 0; i < queue->count; i++) {
+            int at = orders[is_near][i];
+            CHECK_STRING(queue->contenders[i].node, (at == 3 ? last : nodes[1 + at]) + 3);
+            CHECK_INT(queue->contenders[i].is_holder, i == 0);
+        }
+        zkl_queue_free(queue);
+        CHECK_INT(zkl_list(s, "", on_found, &found), ZKL_OK);
+        CHECK_INT(found, is_near ? 4 : 3);
+        CHECK_INT(zkl_list(s, "a", on_found, &found), ZKL_OK);
+        CHECK_INT(found, is_near ? 8 : 6);
+        CHECK_INT(zkl_session_close(s), ZKL_OK);
+    }
+}
+
+/* More than a first allocation has room for. */
+static void all_locks_are_listed_however_many(void) {
+    char path[64];
+    size_t found = 0;
+    fake_reset();
+    zkl_session *s = open_session(0, NULL);
+    fake_plant("/locks");
+    for (int i = 0; i < 150; i++) {
+        (void)snprintf(path, sizeof(path), "/locks/n%d", i);
+        fake_plant(path);
+        (void)snprintf(path, sizeof(path), "/locks/n%d/_c_1-lock-0000000001", i);
+        fake_plant(path);
+    }
+    CHECK_INT(zkl_list(s, NULL, on_found, &found), ZKL_OK);
+    CHECK_INT(found, 150);
+    CHECK_INT(zkl_list(NULL, NULL, on_found, &found), ZKL_INVALID);
+    CHECK_INT(zkl_list(s, NULL, NULL, &found), ZKL_INVALID);
+    CHECK_INT(zkl_list(s, "..", on_found, &found), ZKL_INVALID);
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"options that make no sense are refused", options_that_make_no_sense_are_refused},
+        {"on a closed session every call says closed", on_a_closed_session_every_call_says_closed},
+        {"a try behind a thread of the same handle is busy",
+         a_try_behind_a_thread_of_the_same_handle_is_busy},
+        {"without a connection a try is unreachable, and a wait waits",
+         without_a_connection_a_try_is_unreachable_and_a_wait_waits},
+        {"a recursive hold has a deepest level", a_recursive_hold_has_a_deepest_level},
+        {"a grant that its thread hears of too late is none",
+         a_grant_that_its_thread_hears_of_too_late_is_none},
+        {"a cancel ends all waits of the handle", a_cancel_ends_all_waits_of_the_handle},
+        {"a release that is waited for ends with the word, the time or the handle",
+         a_release_that_is_waited_for_ends_with_the_word_the_time_or_the_handle},
+        {"what a look cannot see, it says", what_a_look_cannot_see_it_says},
+        {"a look ends with its time or its session", a_look_ends_with_its_time_or_its_session},
+        {"a queue is shown in its order", a_queue_is_shown_in_its_order},
+        {"all locks are listed, however many", all_locks_are_listed_however_many},
+    };
+    return TEST_MAIN(argc, argv, "lock", cases);
+}
