@@ -7,7 +7,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # In this order: what fails early says most.
 readonly TIERS=(unit alloc sim server fault register cli package)
+# Branches taken, in per cent: of core by the unit tests alone, of all by the tiers of --coverage.
 readonly CORE_BRANCHES_MIN=100
+readonly -A BRANCHES_MIN=([core]=$CORE_BRANCHES_MIN [session]=90 [lock]=90 [cli]=0)
+# Less than these are no measure of the library.
+readonly MEASURING_TIERS=(unit server)
 # Server tests spend their time waiting, and each has a server of its own.
 readonly TESTS_AT_ONCE=2
 
@@ -19,16 +23,18 @@ Tiers: ${TIERS[*]} (default: all; package only in an ordinary build)
 
   --build-dir DIR   build there (default: build; with the options below a directory in it)
   --sanitize LIST   build with sanitizers: address,undefined or thread
-  --coverage        print line and branch coverage of each directory of src/ after the tests
+  --coverage        print line and branch coverage of each directory of src/ after the tests; with
+                    the tiers ${MEASURING_TIERS[*]} among them, too little is a failure
   --cc COMPILER     build with this compiler
   -h, --help        print this
 
 ZKLOCK_HOSTS=host:port[,...] makes the tests use those servers instead of starting some.
 
 With the tier unit in an ordinary build, src/core's coverage by the unit tests is measured too, and
-less than $CORE_BRANCHES_MIN % of its branches is a failure.
+less than $CORE_BRANCHES_MIN % of its branches is a failure. With --coverage, so are less than
+${BRANCHES_MIN[session]} % of src/session's and ${BRANCHES_MIN[lock]} % of src/lock's.
 
-exit status: 0 passed; 1 a test failed, a server test was skipped, core is covered too little, or
+exit status: 0 passed; 1 a test failed, a server test was skipped, too little is covered, or
 something was left running; 64 wrong call; 69 a package is missing; 70 the build failed.
 END
 }
@@ -244,11 +250,19 @@ core_coverage() {
 }
 
 full_coverage() {
-    local directory
+    local directory minimum tier measures=yes
+    for tier in "${MEASURING_TIERS[@]}"; do
+        [[ " ${Chosen[*]} " == *" $tier "* ]] || measures=no
+    done
     printf '\n==== coverage by the tiers %s ====\n' "${Chosen[*]}"
     collect_coverage "$BuildDir"
     for directory in core session lock cli; do
-        summarize_coverage "$directory" 0 "$TMPDIR"/gcov/*.gcov || :
+        minimum=${BRANCHES_MIN[$directory]}
+        [[ $measures == yes ]] || minimum=0
+        summarize_coverage "$directory" "$minimum" "$TMPDIR"/gcov/*.gcov ||
+            Failures+=("branch coverage of src/$directory is below $minimum %")
+        ((minimum == 0)) || printf 'src/%s: at least %d %% of the branches\n\n' \
+            "$directory" "$minimum"
     done
 }
 
@@ -295,8 +309,11 @@ choose_build() {
         ${Compiler:+"-DCMAKE_C_COMPILER=$Compiler"}
     )
     if ((${#Chosen[@]} == 0)); then
-        Chosen=("${TIERS[@]}")
-        [[ -z $Sanitize && $Coverage == OFF ]] || Chosen=(unit sim server fault cli)
+        local tier
+        for tier in "${TIERS[@]}"; do
+            # What is installed from an instrumented build is of no use to an ordinary consumer.
+            [[ $tier == package && ($Sanitize || $Coverage == ON) ]] || Chosen+=("$tier")
+        done
     fi
 }
 
