@@ -293,8 +293,12 @@ static void an_ordering_survives_what_happens_to_its_reads(void) {
                 struct zkli_reply reply = serve(b, &request);
                 tell_reply(b, request.slot, &reply);
             }
+            size_t lists = b->sent[LIST];
             answer_next(b, GET, results[i]);
             come_to_rest(b);
+            /* Who has gone is out of the queue; of the others more must be known. */
+            bool is_own = (third->notices & ZKLI_TELL_REQUEUED) != 0;
+            CHECK((b->sent[LIST] > lists) == (is_own || results[i] != ZKLI_RESULT_NO_NODE));
             CHECK(second->member != NULL && third->member != NULL);
             CHECK_INT(second->grants + third->grants, 0);
             bench_end(b);
