@@ -41,10 +41,11 @@ static const struct zkli_sibling *find(const struct zkli_listing *listing, const
  * counter's end are given once each, in the order of the creates, and before any that repeat.
  */
 static bool has_old_place(const struct zkli_sibling *other, const struct zkli_sibling *own) {
+    if (other->kind != ZKLI_KIND_READ)
+        return false;
     int64_t number = zkli_node_name_parse(other->name).sequence;
     int64_t own_number = zkli_node_name_parse(own->name).sequence;
-    return other->kind == ZKLI_KIND_READ && number >= 0 && number < ZKLI_COUNTER_END &&
-           (number < own_number || own_number < 0);
+    return number >= 0 && number < ZKLI_COUNTER_END && (number < own_number || own_number < 0);
 }
 
 static bool is_before_us(const struct zkli_listing *listing, const struct zkli_sibling *other,

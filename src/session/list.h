@@ -2,6 +2,7 @@
 #ifndef ZKLI_SESSION_LIST_H
 #define ZKLI_SESSION_LIST_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -32,6 +33,7 @@ static inline void zkli_list_append(struct zkli_list *head, struct zkli_list *li
 
 /* Of a link that is in a list. */
 static inline void zkli_list_unlink(struct zkli_list *link) {
+    assert(link->next != NULL && link->previous != NULL);
     link->previous->next = link->next;
     link->next->previous = link->previous;
     link->next = link->previous = NULL;

@@ -276,7 +276,7 @@ void zkli_members_abandon_all(struct zkli_engine *e, zkl_err error) {
 }
 
 void zkli_member_release(struct zkli_member *m) {
-    if (m->is_gone || m->core.state != ZKLI_HELD)
+    if (m->core.state != ZKLI_HELD)
         return;
     struct zkli_contender_event event = {.type = ZKLI_EV_RELEASE,
                                          .unsent = zkli_requests_take_back(m)};
@@ -284,7 +284,7 @@ void zkli_member_release(struct zkli_member *m) {
 }
 
 bool zkli_member_is_held(const struct zkli_member *m) {
-    return !m->is_gone && m->core.state == ZKLI_HELD;
+    return m->core.state == ZKLI_HELD;
 }
 
 void zkli_member_node_gone(struct zkli_member *m) {

@@ -472,6 +472,18 @@ static void waits_that_were_given_up_leave_one_watch(void) {
     release(b, holder);
     serve_all(b);
     CHECK_INT(b->engine.stale_watch_bytes, 0);
+    holder = hold(b, "a");
+    abandon(b, begin(b, "a"));
+    serve_all(b);
+    struct owner *waiter = begin(b, "a");
+    answer_next(b, LIST, ZKLI_RESULT_LOST);
+    abandon(b, waiter);
+    (void)begin(b, "a");
+    (void)serve_until(b, GET); /* never answered */
+    expire(b);
+    CHECK_INT(b->engine.stale_watch_bytes, 0); /* watches end with their session */
+    connect(b);
+    come_to_rest(b);
     bench_end(b);
 }
 

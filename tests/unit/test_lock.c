@@ -123,7 +123,14 @@ static void without_a_connection_a_try_is_unreachable_and_a_wait_waits(void) {
     CHECK_INT(zkl_acquire(l, 0), ZKL_UNREACHABLE);
     CHECK_INT(zkl_acquire(l, 1), ZKL_TIMEOUT);
     fake_state(ZOO_CONNECTED_STATE);
-    CHECK_INT(zkl_acquire(l, INT64_MAX), ZKL_OK); /* a deadline that cannot be said is none */
+    actor *a = actor_new();
+    fake_keep(CREATE, true);
+    actor_acquire(a, l, INT64_MAX); /* a deadline that cannot be said is none */
+    WAIT_UNTIL(fake_has(CREATE), SOON_MS);
+    CHECK_STAYS(!actor_is_done(a), 50);
+    fake_keep(CREATE, false);
+    CHECK_INT(actor_result(a, SOON_MS), ZKL_OK);
+    actor_free(a);
     close_all(s, l);
 }
 
