@@ -43,23 +43,7 @@ _Static_assert(ZKL_GUARDED_SET_MAX < ZKLI_TRANSACTION_MAX, "the header names the
 #define REFUSALS_MAX 10
 #define REFUSAL_WAIT_NS (INT64_C(20) * 1000000)
 
-/* A write whose caller waits for it, on his stack; under the session's mutex. */
-struct write {
-    struct zkli_query query;
-    struct zkli_list link; /* in lock->writes until done */
-    struct zkl_lock *lock;
-    zkl_hold hold;
-    struct zkli_guarded guarded;
-    char guard[ZKLI_PATH_MAX];
-    unsigned lost; /* attempts that were sent and not answered */
-    unsigned refusals;
-    struct zkli_timer retry;
-    bool is_done;
-    zkl_err result;
-    pthread_cond_t done;
-};
-
-static void finish(struct write *w, zkl_err result) {
+static void finish(struct zkli_write *w, zkl_err result) {
     zkli_list_remove(&w->link);
     zkli_timer_clear(&w->lock->session->engine.timers, &w->retry);
     w->is_done = true;
@@ -68,16 +52,16 @@ static void finish(struct write *w, zkl_err result) {
 }
 
 /* Nothing was written by the last attempt; what came of those before it, nobody knows. */
-static void finish_undone(struct write *w, zkl_err result) {
+static void finish_undone(struct zkli_write *w, zkl_err result) {
     finish(w, w->lost > 0 ? ZKL_UNSURE : result);
 }
 
-static void ask_to_write(struct write *w) {
+static void ask_to_write(struct zkli_write *w) {
     w->query.write = &w->guarded;
     zkli_requests_query(&w->lock->session->engine, &w->query);
 }
 
-static void ask_to_read(struct write *w) {
+static void ask_to_read(struct zkli_write *w) {
     w->query.write = NULL;
     w->query.path = w->guarded.path;
     zkli_requests_query(&w->lock->session->engine, &w->query);
@@ -87,7 +71,7 @@ static void retry(void *arg) {
     ask_to_write(arg);
 }
 
-static void on_refused(struct write *w) {
+static void on_refused(struct zkli_write *w) {
     struct zkli_engine *e = &w->lock->session->engine;
     w->refusals++;
     if (!e->is_connected) /* the session is over, and no other will come */
@@ -98,7 +82,7 @@ static void on_refused(struct write *w) {
         zkli_timer_set(&e->timers, &w->retry, e->now_ns + REFUSAL_WAIT_NS);
 }
 
-static void on_lost(struct write *w) {
+static void on_lost(struct zkli_write *w) {
     const struct zkli_hold *current = w->lock->current;
     bool is_held = current != NULL && current->id == w->hold;
     w->lost++;
@@ -108,14 +92,14 @@ static void on_lost(struct write *w) {
         finish(w, ZKL_UNSURE);
 }
 
-static void on_guard_gone(struct write *w) {
+static void on_guard_gone(struct zkli_write *w) {
     struct zkli_hold *hold = zkli_lock_find_hold(w->lock, w->hold);
     finish_undone(w, ZKL_LOST);
     if (hold != NULL && hold->member != NULL)
         zkli_member_node_gone(hold->member);
 }
 
-static void on_written(struct write *w, const struct zkli_reply *reply) {
+static void on_written(struct zkli_write *w, const struct zkli_reply *reply) {
     struct zkli_engine *e = &w->lock->session->engine;
     if (w->guarded.ops != NULL)
         e->port->ops->copy_results(reply, &w->guarded);
@@ -137,7 +121,7 @@ static void on_written(struct write *w, const struct zkli_reply *reply) {
 }
 
 /* The second attempt found another version: that which the first made, or somebody else's? */
-static void on_read(struct write *w, const struct zkli_reply *reply) {
+static void on_read(struct zkli_write *w, const struct zkli_reply *reply) {
     uint32_t version = (uint32_t)reply->stat.version;
     if (reply->result != ZKLI_RESULT_OK || version != (uint32_t)w->guarded.version + 1)
         finish(w, ZKL_UNSURE);
@@ -150,7 +134,7 @@ static void on_read(struct write *w, const struct zkli_reply *reply) {
 }
 
 static void on_answer(struct zkli_query *query, const struct zkli_reply *reply) {
-    struct write *w = ZKLI_CONTAINER(query, struct write, query);
+    struct zkli_write *w = ZKLI_CONTAINER(query, struct zkli_write, query);
     if (reply == NULL && query->is_sent)
         on_lost(w);
     else if (reply == NULL)
@@ -165,7 +149,7 @@ void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error) {
     bool is_closed = l->is_closed || l->session->engine.state == ZKL_STATE_CLOSED;
     struct zkli_list *link = l->writes.next;
     while (link != &l->writes) {
-        struct write *w = ZKLI_CONTAINER(link, struct write, link);
+        struct zkli_write *w = ZKLI_CONTAINER(link, struct zkli_write, link);
         link = link->next;
         bool is_waiting = zkli_list_is_linked(&w->query.work.link) || w->retry.is_set;
         if (w->hold != hold || !is_waiting)
@@ -181,7 +165,7 @@ static size_t chroot_length(const struct zkl_session *s) {
 }
 
 /* With the lock held: whether the write may be sent under the calling thread's hold. */
-static zkl_err begin(struct zkl_lock *l, struct write *w) {
+static zkl_err check_hold(struct zkl_lock *l, struct zkli_write *w) {
     if (l->is_closed || l->session->engine.state == ZKL_STATE_CLOSED)
         return ZKL_CLOSED;
     zkli_lock_refresh(l);
@@ -199,26 +183,35 @@ static zkl_err begin(struct zkl_lock *l, struct write *w) {
     return zkli_client_check(&w->guarded, chroot_length(l->session));
 }
 
+zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w,
+                         const struct zkli_guarded *guarded) {
+    *w = (struct zkli_write){.guarded = *guarded, .query = {.done = on_answer}};
+    zkl_err err = check_hold(l, w);
+    if (err != ZKL_OK)
+        return err;
+    if (!zkli_condition_init(&w->done))
+        return ZKL_NOMEM;
+    zkli_timer_init(&w->retry, retry, w);
+    zkli_list_append(&l->writes, &w->link);
+    ask_to_write(w);
+    return ZKL_OK;
+}
+
 static zkl_err write_guarded(struct zkl_lock *l, const struct zkli_guarded *guarded) {
     zkl_err err = zkli_lock_check(l);
     if (err != ZKL_OK)
         return err;
     if (zkli_in_callback())
         return ZKL_IN_CALLBACK;
-    struct write w = {.guarded = *guarded, .query = {.done = on_answer}};
-    if (!zkli_condition_init(&w.done))
-        return ZKL_NOMEM;
-    zkli_timer_init(&w.retry, retry, &w);
+    struct zkli_write w;
     zkli_lock_enter(l);
-    err = begin(l, &w);
+    err = zkli_write_begin(l, &w, guarded);
     if (err == ZKL_OK) {
-        zkli_list_append(&l->writes, &w.link);
-        ask_to_write(&w);
         while (!w.is_done)
             zkli_session_wait(l->session, &w.done);
         err = w.result;
+        (void)pthread_cond_destroy(&w.done);
     }
-    (void)pthread_cond_destroy(&w.done);
     zkli_lock_leave(l);
     return err;
 }

@@ -68,6 +68,22 @@ struct zkli_farewell {
     pthread_cond_t changed;
 };
 
+/* A guarded write, on its caller's stack. */
+struct zkli_write {
+    struct zkli_query query;
+    struct zkli_list link; /* in lock->writes until done */
+    struct zkl_lock *lock;
+    zkl_hold hold;
+    struct zkli_guarded guarded;
+    char guard[ZKLI_PATH_MAX];
+    unsigned lost; /* attempts that were sent and not answered */
+    unsigned refusals;
+    struct zkli_timer retry;
+    bool is_done;
+    zkl_err result;
+    pthread_cond_t done;
+};
+
 /* All with the lock held. */
 void zkli_lock_submit(struct zkl_lock *l, struct zkli_request *request);
 /* An acquire, without the waiting: once begun, is_over does what can be done now, and says whether
@@ -85,6 +101,10 @@ void zkli_lock_drop_hold(struct zkl_lock *l, struct zkli_hold *hold);
 /* Gives up the current hold; the contender is handed to the farewell, which may be NULL. */
 void zkli_lock_give_up(struct zkl_lock *l, struct zkli_farewell *farewell);
 void zkli_lock_start_next(struct zkl_lock *l);
+/* Begins a write under the calling thread's hold; OK: .result is there when .is_done, which is
+ * signalled by .done, and not before the caller destroys that. */
+zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w,
+                         const struct zkli_guarded *guarded);
 /* The hold is over: writes under it that are not under way end with this error (guard.c). */
 void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error);
 /* Every call on a handle happens between these. enter counts the caller in before it waits for the

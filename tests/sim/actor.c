@@ -26,7 +26,7 @@ static void act_at(struct world *w, unsigned number, int64_t at) {
     world_at(w, at, EVENT_ACTOR, number, ++actor_of(w, number)->stamp);
 }
 
-static void rest(struct world *w, unsigned number) {
+void actor_rest(struct world *w, unsigned number) {
     actor_of(w, number)->state = ACTOR_IDLE;
     act_at(w, number, w->now_ns + world_between(w, 1, w->rest_ns));
 }
@@ -70,7 +70,7 @@ static void count_outcome(struct world *w, zkl_err err) {
     f->unreachable += err == ZKL_UNREACHABLE;
 }
 
-static void look_again(struct world *w, unsigned number) {
+void actor_look_again(struct world *w, unsigned number) {
     int64_t left = actor_of(w, number)->until_ns - w->now_ns;
     int64_t step = world_between(w, 1, w->hold_ns / 2 + 1);
     act_at(w, number, w->now_ns + (left < step ? left : step));
@@ -94,12 +94,12 @@ static void finish(struct world *w, unsigned number) {
     (void)pthread_cond_destroy(&a->request.done);
     zkli_lock_leave(a->lock);
     if (err != ZKL_OK) {
-        rest(w, number);
+        actor_rest(w, number);
         return;
     }
     a->state = ACTOR_HOLDING;
     a->until_ns = w->now_ns + world_between(w, 0, w->hold_ns);
-    look_again(w, number);
+    actor_look_again(w, number);
 }
 
 static int64_t choose_timeout_ms(struct world *w) {
@@ -116,7 +116,7 @@ static void begin(struct world *w, unsigned number) {
     a->lock = c->handles[a->handle].lock;
     if (w->phase != PHASE_RUN || !c->is_open || c->is_closing || a->lock == NULL) {
         if (w->phase == PHASE_RUN)
-            rest(w, number);
+            actor_rest(w, number);
         return;
     }
     schedule_operation(w);
@@ -166,7 +166,11 @@ void actors_look(struct world *w, int client) {
     c->seen_news = c->session.engine.news;
     for (unsigned i = 0; i < THREADS_MAX; i++) {
         struct actor *a = &c->actors[i];
-        if (a->state != ACTOR_WAITING || a->is_waking || (!is_news && !a->request.is_done))
+        bool is_done = a->state == ACTOR_WAITING   ? a->request.is_done
+                       : a->state == ACTOR_WRITING ? a->write.is_done
+                                                   : false;
+        bool waits = a->state == ACTOR_WAITING || a->state == ACTOR_WRITING;
+        if (!waits || a->is_waking || (!is_news && !is_done))
             continue;
         a->is_waking = true;
         int64_t delay = world_chance(w, 5) ? world_between(w, 1, 30) * MS
@@ -199,7 +203,7 @@ static void release(struct world *w, unsigned number, bool was_lost) {
     if (err != ZKL_LOST && (was_lost || err != ZKL_OK))
         world_violate(w, CHECK_LOSS, "release of a %s hold says %s", was_lost ? "lost" : "good",
                       zkl_errname(err));
-    rest(w, number);
+    actor_rest(w, number);
 }
 
 static void hold(struct world *w, unsigned number) {
@@ -209,13 +213,17 @@ static void hold(struct world *w, unsigned number) {
         return;
     }
     checks_hold(w, (int)(number / THREADS_MAX), a);
+    if (world_chance(w, 30)) {
+        actor_write(w, number);
+        return;
+    }
     if (!zkl_held(a->lock)) {
         a->state = ACTOR_LATE;
         act_at(w, number, w->now_ns + world_between(w, 0, w->timeout_ns / 2));
     } else if (w->now_ns >= a->until_ns) {
         release(w, number, false);
     } else {
-        look_again(w, number);
+        actor_look_again(w, number);
     }
 }
 
@@ -240,6 +248,10 @@ void actor_act(struct world *w, unsigned number, unsigned stamp) {
     case ACTOR_HOLDING:
         hold(w, number);
         break;
+    case ACTOR_WRITING:
+        a->is_waking = false;
+        (void)actor_has_written(w, number);
+        break;
     case ACTOR_LATE:
         w->figures->late++;
         release(w, number, true);
@@ -256,6 +268,8 @@ void actors_end(struct world *w, int client) {
         speak_as(number);
         if (c->actors[i].state == ACTOR_WAITING)
             look(w, number);
+        if (c->actors[i].state == ACTOR_WRITING && !actor_has_written(w, number))
+            world_violate(w, CHECK_LIVENESS, "a write goes on after its session's end");
         if (c->actors[i].state == ACTOR_WAITING)
             world_violate(w, CHECK_LIVENESS, "an acquire goes on after its session's end");
         c->actors[i].state = ACTOR_IDLE;
@@ -295,7 +309,7 @@ void actor_close_lock(struct world *w, int client) {
     for (unsigned i = 0; i < THREADS_MAX; i++)
         if (c->actors[i].lock == lock &&
             (c->actors[i].state == ACTOR_HOLDING || c->actors[i].state == ACTOR_LATE))
-            rest(w, (unsigned)client * THREADS_MAX + i);
+            actor_rest(w, (unsigned)client * THREADS_MAX + i);
     (void)zkl_lock_close(lock);
     if (!open_handle(w, c, number))
         c->handles[number].lock = NULL; /* the session is closing */

@@ -167,6 +167,39 @@ void checks_hold(struct world *w, int client, const struct actor *a) {
                       'a' + h->name);
 }
 
+/* ---- Guarded writes ---- */
+
+static void check_write_committed(struct world *w, const struct txn *txn) {
+    struct written *written = &w->writes[txn->value];
+    const struct name *guard = &w->names[txn->guard];
+    written->commits++;
+    if (tree_find(&w->truth, txn->guard) == NULL)
+        world_violate(w, CHECK_WRITES, "write %d is made without %s", txn->value, guard->text);
+    if (guard->czxid < w->last_written[written->lock])
+        world_violate(w, CHECK_WRITES, "write %d under %s comes after a later holder's", txn->value,
+                      guard->text);
+    w->last_written[written->lock] = guard->czxid;
+    if (written->is_versioned && written->commits > 1)
+        world_violate(w, CHECK_WRITES, "write %d is made twice", txn->value);
+    if (written->is_answered && written->result != ZKL_OK && written->result != ZKL_UNSURE)
+        world_violate(w, CHECK_WRITES, "write %d is made after its caller was told %s", txn->value,
+                      zkl_errname(written->result));
+}
+
+void checks_written(struct world *w, int number, zkl_err result) {
+    struct written *written = &w->writes[number];
+    written->is_answered = true;
+    written->result = result;
+    w->figures->guarded += result == ZKL_OK;
+    w->figures->guarded_unsure += result == ZKL_UNSURE;
+    w->figures->guarded_lost += result == ZKL_LOST;
+    if (result == ZKL_OK && written->commits == 0)
+        world_violate(w, CHECK_WRITES, "write %d is OK and was not made", number);
+    if (result != ZKL_OK && result != ZKL_UNSURE && written->commits > 0)
+        world_violate(w, CHECK_WRITES, "write %d was made, and its caller is told %s", number,
+                      zkl_errname(result));
+}
+
 /* ---- Commits ---- */
 
 static void note_gone(struct world *w, int number, const struct txn *txn, const struct tree *from) {
@@ -185,6 +218,7 @@ void checks_committed(struct world *w, const struct txn *txn, const struct tree 
     TRACE(w, "committed %llx: %s %s session %d%s", (unsigned long long)txn->zxid,
           txn->type == TXN_CREATE   ? "create"
           : txn->type == TXN_DELETE ? "delete"
+          : txn->type == TXN_SET    ? "set"
           : txn->type == TXN_OPEN   ? "open"
           : txn->type == TXN_CLOSE  ? "close"
                                     : "nothing",
@@ -196,6 +230,9 @@ void checks_committed(struct world *w, const struct txn *txn, const struct tree 
         node->was_uprooted = false;
         node->wakes = 0;
         node->client = txn->session == 0 ? NONE : w->session_client[txn->session];
+    } else if (txn->type == TXN_SET) {
+        w->figures->guarded_again += w->writes[txn->value].commits > 0;
+        check_write_committed(w, txn);
     } else if (txn->type == TXN_DELETE) {
         note_gone(w, txn->name, txn, before);
     } else if (txn->type == TXN_CLOSE) {

@@ -245,6 +245,8 @@ void client_open(struct world *w, unsigned client, unsigned unused) {
     c->port = NONE;
     c->tick_ns = 0;
     c->stamp++;
+    static char hosts[] = "simulated:1";
+    s->hosts = hosts;
     s->references = 1;
     s->pid = getpid();
     zkli_engine_init(&s->engine, &host, c, "/locks", world_chance(w, 20));

@@ -173,6 +173,13 @@ static void transmit(struct world *w, struct port *p, int request) {
     p->sent_ns = w->now_ns;
 }
 
+static void submit(struct port *p, int request) {
+    if (p->state == PORT_CONNECTED && p->conn != NONE)
+        transmit(p->world, p, request);
+    else
+        list_push(p->world, &p->unsent, request);
+}
+
 static bool send(struct zkli_port *base, enum op op, unsigned slot, const char *path,
                  bool is_watched, bool is_container) {
     struct port *p = port_of(base);
@@ -186,10 +193,7 @@ static bool send(struct zkli_port *base, enum op op, unsigned slot, const char *
     r->is_watched = is_watched;
     r->is_container = is_container;
     r->is_reply = true; /* somebody waits for one */
-    if (p->state == PORT_CONNECTED && p->conn != NONE)
-        transmit(w, p, request);
-    else
-        list_push(w, &p->unsent, request);
+    submit(p, request);
     return true;
 }
 
@@ -215,6 +219,28 @@ static bool port_remove(struct zkli_port *base, unsigned slot, const char *path)
 
 static bool port_barrier(struct zkli_port *base, unsigned slot) {
     return send(base, OP_BARRIER, slot, "/nowhere", false, false);
+}
+
+static bool port_guarded(struct zkli_port *base, unsigned slot, const struct zkli_guarded *write) {
+    struct port *p = port_of(base);
+    struct world *w = p->world;
+    if (p->state == PORT_OVER)
+        return false;
+    int request = message_new(w, OP_GUARDED);
+    struct message *r = &w->messages[request];
+    r->slot = slot;
+    r->name = world_name(w, write->path);
+    r->guard = world_name(w, write->guard);
+    r->version = write->version;
+    memcpy(&r->value, write->data, sizeof(r->value));
+    r->is_reply = true;
+    submit(p, request);
+    return true;
+}
+
+static void port_copy_results(const struct zkli_reply *reply, const struct zkli_guarded *write) {
+    (void)reply;
+    (void)write;
 }
 
 static int64_t session_id(struct zkli_port *base) {
@@ -324,6 +350,8 @@ static enum zkli_result result_of(const struct message *m) {
     switch ((enum code)m->code) {
     case CODE_OK:
         return ZKLI_RESULT_OK;
+    case CODE_NO_GUARD:
+        return ZKLI_RESULT_NO_NODE;
     case CODE_NO_NODE:
         return m->index == OP_BARRIER ? ZKLI_RESULT_OK : ZKLI_RESULT_NO_NODE;
     case CODE_EXISTS:
@@ -334,6 +362,7 @@ static enum zkli_result result_of(const struct message *m) {
     case CODE_MOVED:
     case CODE_THROTTLED:
         return ZKLI_RESULT_AGAIN;
+    case CODE_BAD_VERSION:
     case CODE_NOT_EMPTY:
         break;
     }
@@ -346,10 +375,13 @@ static void deliver_reply(struct world *w, struct port *p, const struct message 
         .result = result_of(m),
         .code = m->code,
         .path = w->names[m->name].text,
-        .stat = {.czxid = m->czxid, .owner = port_session_id(m->session)},
+        .stat = {.czxid = m->czxid, .owner = port_session_id(m->session), .version = m->version},
+        .is_guard_gone = m->code == CODE_NO_GUARD,
+        .is_bad_version = m->code == CODE_BAD_VERSION,
         .children = children,
         .child_count = (size_t)m->count,
-        .data = "",
+        .data = (const char *)&m->value,
+        .data_length = sizeof(m->value),
     };
     for (int i = 0; i < m->count; i++)
         children[i] = strrchr(w->names[m->list[i]].text, '/') + 1;
@@ -399,6 +431,8 @@ struct zkli_port *port_new(struct world *w, int client) {
         .get = port_get,
         .remove = port_remove,
         .barrier = port_barrier,
+        .guarded = port_guarded,
+        .copy_results = port_copy_results,
         .session_id = session_id,
         .timeout_ms = timeout_ms,
     };

@@ -219,6 +219,22 @@ static enum code prepare_remove(struct world *w, const struct message *r, struct
     return CODE_OK;
 }
 
+/* All or nothing: the guard is looked for at the place that the write has in the log. */
+static enum code prepare_guarded(struct world *w, const struct message *r, struct txn *txn) {
+    const struct znode *node = tree_find(&w->prepared, r->name);
+    if (tree_find(&w->prepared, r->guard) == NULL)
+        return CODE_NO_GUARD;
+    if (node == NULL)
+        return CODE_NO_NODE;
+    if (r->version >= 0 && r->version != node->version)
+        return CODE_BAD_VERSION;
+    txn->type = TXN_SET;
+    txn->name = r->name;
+    txn->guard = r->guard;
+    txn->value = r->value;
+    return CODE_OK;
+}
+
 static void leader_prepare(struct world *w, int leader, int server, const struct message *r) {
     struct txn txn = {.type = TXN_ERROR,
                       .session = r->session,
@@ -242,6 +258,9 @@ static void leader_prepare(struct world *w, int leader, int server, const struct
             break;
         case OP_REMOVE:
             code = prepare_remove(w, r, &txn);
+            break;
+        case OP_GUARDED:
+            code = prepare_guarded(w, r, &txn);
             break;
         case OP_BARRIER:
             code = CODE_NO_NODE;

@@ -31,6 +31,10 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "grants", f->grants, n);
     row(out, "hand-offs", f->hand_offs, n);
     row(out, "losses told", f->losses, n);
+    row(out, "guarded writes", f->guarded, n);
+    row(out, "guarded writes, lost", f->guarded_lost, n);
+    row(out, "guarded writes, unsure", f->guarded_unsure, n);
+    row(out, "guarded writes made again", f->guarded_again, n);
     row(out, "late releases", f->late, n);
     row(out, "places lost", f->requeues, n);
     row(out, "timeouts", f->timeouts, n);

@@ -34,11 +34,21 @@ static void configure(struct world *w) {
         w->fault_at[i] = 1 + world_below(w, w->operations_wanted);
     w->dirs[0] = world_name(w, "/locks/a");
     w->dirs[1] = world_name(w, "/locks/b");
+    w->registers[0] = world_name(w, "/a");
+    w->registers[1] = world_name(w, "/b");
+}
+
+/* A third party's write. */
+static void operate(struct world *w, enum op op, int name) {
+    struct message m = {.kind = (uint8_t)op, .name = name};
+    quorum_write(w, NONE, NONE, &m);
 }
 
 static void start(struct world *w) {
     configure(w);
     quorum_start(w);
+    for (int i = 0; i < LOCKS_MAX; i++)
+        operate(w, OP_CREATE, w->registers[i]);
     for (int i = 0; i < w->clients; i++) {
         struct client *c = &w->list[i];
         c->world = w;
@@ -66,12 +76,6 @@ void schedule_operation(struct world *w) {
 
 static void heal_later(struct world *w, enum fault fault, int what, int64_t longest_ns) {
     world_at(w, w->now_ns + world_between(w, 1, longest_ns), EVENT_HEAL, fault, (unsigned)what);
-}
-
-/* A third party's write. */
-static void operate(struct world *w, enum op op, int name) {
-    struct message m = {.kind = (uint8_t)op, .name = name};
-    quorum_write(w, NONE, NONE, &m);
 }
 
 static bool uproot(struct world *w, bool is_parent) {

@@ -213,6 +213,8 @@ static void answer_read(struct world *w, int conn, const struct message *r) {
     if (node != NULL) {
         m->czxid = node->czxid;
         m->session = node->session;
+        m->version = node->version;
+        m->value = node->value;
         if (r->kind == OP_LIST)
             answer_list(w, tree, m);
     }
@@ -225,7 +227,7 @@ static void answer_read(struct world *w, int conn, const struct message *r) {
 
 static bool is_write(enum op op) {
     return op == OP_CREATE || op == OP_CREATE_SEQUENTIAL || op == OP_REMOVE || op == OP_BARRIER ||
-           op == OP_CLOSE;
+           op == OP_GUARDED || op == OP_CLOSE;
 }
 
 /* A reply is lost with its connection, if that is what is to happen. */

@@ -6,7 +6,7 @@
  *
  * Files: world.c time, randomness, names, trees, trace; quorum.c the log, election.c who leads;
  * server.c connections, requests, watches; port.c the client library; client.c processes with
- * their sessions; actor.c threads that use locks; schedule.c one seed from its faults to its end;
+ * their sessions; actor.c and writer.c threads that use locks; schedule.c one seed from its faults to its end;
  * checks.c what must hold at every step; report.c figures; many.c many seeds; main.c the command.
  */
 #ifndef SIM_H
@@ -31,6 +31,7 @@
 #define WATCHES_MAX 96
 #define CHILDREN_MAX 72
 #define LOG_MAX (1 << 16)
+#define WRITES_MAX 2048
 #define CONNS_MAX 256
 #define MESSAGES_MAX 8192
 #define PORTS_MAX 256
@@ -58,6 +59,8 @@ struct znode {
     int64_t czxid, mzxid;
     int32_t counter; /* of its children's creation */
     int touched_by;  /* the last entry of the log that changed the counter */
+    int32_t version;
+    int value; /* which write it has: its number */
 };
 
 struct tree {
@@ -77,6 +80,7 @@ enum op {
     OP_EXISTS, /* no client of ours sends it, nor sync: mistakes do */
     OP_SYNC,
     OP_REMOVE,
+    OP_GUARDED,
     OP_BARRIER,
     OP_SET_WATCHES,
     OP_PING,
@@ -86,6 +90,8 @@ enum op {
 enum code {
     CODE_OK,
     CODE_NO_NODE,
+    CODE_NO_GUARD,
+    CODE_BAD_VERSION,
     CODE_EXISTS,
     CODE_NOT_EMPTY,
     CODE_EXPIRED,
@@ -103,6 +109,8 @@ struct message {
     bool is_watched, is_container, is_done, is_reply;
     unsigned slot;
     int name, index, conn, session;
+    int guard, value; /* OP_GUARDED */
+    int32_t version;
     uint32_t conn_life;
     int64_t zxid, czxid;
     uint64_t touched[SESSIONS_MAX / 64];
@@ -148,6 +156,7 @@ enum txn_type {
     TXN_ERROR,
     TXN_CREATE,
     TXN_DELETE,
+    TXN_SET,
     TXN_OPEN,
     TXN_CLOSE
 };
@@ -157,6 +166,7 @@ struct txn {
     uint8_t type, code;
     bool is_container, by_operator;
     int name, session, server, conn; /* server NONE: no connection waits for it */
+    int guard, value;                /* TXN_SET */
     uint32_t conn_life;
     int32_t counter;
 };
@@ -262,6 +272,7 @@ enum actor_state {
     ACTOR_IDLE,
     ACTOR_WAITING,
     ACTOR_HOLDING,
+    ACTOR_WRITING,
     ACTOR_LATE /* lost its hold and has not released it */
 };
 
@@ -276,6 +287,16 @@ struct actor {
     int64_t deadline_ns; /* on the client's clock; 0: none */
     zkl_hold hold;
     int64_t until_ns; /* holds so long */
+    struct zkli_write write;
+    int writing; /* the number of the write */
+};
+
+/* A guarded write, as its caller and as the servers see it. */
+struct written {
+    int lock;
+    bool is_versioned, is_answered;
+    zkl_err result;
+    unsigned commits;
 };
 
 struct client {
@@ -377,7 +398,8 @@ enum checker {
     CHECK_LIVENESS,  /* every waiter is served when all is well again */
     CHECK_LOSS,      /* a hold ends by release or with LOST, in time, and for a reason */
     CHECK_DELETES,   /* nobody deletes another's node */
-    CHECK_MODEL,     /* the simulation itself */
+    CHECK_WRITES, /* guarded writes: in the order of the holds, and what their callers are told */
+    CHECK_MODEL,  /* the simulation itself */
     CHECKERS
 };
 
@@ -385,6 +407,7 @@ enum checker {
 struct figures {
     uint64_t schedules, operations, events, virtual_ms;
     uint64_t faults[FAULT_KINDS];
+    uint64_t guarded, guarded_unsure, guarded_lost, guarded_again;
     uint64_t grants, hand_offs, losses, requeues, timeouts, busy, cancels, closes, unreachable,
         late;
     uint64_t elections, expiries, moves, writes, lost_replies, watches_resent, past_counter;
@@ -421,7 +444,9 @@ struct world {
     struct link links[SERVERS][SERVERS];
     int session_count;
     int session_client[SESSIONS_MAX];
-    int dirs[LOCKS_MAX];
+    int dirs[LOCKS_MAX], registers[LOCKS_MAX]; /* the znode that a lock protects */
+    struct written writes[WRITES_MAX];         /* from 1 */
+    int write_count;
     /* Messages */
     struct message *messages;
     int free_message, messages_used;
@@ -431,7 +456,7 @@ struct world {
     int port_count;
     struct client list[CLIENTS_MAX];
     /* Checks */
-    int64_t last_token[LOCKS_MAX];
+    int64_t last_token[LOCKS_MAX], last_written[LOCKS_MAX];
     struct figures *figures;
     bool is_violated;
     enum checker checker;
@@ -559,6 +584,13 @@ void actors_start(struct world *w, int client);
 void actors_end(struct world *w, int client);
 void actor_act(struct world *w, unsigned actor, unsigned stamp);
 void actor_deadline(struct world *w, unsigned actor, unsigned attempt);
+/* A guarded write of the lock's register, by a thread that holds or thinks so (writer.c). */
+void actor_write(struct world *w, unsigned actor);
+/* The next look at the hold; the next acquire. */
+void actor_look_again(struct world *w, unsigned actor);
+void actor_rest(struct world *w, unsigned actor);
+/* Whether it is done. */
+bool actor_has_written(struct world *w, unsigned actor);
 /* Something happened in this client's session. */
 void actors_look(struct world *w, int client);
 bool actors_are_idle(const struct world *w, int client);
@@ -567,6 +599,8 @@ void actor_close_lock(struct world *w, int client);
 
 /* ---- checks.c ---- */
 
+/* A guarded write has an outcome. */
+void checks_written(struct world *w, int number, zkl_err result);
 /* After every event. */
 void checks_step(struct world *w);
 void checks_event(struct world *w, struct handle *handle, const zkl_event *event);

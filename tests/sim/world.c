@@ -31,7 +31,8 @@ const char *const checker_names[CHECKERS] = {
     [CHECK_EXCLUSION] = "exclusion", [CHECK_BACKING] = "backing",     [CHECK_TOKENS] = "tokens",
     [CHECK_ORDER] = "order",         [CHECK_GHOSTS] = "ghosts",       [CHECK_WATCHES] = "watches",
     [CHECK_WAKES] = "wakes",         [CHECK_DEADLINES] = "deadlines", [CHECK_LIVENESS] = "liveness",
-    [CHECK_LOSS] = "loss",           [CHECK_DELETES] = "deletes",     [CHECK_MODEL] = "model",
+    [CHECK_LOSS] = "loss",           [CHECK_DELETES] = "deletes",     [CHECK_WRITES] = "writes",
+    [CHECK_MODEL] = "model",
 };
 
 /* ---- Randomness and time ---- */
@@ -213,6 +214,13 @@ void tree_apply(struct world *w, struct tree *tree, const struct txn *txn, int i
         node = tree_find(tree, txn->name);
         assert(node != NULL);
         tree_remove(tree, node);
+        break;
+    case TXN_SET:
+        node = tree_find(tree, txn->name);
+        assert(node != NULL);
+        node->value = txn->value;
+        node->version++;
+        node->mzxid = txn->zxid;
         break;
     case TXN_OPEN:
         tree->is_alive[txn->session] = true;

@@ -1,0 +1,72 @@
+/*
+ * writer - a thread that holds a lock writes the znode that the lock protects, under the guard of
+ * its hold: with the version that it has read, or whatever the version; see sim.h.
+ */
+#include "sim/sim.h"
+
+#include <assert.h>
+
+static struct actor *actor_of(struct world *w, unsigned number) {
+    return &w->list[number / THREADS_MAX].actors[number % THREADS_MAX];
+}
+
+/* What a read would have said, perhaps some time ago. */
+static int version_read(struct world *w, const struct client *c, int name) {
+    int server = c->port == NONE ? 0 : w->ports[c->port].server;
+    const struct znode *node = tree_find(&w->servers[server].tree, name);
+    return node == NULL ? 0 : node->version;
+}
+
+static void finish(struct world *w, unsigned number, zkl_err result) {
+    struct actor *a = actor_of(w, number);
+    TRACE(w, "client %u thread %u: write %d says %s", number / THREADS_MAX, number % THREADS_MAX,
+          a->writing, zkl_errname(result));
+    checks_written(w, a->writing, result);
+    /* A handle that was closed meanwhile must not be used any more. */
+    bool is_open = w->list[number / THREADS_MAX].handles[a->handle].lock == a->lock;
+    zkli_lock_leave(a->lock);
+    a->state = ACTOR_HOLDING;
+    if (is_open)
+        actor_look_again(w, number);
+    else
+        actor_rest(w, number);
+}
+
+void actor_write(struct world *w, unsigned number) {
+    struct actor *a = actor_of(w, number);
+    struct client *c = &w->list[number / THREADS_MAX];
+    static const char *const paths[LOCKS_MAX] = {"/a", "/b"};
+    assert(w->write_count + 1 < WRITES_MAX);
+    a->writing = ++w->write_count;
+    int version = world_chance(w, 50) ? -1 : version_read(w, c, w->registers[a->handle]);
+    w->writes[a->writing] = (struct written){.lock = a->handle, .is_versioned = version >= 0};
+    TRACE(w, "client %u thread %u: write %d of %s, version %d", number / THREADS_MAX,
+          number % THREADS_MAX, a->writing, paths[a->handle], version);
+    a->state = ACTOR_WRITING;
+    a->stamp++;
+    a->is_waking = false;
+    zkli_lock_enter(a->lock);
+    zkl_err err = zkli_write_begin(a->lock, &a->write,
+                                   &(struct zkli_guarded){.path = paths[a->handle],
+                                                          .data = &a->writing,
+                                                          .length = sizeof(a->writing),
+                                                          .version = version});
+    if (err == ZKL_OK) {
+        zkli_session_unlock(&c->session);
+        return;
+    }
+    finish(w, number, err);
+}
+
+bool actor_has_written(struct world *w, unsigned number) {
+    struct actor *a = actor_of(w, number);
+    struct client *c = &w->list[number / THREADS_MAX];
+    zkli_session_lock(&c->session);
+    if (!a->write.is_done) {
+        zkli_session_unlock(&c->session);
+        return false;
+    }
+    (void)pthread_cond_destroy(&a->write.done);
+    finish(w, number, a->write.result);
+    return true;
+}
