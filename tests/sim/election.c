@@ -20,7 +20,8 @@ static void drop_links(struct world *w, int server) {
     for (int other = 0; other < SERVERS; other++) {
         list_clear(w, &w->links[server][other].list);
         list_clear(w, &w->links[other][server].list);
-        w->servers[other].is_followed[server] = false;
+        if (!w->links[server][other].is_held) /* else it cannot be told */
+            w->servers[other].is_followed[server] = false;
     }
 }
 
@@ -59,6 +60,18 @@ void server_crash(struct world *w, int server) {
         if (other != server && w->servers[other].role == ROLE_FOLLOWING && w->leader == NONE &&
             !w->links[server][other].is_held)
             server_look(w, other);
+}
+
+/* The others lose their connections to it, while it notices nothing. */
+void server_abandon(struct world *w, int server) {
+    for (int other = 0; other < SERVERS; other++) {
+        if (other == server)
+            continue;
+        if (w->servers[other].role == ROLE_LEADING)
+            w->servers[other].is_followed[server] = false;
+        else if (w->leader == server)
+            server_look(w, other);
+    }
 }
 
 void server_isolate(struct world *w, int server, bool is_isolated) {
@@ -181,9 +194,18 @@ static void lead(struct world *w, int server) {
     TRACE(w, "server %d leads epoch %u", server, w->epoch);
 }
 
+/* Whether anybody who looks for a leader finds the present one. One that nobody finds is deposed
+ * when two others agree, and does not know it. */
+static bool is_leader_found(const struct world *w) {
+    for (int i = 0; i < SERVERS && w->leader != NONE; i++)
+        if (w->servers[i].role == ROLE_LOOKING && quorum_can_talk(w, i, w->leader))
+            return true;
+    return false;
+}
+
 void quorum_elect(struct world *w) {
     int best = NONE, voters = 0;
-    if (w->leader == NONE) {
+    if (!is_leader_found(w)) {
         for (int i = 0; i < SERVERS; i++) {
             unsigned peers = 0;
             for (int j = 0; j < SERVERS; j++)

@@ -124,6 +124,8 @@ static bool fault_of_server(struct world *w, enum fault fault) {
         return true;
     }
     server_isolate(w, server, true);
+    if (fault != FAULT_STALLED_SERVER && world_chance(w, 50))
+        server_abandon(w, server);
     /* A stall is over before anybody gives up: everything under way arrives, late. */
     int64_t longest = fault == FAULT_STALLED_SERVER ? w->sync_limit * w->tick_ns * 9 / 10 : 3 * t;
     heal_later(w, FAULT_CUT_OFF_FOLLOWER, server, longest);

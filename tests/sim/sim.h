@@ -531,6 +531,7 @@ void quorum_follower(struct world *w, unsigned server, unsigned life);
 void quorum_expiry(struct world *w, unsigned server, unsigned life);
 void quorum_elect(struct world *w);
 void server_isolate(struct world *w, int server, bool is_isolated);
+void server_abandon(struct world *w, int server);
 void server_crash(struct world *w, int server);
 void server_look(struct world *w, int server);
 
