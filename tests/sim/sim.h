@@ -6,8 +6,9 @@
  *
  * Files: world.c time, randomness, names, trees, trace; quorum.c the log, election.c who leads;
  * server.c connections, requests, watches; port.c the client library; client.c processes with
- * their sessions; actor.c and writer.c threads that use locks; schedule.c one seed from its faults to its end;
- * checks.c what must hold at every step; report.c figures; many.c many seeds; main.c the command.
+ * their sessions; actor.c and writer.c threads that use locks; schedule.c one seed from its faults
+ * to its end; checks.c what must hold at every step; report.c figures; many.c many seeds; main.c
+ * the command.
  */
 #ifndef SIM_H
 #define SIM_H
@@ -19,6 +20,7 @@
 
 #include "lock/lock.h"
 #include "session/engine.h"
+#include "sim/figures.h"
 
 #define MS INT64_C(1000000)
 #define SERVERS 3
@@ -355,62 +357,12 @@ struct event {
     uint32_t b;
 };
 
-enum fault {
-    FAULT_DISCONNECT,
-    FAULT_LOST_REPLY,
-    FAULT_LOST_REQUEST,
-    FAULT_EXPIRY,
-    FAULT_SILENCE,
-    FAULT_CUT_OFF_FOLLOWER,
-    FAULT_DEPOSED_LEADER,
-    FAULT_STALLED_SERVER,
-    FAULT_CRASHED_SERVER,
-    FAULT_LAGGING_FOLLOWER,
-    FAULT_PAUSE,
-    FAULT_OPERATOR,
-    FAULT_PARENT_REAPED,
-    FAULT_CANCEL,
-    FAULT_CLOSE,
-    FAULT_LOCK_CLOSE,
-    FAULT_KILL,
-    FAULT_THROTTLE,
-    FAULT_KINDS
-};
-
 enum phase {
     PHASE_RUN,
     PHASE_FREEZE, /* no faults any more, and nobody takes or gives up anything */
     PHASE_DRAIN,  /* who holds gives up; who waits is served */
     PHASE_CLOSE,  /* sessions are closed, and what is left expires */
     PHASE_OVER
-};
-
-/* Who found the violation. */
-enum checker {
-    CHECK_EXCLUSION, /* at most one certain holder */
-    CHECK_BACKING,   /* a certain holder's node is there, and its session's */
-    CHECK_TOKENS,    /* tokens grow from node to node */
-    CHECK_ORDER,     /* grants in the queue's order, and only on nodes not known to be gone */
-    CHECK_GHOSTS,    /* after quiet, a node for each contender that has one, and no other */
-    CHECK_WATCHES,   /* after quiet, no watch on what is not there */
-    CHECK_WAKES,     /* one waiter wakes per release */
-    CHECK_DEADLINES, /* every waiter is told by its deadline */
-    CHECK_LIVENESS,  /* every waiter is served when all is well again */
-    CHECK_LOSS,      /* a hold ends by release or with LOST, in time, and for a reason */
-    CHECK_DELETES,   /* nobody deletes another's node */
-    CHECK_WRITES, /* guarded writes: in the order of the holds, and what their callers are told */
-    CHECK_MODEL,  /* the simulation itself */
-    CHECKERS
-};
-
-/* Over many schedules. */
-struct figures {
-    uint64_t schedules, operations, events, virtual_ms;
-    uint64_t faults[FAULT_KINDS];
-    uint64_t guarded, guarded_unsure, guarded_lost, guarded_again;
-    uint64_t grants, hand_offs, losses, requeues, timeouts, busy, cancels, closes, unreachable,
-        late;
-    uint64_t elections, expiries, moves, writes, lost_replies, watches_resent, past_counter;
 };
 
 struct world {
@@ -465,9 +417,6 @@ struct world {
 
 /* The thread that is calling the library now. */
 extern uint64_t sim_thread;
-extern const char *const fault_names[FAULT_KINDS];
-extern const char *const checker_names[CHECKERS];
-
 /* ---- world.c ---- */
 
 struct world *world_new(void);
@@ -618,10 +567,5 @@ void checks_end(struct world *w);
 void schedule_operation(struct world *w);
 /* Runs one seed; false: violated. */
 bool schedule_run(struct world *w, uint64_t seed, bool is_traced, struct figures *figures);
-
-/* ---- report.c ---- */
-
-void figures_add(struct figures *to, const struct figures *from);
-void figures_print(const struct figures *figures, FILE *out);
 
 #endif

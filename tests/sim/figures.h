@@ -1,0 +1,64 @@
+/* figures - what is counted, what can be done to a schedule, and who looks at it; see sim.h. */
+#ifndef SIM_FIGURES_H
+#define SIM_FIGURES_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+enum fault {
+    FAULT_DISCONNECT,
+    FAULT_LOST_REPLY,
+    FAULT_LOST_REQUEST,
+    FAULT_EXPIRY,
+    FAULT_SILENCE,
+    FAULT_CUT_OFF_FOLLOWER,
+    FAULT_DEPOSED_LEADER,
+    FAULT_STALLED_SERVER,
+    FAULT_CRASHED_SERVER,
+    FAULT_LAGGING_FOLLOWER,
+    FAULT_PAUSE,
+    FAULT_OPERATOR,
+    FAULT_PARENT_REAPED,
+    FAULT_CANCEL,
+    FAULT_CLOSE,
+    FAULT_LOCK_CLOSE,
+    FAULT_KILL,
+    FAULT_THROTTLE,
+    FAULT_KINDS
+};
+
+/* Who found the violation. */
+enum checker {
+    CHECK_EXCLUSION, /* at most one certain holder */
+    CHECK_BACKING,   /* a certain holder's node is there, and its session's */
+    CHECK_TOKENS,    /* tokens grow from node to node */
+    CHECK_ORDER,     /* grants in the queue's order, and only on nodes not known to be gone */
+    CHECK_GHOSTS,    /* after quiet, a node for each contender that has one, and no other */
+    CHECK_WATCHES,   /* after quiet, no watch on what is not there */
+    CHECK_WAKES,     /* one waiter wakes per release */
+    CHECK_DEADLINES, /* every waiter is told by its deadline */
+    CHECK_LIVENESS,  /* every waiter is served when all is well again */
+    CHECK_LOSS,      /* a hold ends by release or with LOST, in time, and for a reason */
+    CHECK_DELETES,   /* nobody deletes another's node */
+    CHECK_WRITES, /* guarded writes: in the order of the holds, and what their callers are told */
+    CHECK_MODEL,  /* the simulation itself */
+    CHECKERS
+};
+
+/* Over many schedules. */
+struct figures {
+    uint64_t schedules, operations, events, virtual_ms;
+    uint64_t faults[FAULT_KINDS];
+    uint64_t guarded, guarded_unsure, guarded_lost, guarded_again;
+    uint64_t grants, hand_offs, losses, requeues, timeouts, busy, cancels, closes, unreachable,
+        late;
+    uint64_t elections, expiries, moves, writes, lost_replies, watches_resent, past_counter;
+};
+
+extern const char *const fault_names[FAULT_KINDS];
+extern const char *const checker_names[CHECKERS];
+
+void figures_add(struct figures *to, const struct figures *from);
+void figures_print(const struct figures *figures, FILE *out);
+
+#endif
