@@ -36,6 +36,20 @@ bool play_fail(play *p, const char *format, ...) {
     return false;
 }
 
+static bool is_held_by(play *p, role who) {
+    const zkl_hold hold = atomic_load(&p->parts[who].hold);
+
+    return hold != 0 && zkl_hold_valid(p->parts[who].lock, hold);
+}
+
+/* A hold that is valid in the last look was so in the one before. */
+static void look_for_two_holders(play *p) {
+    for (role i = 0; i < ROLES; i++)
+        for (role j = 0; j < i; j++)
+            if (is_held_by(p, i) && is_held_by(p, j) && is_held_by(p, i))
+                atomic_store(&p->had_two_holders, true);
+}
+
 /* Not wait_pause: a hundred threads that look each millisecond are a load of their own. */
 static bool await(play *p, bool (*is_met)(play *), int64_t ms) {
     const int64_t end_ms = clock_ms() + ms;
@@ -43,6 +57,7 @@ static bool await(play *p, bool (*is_met)(play *), int64_t ms) {
 
     while (!met && clock_ms() < end_ms) {
         (void)poll(NULL, 0, POLL_MS);
+        look_for_two_holders(p);
         met = is_met(p);
     }
     return met;
@@ -57,8 +72,10 @@ void play_frames_end(play *p) {
         p->trace_count = proxy_trace(p->proxy, p->trace, TRACE_MAX);
 }
 
-/* The session ends on the server up to a tick and rounding after its timeout. */
+/* A session that has to end does so up to two ticks after its timeout. */
 int64_t play_in_time_ms(const play *p) {
+    if (p->mode == FAULT_NONE || (play_is_gentle(p) && !p->scenario->is_close))
+        return p->stall_ms + SLACK_MS;
     return p->timeout_ms + p->stall_ms + SLACK_MS;
 }
 
@@ -110,23 +127,15 @@ bool play_await_fault(play *p) {
 
 /* ---- the cast ---- */
 
-/* Runs in the actor's thread, at the instant at which a second holder would show. */
+/* Runs in the actor's thread, at the instant at which a second holder would show first. */
 static zkl_err acquire(void *arg) {
     part *me = arg;
-    play *p = me->play;
     const zkl_err err = zkl_acquire(me->lock, me->timeout_ms);
 
-    if (err != ZKL_OK)
-        return err;
-    atomic_store(&me->hold, zkl_hold_of(me->lock));
-    atomic_store(&me->granted_ns, clock_ns());
-    for (size_t i = 0; i < ROLES; i++) {
-        part *other = &p->parts[i];
-        const zkl_hold hold = atomic_load(&other->hold);
-
-        /* What is valid in the second look was so in the first. */
-        if (other != me && hold != 0 && zkl_hold_valid(other->lock, hold) && zkl_held(me->lock))
-            atomic_store(&p->had_two_holders, true);
+    if (err == ZKL_OK) {
+        atomic_store(&me->hold, zkl_hold_of(me->lock));
+        atomic_store(&me->granted_ns, clock_ns());
+        look_for_two_holders(me->play);
     }
     return err;
 }

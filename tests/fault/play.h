@@ -48,6 +48,7 @@ typedef struct scenario {
     bool (*run)(play *p);
     bool is_taken;          /* the holder holds when the protagonist comes */
     bool has_no_directory;  /* the protagonist has to make it */
+    bool is_close;          /* its end is the session's */
     bool loses_its_session; /* by itself, without a fault */
     size_t beats;           /* heartbeats that are frames of it; later ones come by time */
 } scenario;

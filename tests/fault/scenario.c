@@ -396,7 +396,7 @@ const scenario Scenarios[SCENARIOS] = {
     {.name = "cancel", .run = run_cancel, .is_taken = true, .beats = 1},
     {.name = "release", .run = run_release, .beats = 1},
     {.name = "release_wait", .run = run_release_wait, .beats = 1},
-    {.name = "close", .run = run_close, .beats = 1},
+    {.name = "close", .run = run_close, .is_close = true, .beats = 1},
     {.name = "guarded write", .run = run_guarded, .beats = 1},
     {.name = "return, waiting", .run = run_return_waiting, .is_taken = true, .beats = 3},
     {.name = "return, unsure", .run = run_return_unsure, .beats = 3},
