@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORKERS 24
+#define WORKERS 32
 #define CASES_MAX 2048
 /* A case whose frame never came is repeated: on a busy machine a heartbeat may be late. */
 #define ATTEMPTS 3
@@ -63,11 +63,12 @@ static void describe(const one_case *c, char *ret, size_t size) {
 static int timeout_of(const one_case *c) {
     switch (c->mode) {
     case FAULT_NONE:
-        return c->scenario->beats > 3 ? Matrix.short_ms : T_LONG;
+        return c->scenario->beats > 3 || c->scenario->pings > 0 ? Matrix.short_ms : T_LONG;
     case FAULT_CUT_BEFORE:
     case FAULT_CUT_AFTER:
-    case FAULT_STALL_SHORT:
         return T_NORMAL;
+    case FAULT_STALL_SHORT:
+        return 2 * T_NORMAL;
     case FAULT_STALL_LONG:
     case FAULT_HALF_OPEN:
     case FAULT_BLACKOUT:
@@ -242,10 +243,11 @@ static void take_frames(const play *p, const fault_mode *modes, size_t mode_coun
         const size_t way = frame->direction == PROXY_TO_CLIENT;
         const size_t used = strlen(names[way]);
 
-        CHECK(frame->kind != PROXY_PING && frame->kind != PROXY_OTHER);
+        CHECK(frame->kind != PROXY_OTHER);
         if (i == p->trace_count / 2)
             Matrix.middles[number] = point;
-        if (point.is_beat && point.nth > p->scenario->beats)
+        if ((point.is_beat && point.nth > p->scenario->beats) ||
+            (point.kind == PROXY_PING && point.nth > p->scenario->pings))
             continue;
         frames[way]++;
         (void)snprintf(names[way] + used, sizeof(names[way]) - used, " %s",

@@ -67,6 +67,13 @@ bool play_await(play *p, bool (*is_met)(play *), int64_t ms, const char *what) {
     return await(p, is_met, ms) || play_fail(p, "not within %lld ms: %s", (long long)ms, what);
 }
 
+bool play_await_frame(play *p, bool (*is_met)(play *), const char *what) {
+    if (p->mode == FAULT_NONE)
+        return play_await(p, is_met, LIMIT_MS, what);
+    p->is_missed = !await(p, is_met, LIMIT_MS);
+    return !p->is_missed;
+}
+
 void play_frames_end(play *p) {
     if (p->mode == FAULT_NONE && p->trace_count == 0)
         p->trace_count = proxy_trace(p->proxy, p->trace, TRACE_MAX);
@@ -301,6 +308,12 @@ bool play_is_beat(const proxy_frame *frame) {
     return strcmp(frame->path, BEAT_PATH) == 0;
 }
 
+/* Of the requests that a scenario makes, these say no path, or one that the proxy does not read. */
+static bool has_path(proxy_kind kind) {
+    return kind != PROXY_CONNECT && kind != PROXY_PING && kind != PROXY_WATCHES &&
+           kind != PROXY_MULTI && kind != PROXY_END;
+}
+
 static void arm_fault(play *p) {
     static const proxy_fault_action actions[FAULT_MODES] = {
         [FAULT_CUT_BEFORE] = PROXY_CUT_BEFORE,   [FAULT_CUT_AFTER] = PROXY_CUT_AFTER,
@@ -308,9 +321,7 @@ static void arm_fault(play *p) {
         [FAULT_HALF_OPEN] = PROXY_SILENCE,       [FAULT_BLACKOUT] = PROXY_STALL_BOTH,
         [FAULT_SERVER_SHORT] = PROXY_HOLD_FRAME, [FAULT_SERVER_LONG] = PROXY_HOLD_FRAME,
     };
-    const bool has_path = p->point.kind != PROXY_CONNECT && p->point.kind != PROXY_END &&
-                          p->point.kind != PROXY_WATCHES && p->point.kind != PROXY_MULTI;
-    const char *in_path = p->point.is_beat ? BEAT_PATH : has_path ? p->name : NULL;
+    const char *in_path = p->point.is_beat ? BEAT_PATH : has_path(p->point.kind) ? p->name : NULL;
 
     if (p->mode == FAULT_NONE)
         return;
@@ -354,7 +365,8 @@ static bool enter_protagonist(play *p) {
     err = zkl_session_open(
         &p->session, proxy_hosts(p->proxy),
         &ZKL_SESSION_OPTIONS(.session_timeout_ms = p->timeout_ms, .connect_timeout_ms = LIMIT_MS,
-                             .root = fixture_root(), .on_event = events_on, .arg = p->events));
+                             .root = fixture_root(), .lazy_heartbeat = p->scenario->pings > 0,
+                             .on_event = events_on, .arg = p->events));
     if (err != ZKL_OK)
         return play_fail(p, "the session is %s", zkl_errname(err));
     return open_lock(p, PROTAGONIST, p->session);

@@ -13,6 +13,7 @@
 
 #define BEAT_PATH "/zklock-barrier-of-no-node"
 #define HELD_BEATS 6 /* more than the lease needs to be counted from heartbeats alone */
+#define IDLE_PINGS 2 /* of a session that has nothing to lose */
 #define WAIT_MS 1500 /* of the scenario that times out; by then it has long been waiting */
 
 /* ---- how far it has come ---- */
@@ -29,6 +30,10 @@ static bool is_back_or_struck(play *p) {
     return (proxy_count(p->proxy, PROXY_WATCHES, NULL) >= 1 &&
             proxy_answered(p->proxy, PROXY_DELETE, BEAT_PATH) >= 2) ||
            play_has_struck(p);
+}
+
+static bool has_pinged_or_struck(play *p) {
+    return proxy_answered(p->proxy, PROXY_PING, NULL) >= IDLE_PINGS || play_has_struck(p);
 }
 
 static bool has_beaten_or_struck(play *p) {
@@ -154,16 +159,21 @@ static bool run_free(play *p) {
 
 static bool run_held(play *p) {
     if (!takes(p) || !play_waiter_joins(p) ||
-        !play_await(p, has_beaten_or_struck, LIMIT_MS, "the heartbeats"))
+        !play_await_frame(p, has_beaten_or_struck, "the heartbeats"))
         return false;
     play_frames_end(p);
     return end_held(p);
 }
 
+/* While nothing is held or waited for, the client library's pings keep the session. */
+static bool run_idle(play *p) {
+    return play_await_frame(p, has_pinged_or_struck, "the pings") && run_free(p);
+}
+
 /* The fault is over before the lock is free. */
 static bool run_contended(play *p) {
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
-    if (!play_await(p, is_armed_or_struck, LIMIT_MS, "the watches"))
+    if (!play_await_frame(p, is_armed_or_struck, "the watches"))
         return false;
     play_frames_end(p);
     if (!play_await_fault(p) || !play_await(p, has_one_node, play_in_time_ms(p), "one node") ||
@@ -178,7 +188,7 @@ static bool run_contended(play *p) {
  */
 static bool run_hand_off(play *p) {
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
-    if (!play_await(p, is_armed_or_struck, LIMIT_MS, "the watches") ||
+    if (!play_await_frame(p, is_armed_or_struck, "the watches") ||
         (has_one_node(p) && !play_waiter_joins(p)) || !play_holder_leaves(p) ||
         !play_await_grant(p))
         return false;
@@ -222,7 +232,7 @@ static bool run_timeout(play *p) {
     zkl_err err;
 
     play_bid(p, PROTAGONIST, WAIT_MS);
-    if (!play_await(p, is_armed_or_struck, LIMIT_MS, "the watches") || !play_waiter_joins(p))
+    if (!play_await_frame(p, is_armed_or_struck, "the watches") || !play_waiter_joins(p))
         return false;
     err = play_result(p, PROTAGONIST, WAIT_MS + SLACK_MS);
     if (err != ZKL_TIMEOUT)
@@ -230,7 +240,7 @@ static bool run_timeout(play *p) {
                          err == ACTOR_BUSY ? "goes on" : zkl_errname(err));
     if (actor_took_ms(me->actor) < WAIT_MS || actor_took_ms(me->actor) > WAIT_MS + SLACK_MS)
         return play_fail(p, "timed out after %lld ms", (long long)actor_took_ms(me->actor));
-    if (!play_await(p, is_deleted_or_struck, LIMIT_MS, "the delete"))
+    if (!play_await_frame(p, is_deleted_or_struck, "the delete"))
         return false;
     play_frames_end(p);
     return end_waiting(p);
@@ -240,7 +250,7 @@ static bool run_cancel(play *p) {
     zkl_err err;
 
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
-    if (!play_await(p, is_armed_or_struck, LIMIT_MS, "the watches") ||
+    if (!play_await_frame(p, is_armed_or_struck, "the watches") ||
         !play_await(p, is_in_call, LIMIT_MS, "the call") || !play_waiter_joins(p))
         return false;
     if (zkl_cancel(p->parts[PROTAGONIST].lock) != ZKL_OK)
@@ -249,7 +259,7 @@ static bool run_cancel(play *p) {
     if (err != ZKL_CANCELED)
         return play_fail(p, "the canceled acquire %s",
                          err == ACTOR_BUSY ? "goes on" : zkl_errname(err));
-    if (!play_await(p, is_deleted_or_struck, LIMIT_MS, "the delete"))
+    if (!play_await_frame(p, is_deleted_or_struck, "the delete"))
         return false;
     play_frames_end(p);
     return end_waiting(p);
@@ -257,7 +267,7 @@ static bool run_cancel(play *p) {
 
 static bool release(play *p, bool waits) {
     if (!takes(p) || !play_waiter_joins(p) || !releases(p, waits) ||
-        !play_await(p, is_deleted_or_struck, LIMIT_MS, "the delete"))
+        !play_await_frame(p, is_deleted_or_struck, "the delete"))
         return false;
     play_frames_end(p);
     return play_waiter_is_served(p) && play_await_fault(p) && comes_again(p);
@@ -285,7 +295,7 @@ static bool run_close(play *p) {
     took_ms = (clock_ns() - p->given_up_ns) / NS_PER_MS;
     if (took_ms > 2000 + SLACK_MS)
         return play_fail(p, "the close took %lld ms", (long long)took_ms);
-    if (!play_await(p, is_unlinked, LIMIT_MS, "the end of the connection"))
+    if (!play_await_frame(p, is_unlinked, "the end of the connection"))
         return false;
     play_frames_end(p);
     if (p->mode != FAULT_NONE && !play_has_struck(p)) {
@@ -357,10 +367,10 @@ static bool run_guarded(play *p) {
 /* Back on a new connection, with its watches, and then granted. */
 static bool run_return_waiting(play *p) {
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
-    if (!play_await(p, is_armed_or_struck, LIMIT_MS, "the watches"))
+    if (!play_await_frame(p, is_armed_or_struck, "the watches"))
         return false;
     proxy_drop(p->proxy);
-    if (!play_await(p, is_back_or_struck, LIMIT_MS, "the watches on the new connection") ||
+    if (!play_await_frame(p, is_back_or_struck, "the watches on the new connection") ||
         (has_one_node(p) && !play_waiter_joins(p)) || !play_holder_leaves(p) ||
         !play_await_grant(p))
         return false;
@@ -376,8 +386,8 @@ static bool run_return_unsure(play *p) {
 
 static bool run_expiry(play *p) {
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
-    if (!play_await(p, is_armed_or_struck, LIMIT_MS, "the watches") || !expires(p) ||
-        !play_await(p, is_armed_twice_or_struck, LIMIT_MS, "the watches of the new session") ||
+    if (!play_await_frame(p, is_armed_or_struck, "the watches") || !expires(p) ||
+        !play_await_frame(p, is_armed_twice_or_struck, "the watches of the new session") ||
         !play_await(p, has_one_node, play_in_time_ms(p) + LIMIT_MS, "one node, of a new session") ||
         !play_holder_leaves(p) || !play_await_grant(p))
         return false;
@@ -390,6 +400,7 @@ const scenario Scenarios[SCENARIOS] = {
     {.name = "acquire contended", .run = run_contended, .is_taken = true, .beats = 1},
     {.name = "hand-off", .run = run_hand_off, .is_taken = true, .beats = 1},
     {.name = "hold", .run = run_held, .beats = HELD_BEATS},
+    {.name = "idle, lazy", .run = run_idle, .beats = 1, .pings = IDLE_PINGS},
     {.name = "try, free", .run = run_try_free, .beats = 1},
     {.name = "try, taken", .run = run_try_taken, .is_taken = true, .beats = 1},
     {.name = "timeout", .run = run_timeout, .is_taken = true, .beats = 1},

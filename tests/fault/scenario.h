@@ -5,7 +5,7 @@
 #include "play.h"
 
 enum {
-    SCENARIOS = 15
+    SCENARIOS = 16
 };
 
 extern const scenario Scenarios[SCENARIOS];

@@ -1,8 +1,8 @@
 /* A server that stops or dies in the middle of every scenario, with a frame of each under way. */
 #include "matrix.h"
 
-#define FROZEN_MS 2000
-#define OUTAGE_MS 30000 /* a server's start takes its time on a busy machine */
+#define FROZEN_MS 3000
+#define OUTAGE_MS 30000 /* with a start of the server, and all scenarios at their middle */
 
 static void await_ms(int ms) {
     const int64_t end_ms = clock_ms() + ms;
@@ -31,11 +31,11 @@ static void kill_at_work(void) {
 }
 
 static void a_short_freeze_costs_nothing(void) {
-    matrix_strike_server(FAULT_SERVER_SHORT, 4 * FROZEN_MS, FROZEN_MS, freeze);
+    matrix_strike_server(FAULT_SERVER_SHORT, 4 * FROZEN_MS, OUTAGE_MS, freeze);
 }
 
 static void a_long_freeze_is_survived(void) {
-    matrix_strike_server(FAULT_SERVER_LONG, FROZEN_MS * 3 / 4, FROZEN_MS, freeze);
+    matrix_strike_server(FAULT_SERVER_LONG, FROZEN_MS / 2, OUTAGE_MS, freeze);
 }
 
 static void the_end_of_a_frozen_server_is_survived(void) {
