@@ -68,7 +68,7 @@ static zkl_err error_of(const struct zkl_session *s, const struct read *read) {
         return ZKL_CLOSED;
     if (!read->has_reply)
         return ZKL_UNREACHABLE;
-    if (read->is_nomem)
+    if (read->is_nomem || read->result == ZKLI_RESULT_NOMEM)
         return ZKL_NOMEM;
     if (read->result == ZKLI_RESULT_OK || read->result == ZKLI_RESULT_NO_NODE)
         return ZKL_OK;

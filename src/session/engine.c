@@ -51,6 +51,11 @@ static void lease_ended(void *arg) {
     zkli_engine_check_lease(arg);
 }
 
+static void look_later(struct zkli_engine *e) {
+    e->has_looked = false;
+    zkli_timer_set(&e->timers, &e->look, e->now_ns + ZKLI_LOOK_NS);
+}
+
 static void send_beat(void *arg) {
     struct zkli_engine *e = arg;
     if (!e->is_connected || e->is_draining || e->beat_in_flight ||
@@ -66,6 +71,8 @@ static void send_beat(void *arg) {
     if (e->beat_in_flight) {
         *slot = (struct zkli_slot){.use = ZKLI_SLOT_BEAT};
         e->in_flight++;
+    } else {
+        look_later(e); /* perhaps the session is over, and nobody has said so */
     }
     zkli_members_step_all(e, ZKLI_EV_HEARTBEAT);
 }
@@ -94,8 +101,11 @@ static void open_session(struct zkli_engine *e) {
         zkli_timer_set(&e->timers, &e->reopen, e->now_ns + ZKLI_RETRY_LAST_NS);
         return;
     }
+    look_later(e);
     e->host->open_port(e->host_arg, e->port);
 }
+
+static void look(void *arg);
 
 static void reopen(void *arg) {
     open_session(arg);
@@ -116,6 +126,7 @@ void zkli_engine_init(struct zkli_engine *e, const struct zkli_host *host, void 
     zkli_timer_init(&e->beat, send_beat, e);
     zkli_timer_init(&e->lease_end, lease_ended, e);
     zkli_timer_init(&e->reopen, reopen, e);
+    zkli_timer_init(&e->look, look, e);
     uint8_t random[6];
     host->random(host_arg, random, sizeof(random));
     zkli_tag_format(e->tag, random);
@@ -141,6 +152,7 @@ static void suspend(struct zkli_engine *e) {
     e->is_connected = false;
     e->is_suspended = true;
     e->state = ZKL_STATE_SUSPENDED;
+    look_later(e);
     zkli_timer_set(&e->timers, &e->beat, ZKLI_NEVER);
     e->host->on_session_event(e->host_arg, ZKL_EVENT_SUSPENDED);
 }
@@ -149,6 +161,7 @@ static void on_connected(struct zkli_engine *e) {
     bool is_new = e->session_id == 0;
     suspend(e); /* the client may change servers without a word of the broken connection */
     e->is_connected = true;
+    zkli_timer_clear(&e->timers, &e->look);
     e->state = ZKL_STATE_CONNECTED;
     e->connection++;
     e->session_id = e->port->ops->session_id(e->port);
@@ -204,6 +217,10 @@ void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
         open_session(e); /* first: closing may take its time */
         e->host->close_port(e->host_arg, port);
         break;
+    case ZKLI_PORT_FAILED:
+        zkli_engine_log(e, ZKL_LOG_WARN, "a session could not be made ready: out of memory");
+        zkli_engine_on_open_failed(e, port);
+        break;
     case ZKLI_PORT_AUTH_FAILED:
         zkli_engine_log(e, ZKL_LOG_ERROR, "the server rejects the credentials");
         e->state = ZKL_STATE_AUTH_FAILED;
@@ -214,6 +231,22 @@ void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
         e->state = ZKL_STATE_AUTH_FAILED;
         break;
     }
+}
+
+/* A connection may just be on its way to us: it counts when it was there at the look before. */
+static void look(void *arg) {
+    struct zkli_engine *e = arg;
+    if (e->port == NULL || e->port->ops->look == NULL)
+        return;
+    enum zkli_port_state state = e->port->ops->look(e->port);
+    bool is_news = state != ZKLI_PORT_CONNECTING &&
+                   (state != ZKLI_PORT_CONNECTED || (e->has_looked && !e->is_connected));
+    if (!e->is_connected) {
+        look_later(e);
+        e->has_looked = state == ZKLI_PORT_CONNECTED;
+    }
+    if (is_news)
+        zkli_engine_on_state(e, e->port, state);
 }
 
 void zkli_engine_on_open_failed(struct zkli_engine *e, struct zkli_port *port) {

@@ -32,6 +32,10 @@
 #define ZKLI_RETRY_FIRST_NS (INT64_C(20) * 1000000)
 #define ZKLI_RETRY_LAST_NS (INT64_C(1000) * 1000000)
 
+/* How often a port without a connection is looked at, in case it has forgotten to tell of one. What
+ * it has to tell is told sooner. */
+#define ZKLI_LOOK_NS (INT64_C(1000) * 1000000)
+
 struct zkli_engine;
 struct zkli_member;
 
@@ -177,6 +181,8 @@ struct zkli_engine {
     bool is_suspended; /* told so */
     bool has_no_containers;
     struct zkli_timer reopen;
+    struct zkli_timer look;
+    bool has_looked; /* and found a connection of which nothing was told */
     /* Lease */
     struct zkli_lease lease;
     struct zkli_timer beat, lease_end;

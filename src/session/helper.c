@@ -16,9 +16,27 @@ bool zkli_helper_is_idle(const struct zkl_session *s) {
     return !s->helper_runs && zkli_list_is_empty(&s->helper_jobs);
 }
 
-/* Without the lock. */
-static void do_jobs(struct zkl_session *s, struct zkli_port *port, unsigned jobs,
-                    const char *hosts) {
+/* Out of memory, or the names cannot be looked up just now. */
+static void set_hosts_later(struct zkl_session *s, struct zkli_port *port, char *hosts) {
+    zkli_session_lock(s);
+    if (port == s->engine.port && port->new_hosts == NULL) {
+        zkli_engine_log(&s->engine, ZKL_LOG_WARN, "the new list of servers is refused; again soon");
+        port->new_hosts = hosts;
+        hosts = NULL;
+        zkli_timer_set(&s->engine.timers, &s->hosts_retry, s->engine.now_ns + ZKLI_RETRY_LAST_NS);
+    }
+    zkli_session_unlock(s);
+    free(hosts); /* if there is a newer list, or another session */
+}
+
+static void set_hosts_again(void *arg) {
+    struct zkl_session *s = arg;
+    if (s->engine.port != NULL && s->engine.port->new_hosts != NULL)
+        zkli_helper_ask(s, s->engine.port, ZKLI_PORT_SET_HOSTS);
+}
+
+/* Without the lock. hosts is taken over. */
+static void do_jobs(struct zkl_session *s, struct zkli_port *port, unsigned jobs, char *hosts) {
     if ((jobs & ZKLI_PORT_OPEN) != 0 && (jobs & ZKLI_PORT_CLOSE) == 0 && !port->ops->open(port)) {
         int error = errno;
         zkli_session_lock(s);
@@ -27,10 +45,13 @@ static void do_jobs(struct zkl_session *s, struct zkli_port *port, unsigned jobs
         zkli_engine_log(&s->engine, ZKL_LOG_WARN, "cannot start a connection (errno %d)", error);
         zkli_engine_on_open_failed(&s->engine, port);
         zkli_session_unlock(s);
+        free(hosts);
         return;
     }
-    if ((jobs & ZKLI_PORT_SET_HOSTS) != 0 && (jobs & ZKLI_PORT_CLOSE) == 0)
-        port->ops->set_hosts(port, hosts);
+    if (hosts != NULL && (jobs & ZKLI_PORT_CLOSE) == 0 && !port->ops->set_hosts(port, hosts))
+        set_hosts_later(s, port, hosts);
+    else
+        free(hosts);
     if ((jobs & ZKLI_PORT_CLOSE) != 0)
         port->ops->close(port);
 }
@@ -46,7 +67,6 @@ static void run_jobs(struct zkl_session *s) {
         port->new_hosts = NULL;
         zkli_session_unlock(s);
         do_jobs(s, port, jobs, hosts);
-        free(hosts);
         zkli_session_lock(s);
     }
 }
@@ -80,6 +100,7 @@ static void start(void *arg) {
 void zkli_helper_init(struct zkl_session *s) {
     zkli_list_init(&s->helper_jobs);
     zkli_timer_init(&s->helper_retry, start, s);
+    zkli_timer_init(&s->hosts_retry, set_hosts_again, s);
 }
 
 void zkli_helper_finish(struct zkl_session *s) {

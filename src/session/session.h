@@ -55,6 +55,7 @@ struct zkl_session {
     struct zkli_list helper_jobs;
     bool helper_runs;
     struct zkli_timer helper_retry; /* no thread could be started */
+    struct zkli_timer hosts_retry;  /* a new list of servers was refused */
     int open_error;                 /* errno of the last port that could not be opened, or 0 */
     /* Callback thread (callbacks.c) */
     struct zkli_list callbacks;

@@ -98,11 +98,7 @@ void zkli_watches_reset(struct zkli_engine *e) {
     e->stale_watch_bytes = 0;
 }
 
-void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const char *path,
-                          enum zkli_watch_type type) {
-    struct zkli_watch *watch = port == e->port ? find(e, path, strlen(path)) : NULL;
-    if (watch == NULL)
-        return;
+static void fire(struct zkli_engine *e, struct zkli_watch *watch, enum zkli_watch_type type) {
     bool was_wanted = !zkli_list_is_empty(&watch->watchers);
     struct zkli_list guard = {NULL, NULL}; /* while it is there, no drop finds the list empty */
     watch->is_set = false;
@@ -125,4 +121,27 @@ void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const c
     if (was_wanted && zkli_list_is_empty(&watch->watchers))
         e->stale_watch_bytes += watch->length;
     zkli_watch_answered(e, watch, false);
+}
+
+/* Which one it was is not known: all are read again. */
+static void fire_all(struct zkli_engine *e) {
+    for (size_t i = 0; i < ZKLI_BUCKETS; i++) {
+        struct zkli_list *link = e->watches[i].next;
+        while (link != &e->watches[i]) {
+            struct zkli_watch *watch = ZKLI_CONTAINER(link, struct zkli_watch, link);
+            link = link->next;
+            fire(e, watch, ZKLI_WATCH_CHANGED);
+        }
+    }
+}
+
+void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const char *path,
+                          enum zkli_watch_type type) {
+    if (port != e->port)
+        return;
+    struct zkli_watch *watch = path == NULL ? NULL : find(e, path, strlen(path));
+    if (path == NULL)
+        fire_all(e);
+    else if (watch != NULL)
+        fire(e, watch, type);
 }

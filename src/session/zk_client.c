@@ -119,8 +119,12 @@ static void deliver(const void *data, const struct zkli_reply *reply) {
     client->config.receiver->on_reply(client->config.arg, &client->port, context->slot, reply);
 }
 
+/* Where the client has no memory for a part of a reply it says ZOK all the same, hands out NULL for
+ * the part, and leaves what comes behind it unread. So it does with the path of a watch event. */
+
+/* The node is there, and nobody knows its name. */
 static void on_created(int code, const char *path, const struct Stat *stat, const void *data) {
-    struct zkli_reply reply = reply_of(code);
+    struct zkli_reply reply = reply_of(code == ZOK && path == NULL ? ZSYSTEMERROR : code);
     reply.path = path;
     reply.stat = stat_of(stat);
     deliver(data, &reply);
@@ -132,9 +136,20 @@ static void on_parent_created(int code, const char *path, const void *data) {
     deliver(data, &reply);
 }
 
+static bool is_whole(const struct String_vector *children) {
+    if (children == NULL)
+        return false;
+    for (int32_t i = 0; i < children->count; i++)
+        if (children->data == NULL || children->data[i] == NULL)
+            return false;
+    return true;
+}
+
 static void on_listed(int code, const struct String_vector *children, const void *data) {
     struct zkli_reply reply = reply_of(code);
-    if (code == ZOK && children != NULL) {
+    if (code == ZOK && !is_whole(children)) {
+        reply.result = ZKLI_RESULT_NOMEM;
+    } else if (code == ZOK) {
         reply.children = children->data;
         reply.child_count = (size_t)children->count;
     }
@@ -144,6 +159,11 @@ static void on_listed(int code, const struct String_vector *children, const void
 static void on_read(int code, const char *value, int length, const struct Stat *stat,
                     const void *data) {
     struct zkli_reply reply = reply_of(code);
+    if (code == ZOK && value == NULL && length >= 0) { /* a node without data has length -1 */
+        reply.result = ZKLI_RESULT_NOMEM;
+        deliver(data, &reply);
+        return;
+    }
     reply.stat = stat_of(stat);
     reply.data = value == NULL || length < 0 ? "" : value;
     reply.data_length = value == NULL || length < 0 ? 0 : (size_t)length;
@@ -190,23 +210,26 @@ static void deliver_state(struct client *client, enum zkli_port_state state) {
 static void on_authenticated(int code, const void *data) {
     struct client *client = (struct client *)(uintptr_t)data;
     if (code == ZOK) {
-        atomic_store(&client->is_authenticated, true);
-        deliver_state(client, ZKLI_PORT_CONNECTED);
+        if (!atomic_exchange(&client->is_authenticated, true)) /* asked twice, if it took long */
+            deliver_state(client, ZKLI_PORT_CONNECTED);
     } else if (code == ZAUTHFAILED) {
         deliver_state(client, ZKLI_PORT_AUTH_FAILED);
     } /* else the connection broke: asked again on the next */
 }
 
-static void on_connected(struct client *client, zhandle_t *handle) {
-    if (atomic_load(&client->is_authenticated)) {
-        deliver_state(client, ZKLI_PORT_CONNECTED);
-        return;
-    }
+/* False: out of memory. */
+static bool authenticate(struct client *client, zhandle_t *handle) {
     const char *auth = client->config.auth;
     int code = zoo_add_auth(handle, client->config.auth_scheme, auth, (int)strlen(auth),
                             on_authenticated, client);
-    if (code != ZOK && code != ZINVALIDSTATE) /* that: it has broken again, another follows */
-        deliver_state(client, ZKLI_PORT_AUTH_FAILED);
+    return code == ZOK || code == ZINVALIDSTATE; /* that: it has broken again, another follows */
+}
+
+static void on_connected(struct client *client, zhandle_t *handle) {
+    if (atomic_load(&client->is_authenticated))
+        deliver_state(client, ZKLI_PORT_CONNECTED);
+    else if (!authenticate(client, handle))
+        deliver_state(client, ZKLI_PORT_FAILED);
 }
 
 /* The handle's own watcher, for the session; node watches have another, for they are handed every
@@ -531,16 +554,37 @@ static void nudge(zhandle_t *handle) {
     (void)zoo_async(handle, "/", on_nudged, NULL); /* no harm if it is refused */
 }
 
-static void client_set_hosts(struct zkli_port *port, const char *hosts) {
+/* Where the client has no memory for a session event, it says nothing of it. Where its I/O thread
+ * has none to copy the list of servers, it sleeps for a time that nobody has set, until a request
+ * wakes it. */
+static enum zkli_port_state client_look(struct zkli_port *port) {
+    struct client *client = client_of(port);
+    zhandle_t *handle = atomic_load(&client->handle);
+    int state = handle == NULL ? ZOO_NOTCONNECTED_STATE : zoo_state(handle);
+    if (state == ZOO_EXPIRED_SESSION_STATE)
+        return ZKLI_PORT_EXPIRED;
+    if (state == ZOO_AUTH_FAILED_STATE)
+        return ZKLI_PORT_AUTH_FAILED;
+    if (state == ZOO_CONNECTED_STATE && atomic_load(&client->is_authenticated))
+        return ZKLI_PORT_CONNECTED;
+    if (state == ZOO_CONNECTED_STATE && !authenticate(client, handle))
+        return ZKLI_PORT_FAILED;
+    if (handle != NULL)
+        nudge(handle);
+    return ZKLI_PORT_CONNECTING;
+}
+
+/* Of a list that it refused, the client may have kept nothing at all. */
+static bool client_set_hosts(struct zkli_port *port, const char *hosts) {
     struct client *client = client_of(port);
     zhandle_t *handle = atomic_load(&client->handle);
     if (handle == NULL)
-        return;
+        return true;
     char *odd = zkli_hosts_make_odd(hosts);
-    if (odd == NULL || zoo_set_servers(handle, odd) != ZOK)
-        client->config.log(client->config.arg, ZKL_LOG_WARN, "the new list of servers is refused");
+    bool is_taken = odd != NULL && zoo_set_servers(handle, odd) == ZOK;
     free(odd);
     nudge(handle);
+    return is_taken;
 }
 
 static void client_close(struct zkli_port *port) {
@@ -560,6 +604,7 @@ struct zkli_port *zkli_client_new(const struct zkli_client_config *config) {
         client_create,     client_list,    client_get,          client_remove,
         client_barrier,    client_guarded, client_copy_results, client_session_id,
         client_timeout_ms, client_open,    client_set_hosts,    client_close,
+        client_look,
     };
     struct client *client = calloc(1, sizeof(*client));
     if (client == NULL)

@@ -23,10 +23,11 @@
 #define ZKLI_SLOTS (ZKLI_WINDOW + 1)
 
 enum zkli_port_state {
-    ZKLI_PORT_CONNECTED,  /* session id and timeout are known now */
-    ZKLI_PORT_CONNECTING, /* the connection broke, or none was made yet */
-    ZKLI_PORT_EXPIRED,    /* final */
-    ZKLI_PORT_AUTH_FAILED /* final */
+    ZKLI_PORT_CONNECTED,   /* session id and timeout are known now */
+    ZKLI_PORT_CONNECTING,  /* the connection broke, or none was made yet */
+    ZKLI_PORT_EXPIRED,     /* final */
+    ZKLI_PORT_AUTH_FAILED, /* final */
+    ZKLI_PORT_FAILED       /* final: it could not be made ready; another may be, after a while */
 };
 
 enum zkli_create_mode {
@@ -97,7 +98,7 @@ struct zkli_port_receiver {
     void (*on_reply)(void *arg, struct zkli_port *port, unsigned slot,
                      const struct zkli_reply *reply);
     void (*on_watch)(void *arg, struct zkli_port *port, const char *path,
-                     enum zkli_watch_type type);
+                     enum zkli_watch_type type); /* path NULL: nobody knows which one fired */
 };
 
 /*
@@ -124,9 +125,13 @@ struct zkli_port_ops {
 
     /* These may block: on a thread without locks, one at a time for a port. */
     bool (*open)(struct zkli_port *port); /* false: could not start, close it */
-    void (*set_hosts)(struct zkli_port *port, const char *hosts); /* without a chroot */
+    /* Without a chroot. False: not taken, try again. */
+    bool (*set_hosts)(struct zkli_port *port, const char *hosts);
     void (*close)(struct zkli_port *port); /* ends the session, frees the port; nothing is
                                                   delivered after its return */
+    /* As requests, but at any time: has a port go on that has stopped, and returns how it is. NULL:
+     * this one neither stops nor fails to deliver its state. */
+    enum zkli_port_state (*look)(struct zkli_port *port);
 };
 
 /* What the host has to do with the port in the background. */
@@ -140,7 +145,7 @@ struct zkli_port {
     const struct zkli_port_ops *ops;
     struct zkli_list jobs_link; /* the host's */
     unsigned jobs;
-    char *new_hosts; /* for ZKLI_PORT_SET_HOSTS, else NULL */
+    char *new_hosts; /* to be set, or NULL */
 };
 
 #endif

@@ -33,6 +33,7 @@
 /* Which allocation fails in this run, and whether all after it do. */
 static size_t Nth;
 static bool IsLasting;
+static failing_part Part = FAILING_OWN;
 static char RunText[160];
 
 static inline void on_alarm(int number) {
@@ -43,7 +44,7 @@ static inline void on_alarm(int number) {
 
 /* From here on what is to fail in this run does, until failing_disarm. */
 static inline void arm(void) {
-    failing_arm(FAILING_OWN, Nth, IsLasting);
+    failing_arm(Part, Nth, IsLasting);
 }
 
 /* Until it gets by with fewer allocations than the one that is to fail. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,39 @@ static void freed(failing_part part, void *block) {
     free(block);
 }
 
+struct start {
+    void *(*run)(void *);
+    void *arg;
+};
+
+/* Threads of the library take no signals, and so those of the client; a crash is to be reported. */
+static void *run_open(void *arg) {
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+    const struct start start = *(struct start *)arg;
+    sigset_t crashes;
+
+    free(arg);
+    (void)sigemptyset(&crashes);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        (void)sigaddset(&crashes, numbers[i]);
+    (void)pthread_sigmask(SIG_UNBLOCK, &crashes, NULL);
+    return start.run(start.arg);
+}
+
+static int started(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                   void *arg) {
+    struct start *start = malloc(sizeof(*start));
+    int error;
+
+    if (!start)
+        return EAGAIN;
+    *start = (struct start){run, arg};
+    error = pthread_create(thread, attributes, run_open, start);
+    if (error)
+        free(start);
+    return error;
+}
+
 /* What the copies call: failing_<part>_<function>. The linker sees to it, so there is no header. */
 #define CALLER __builtin_return_address(0)
 #define FUNCTION(type, part, name, ...)                                                            \
@@ -108,7 +142,7 @@ static void freed(failing_part part, void *block) {
     }                                                                                              \
     FUNCTION(int, part, pthread_create, pthread_t *thread, const pthread_attr_t *attributes,       \
              void *(*run)(void *), void *arg) {                                                    \
-        return fails(PART, CALLER) ? EAGAIN : pthread_create(thread, attributes, run, arg);        \
+        return fails(PART, CALLER) ? EAGAIN : started(thread, attributes, run, arg);               \
     }
 
 MEMORY(own, FAILING_OWN)
