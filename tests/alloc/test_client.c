@@ -17,7 +17,7 @@
 /* ---- Scenarios, in the child ---- */
 
 /* What a call may say that had no memory, besides what it says otherwise: if that was once, it must
- * not wait in vain. Not sent is not answered, and so is a try whose reply comes late. */
+ * not wait in vain. */
 static void check_outcome(zkl_err actual, zkl_err expected) {
     const bool is_other = actual == ZKL_TIMEOUT || actual == ZKL_UNREACHABLE;
 
@@ -26,8 +26,9 @@ static void check_outcome(zkl_err actual, zkl_err expected) {
     CHECK_INT(actual, expected);
 }
 
+/* Not sent is not answered, nor is what a try waits for longer than T/3. */
 static void check_reads(zkl_err actual, zkl_err expected) {
-    if (failing_failed() == 0 || actual != ZKL_UNREACHABLE)
+    if (actual != ZKL_UNREACHABLE)
         check_outcome(actual, expected);
 }
 
@@ -155,12 +156,13 @@ static void look(void) {
     arm();
     err = zkl_inspect(c->session, c->name, &queue);
     check_reads(err, ZKL_OK);
-    if (err == ZKL_OK)
+    if (err == ZKL_OK && failing_failed() == 0)
         CHECK_INT(queue->count, 1);
     zkl_queue_free(queue);
     err = zkl_list(c->session, c->name, count_lock, &count);
     check_reads(err, ZKL_OK);
-    CHECK_INT(count, err == ZKL_OK);
+    if (failing_failed() == 0) /* else the answer may have taken longer than the hold lasted */
+        CHECK_INT(count, err == ZKL_OK);
     finish(c);
 }
 
@@ -306,14 +308,17 @@ static const struct {
 };
 
 /* Where it goes on, and something is missing without a word. What can be done about it, we do. */
-static const char *const Silent[] = {
-    "send_set_watches: a new connection comes without the watches of the old one; a waiter then "
-    "learns at its deadline, or with the next connection, that its predecessor has gone",
-    "zoo_add_auth: authenticates under no scheme, and the server refuses: ZKL_AUTH_FAILED",
-    "queue_session_event: a new or ended connection is not told; we look every second",
-    "update_addrs in the I/O thread: polls for a time nobody has set; a request a second wakes it",
-    "update_addrs in zoo_set_servers: no list of servers is left; we set it again",
-    "deserialize_*: replies with NULL or garbage for what was not read; they count as not told",
+static const struct {
+    const char *function, *what;
+} Silent[] = {
+    {"send_set_watches",
+     "a new connection comes without the watches of the old one: a waiter hears "
+     "of its turn with the next connection, or not before its deadline"},
+    {"zoo_add_auth", "authenticates under no scheme, and the server refuses: ZKL_AUTH_FAILED"},
+    {"queue_session_event", "a connection made or ended is not told: we look every second"},
+    {"zookeeper_interest", "its thread sleeps for a time nobody has set: we wake it every second"},
+    {"zoo_set_servers", "no list of servers is left: we set it again"},
+    {"deserialize_response", "what was not read is NULL or garbage: we take it for no reply"},
 };
 
 struct site {
@@ -356,7 +361,7 @@ static void check_sites(void) {
     for (size_t i = 0; i < sizeof(Crashes) / sizeof(Crashes[0]); i++)
         test_note("%4zu crashes in %s (%s)", counts[i], Crashes[i].function, Crashes[i].what);
     for (size_t i = 0; i < sizeof(Silent) / sizeof(Silent[0]); i++)
-        test_note("without a crash: %s", Silent[i]);
+        test_note("no crash in %s: %s", Silent[i].function, Silent[i].what);
 }
 
 /* ---- The parent ---- */
@@ -464,6 +469,15 @@ static void where_the_client_survives_so_do_we(void) {
     check_sites();
 }
 
+/* A connection may still be being closed in the background. */
+static bool frees_all(void) {
+    const int64_t end = clock_ms() + SOON_MS;
+
+    while (failing_live(FAILING_OWN) > 0 && clock_ms() < end)
+        wait_pause();
+    return failing_live(FAILING_OWN) == 0;
+}
+
 static int run_victim(char **argv) {
     char *arguments[] = {argv[0], argv[2], NULL};
     int result;
@@ -474,6 +488,10 @@ static int run_victim(char **argv) {
     IsLasting = strcmp(argv[4], "lasting") == 0;
     fixture_start(NULL);
     result = TEST_MAIN(2, arguments, "client", Scenarios);
+    if (result == EXIT_SUCCESS && !frees_all()) {
+        printf("%zu blocks of ours are left\n", failing_live(FAILING_OWN));
+        result = EXIT_FAILURE;
+    }
     victim_report_failures();
     return result;
 }
@@ -486,7 +504,9 @@ int main(int argc, char **argv) {
     if (argc == 5 && strcmp(argv[1], "--victim") == 0)
         return run_victim(argv);
     fixture_start(NULL);
-    if (setenv("ZKLOCK_HOSTS", server_hosts(), 1) != 0)
+    /* What the client leaks without memory is its own affair; that we leak nothing is checked. */
+    if (setenv("ZKLOCK_HOSTS", server_hosts(), 1) != 0 ||
+        setenv("ASAN_OPTIONS", "detect_leaks=0", 1) != 0)
         return EXIT_FAILURE;
     return TEST_MAIN(argc, argv, "client", Cases);
 }
