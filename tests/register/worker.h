@@ -1,8 +1,9 @@
 /*
  * One of the processes that read and write a register: a program of its own, since nothing of the
  * library survives a fork. It goes on until SIGTERM; SIGUSR1 makes it stop itself (SIGSTOP) once,
- * at the worst moment: between its last look at the hold and its write. Every other operation takes
- * its time between read and write, so that a late write of another can come in between.
+ * at the worst moment: between its last look at the hold and its write. The first operation
+ * under a hold takes its time between read and write, so that a late write of another can come in
+ * between.
  */
 #ifndef REGISTER_WORKER_H
 #define REGISTER_WORKER_H

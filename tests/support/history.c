@@ -223,6 +223,28 @@ static bool was_stopped(const struct judge *j, const struct op *op) {
     return is_stopped;
 }
 
+static int compare_tokens(const void *a, const void *b) {
+    const int64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+static void count_grants(struct judge *j) {
+    const history *h = j->h;
+    int64_t *tokens = malloc((h->op_count + 1) * sizeof(*tokens));
+    size_t count = 0;
+
+    if (!tokens)
+        abort();
+    for (size_t i = 0; i < h->op_count; i++)
+        if (h->ops[i].reg == j->reg && h->ops[i].has_written)
+            tokens[count++] = h->ops[i].token;
+    qsort(tokens, count, sizeof(*tokens), compare_tokens);
+    for (size_t i = 0; i < count; i++)
+        j->figures->grants += i == 0 || tokens[i] != tokens[i - 1];
+    free(tokens);
+}
+
 static bool collect(struct judge *j) {
     history *h = j->h;
 
@@ -232,7 +254,7 @@ static bool collect(struct judge *j) {
         op->in_chain = op->was_read = false;
         if (op->reg != j->reg)
             continue;
-        j->figures->grants++;
+        j->figures->operations++;
         j->figures->writes += op->has_written;
         j->figures->ok += op->outcome == OUTCOME_OK;
         j->figures->refused += op->has_written && op->outcome == OUTCOME_REFUSED;
@@ -381,6 +403,7 @@ static bool check_losses(struct judge *j) {
 }
 
 static bool judge_all(struct judge *j, int64_t final) {
+    count_grants(j);
     if (!collect(j) || !follow(j, final) || !check_reads(j) || !check_losses(j))
         return false;
     for (size_t first = 0, end; first < j->count; first = end) {

@@ -25,8 +25,9 @@
 typedef struct history history;
 
 typedef struct history_figures {
-    size_t grants; /* operations begun */
-    size_t writes; /* tried */
+    size_t operations; /* begun */
+    size_t writes;     /* tried */
+    size_t grants;     /* different tokens among these */
     size_t ok, refused, unsure;
     size_t unsure_done; /* of the unsure ones, those that somebody has read */
     size_t late;        /* writes that landed, or may have, after the writer's lease */

@@ -175,7 +175,8 @@ static void losses_are_counted_with_their_cause(void) {
     history_figures f;
 
     check_sample(&stopped, &f);
-    CHECK(f.grants == 3 && f.writes == 3 && f.ok == 3 && f.lost == 2 && f.by_stop == 2);
+    CHECK(f.operations == 3 && f.grants == 2 && f.writes == 3 && f.ok == 3 && f.lost == 2 &&
+          f.by_stop == 2);
     CHECK_INT(f.late, 1);
     check_sample(&slow, &f);
     CHECK(f.lost == 1 && f.by_stop == 0);
