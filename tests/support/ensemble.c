@@ -9,6 +9,7 @@
 #include "support/wait.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,7 +131,11 @@ static void stall(unsigned server) {
     thread = find_thread(pid, name);
     REQUIRE(thread != 0);
     WAIT_UNTIL(sleeps(pid, thread), SOON_MS);
-    REQUIRE(ptrace(PTRACE_SEIZE, thread, NULL, NULL) == 0);
+    if (ptrace(PTRACE_SEIZE, thread, NULL, NULL) != 0) {
+        fprintf(stderr, "stopping a server's thread: %s; as root it may be allowed\n",
+                strerror(errno));
+        REQUIRE(false);
+    }
     Stalled[server] = thread;
     REQUIRE(ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) == 0);
     REQUIRE(waitpid(thread, &status, __WALL) == thread && WIFSTOPPED(status));
