@@ -9,10 +9,14 @@
  */
 #include "support/client.h"
 
+#include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define NEARLY_SPENT 2147483640
 #define LAST "2147483647"
@@ -22,8 +26,8 @@
 #define SERVED_MS (6 * SOON_MS)
 
 /* Directories forged for the tests, by the names of their locks. */
-static const char *const Names[] = {"server",  "serial", "pipelined", "sessions", "storm",
-                                    "cut-off", "lost",   "deleted",   "look"};
+static const char *const Names[] = {"server", "serial",  "pipelined", "sessions", "processes",
+                                    "storm",  "cut-off", "lost",      "deleted",  "look"};
 #define NAMES (sizeof(Names) / sizeof(Names[0]))
 
 /* ---- A crowd of contenders, which looks after itself ---- */
@@ -226,6 +230,91 @@ static void a_hundred_at_once_on_one_session(void) {
 
 static void a_hundred_at_once_on_ten_sessions(void) {
     a_hundred_at_once("sessions", SESSIONS_MAX);
+}
+
+/* ---- Processes ---- */
+
+#define PROCESSES 20
+#define KILLED 7
+
+/* In the lock: $1 is there while somebody is, $2 gets the tokens, and $3 is killed in it. */
+static const char Script[] =
+    "mkdir \"$1\" || echo overlap >>\"$2\"; echo \"$ZKLOCK_TOKEN\" >>\"$2\";"
+    "rmdir \"$1\"; if [ \"$3\" ]; then kill -KILL $PPID; kill -STOP $$; fi";
+
+static pid_t start_process(const char *inside, const char *tokens, bool is_killed) {
+    char *const arguments[] = {ZKLOCK_BUILD_DIR "/zklock",
+                               "--hosts",
+                               (char *)server_hosts(),
+                               "--root",
+                               (char *)fixture_root(),
+                               "--timeout",
+                               "4",
+                               "run",
+                               "-w",
+                               "60",
+                               "processes",
+                               "--",
+                               "sh",
+                               "-c",
+                               (char *)Script,
+                               "sh",
+                               (char *)inside,
+                               (char *)tokens,
+                               is_killed ? "killed" : "",
+                               NULL};
+    pid_t pid;
+
+    REQUIRE_INT(posix_spawn(&pid, arguments[0], NULL, NULL, arguments, environ), 0);
+    return pid;
+}
+
+static void check_tokens(const char *path, size_t expected) {
+    FILE *file = fopen(path, "re");
+    char line[64];
+    long long last = 0;
+    size_t count = 0;
+
+    REQUIRE(file != NULL);
+    for (; fgets(line, sizeof(line), file); count++) {
+        CHECK(strtoll(line, NULL, 10) > last); /* 0: somebody else was inside */
+        last = strtoll(line, NULL, 10);
+    }
+    (void)fclose(file);
+    CHECK_INT(count, expected);
+}
+
+/* Each by its own zklock run, which gives up by itself if the test fails; one is killed while it
+ * holds, and the next waits for its session. */
+static void processes_take_their_turns(void) {
+    char dir[] = "/tmp/zklock-counter-XXXXXX", inside[64], tokens[64], gate[RAW_PATH_MAX];
+    pid_t processes[PROCESSES];
+    size_t last, negative;
+
+    REQUIRE(mkdtemp(dir) != NULL);
+    (void)snprintf(inside, sizeof(inside), "%s/inside", dir);
+    (void)snprintf(tokens, sizeof(tokens), "%s/tokens", dir);
+    plant_contender("processes", CURATOR, gate);
+    for (size_t i = 0; i < PROCESSES; i++) {
+        processes[i] = start_process(inside, tokens, i == KILLED);
+        WAIT_UNTIL(queue_length("processes") == i + 2, SOON_MS);
+    }
+    count_names("processes", &last, &negative);
+    CHECK_INT(last, PROCESSES + 1 - 7);
+    uproot(gate);
+    for (size_t i = 0; i < PROCESSES; i++) {
+        int status = -1;
+
+        WAIT_UNTIL(waitpid(processes[i], &status, WNOHANG) == processes[i], SERVED_MS);
+        if (i == KILLED)
+            CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        else
+            CHECK_INT(status, 0);
+    }
+    check_tokens(tokens, PROCESSES);
+    WAIT_UNTIL(queue_length("processes") == 0, SOON_MS);
+    (void)unlink(tokens);
+    CHECK(rmdir(dir) == 0);
 }
 
 /* ---- A hundred, and whatever else happens ---- */
@@ -434,6 +523,8 @@ static const test_case Cases[] = {
      a_hundred_at_once_on_one_session},
     {"a hundred who come at once on ten sessions are served one at a time, in order (T34)",
      a_hundred_at_once_on_ten_sessions},
+    {"processes take their turns in order, though one is killed in it (T34)",
+     processes_take_their_turns},
     {"timeouts, tries, a foreigner, an expiry and a restart change nothing in that (T34)",
      a_hundred_in_a_storm},
     {"a holder that is cut off lets go before the next is granted, in order (T34)",
