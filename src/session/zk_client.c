@@ -4,8 +4,8 @@
  *
  * The client delivers completions and watches one by one on a thread of its own, and authentication
  * on another. What it is handed as context lives in the port, which is freed only after
- * zookeeper_close has returned, when both threads are gone; so a late completion finds it, and one
- * that never comes (the client drops some when it is closed) leaks nothing.
+ * zookeeper_close has returned and both threads are gone: a late completion finds it, and one that
+ * never comes (the client drops some when it is closed) leaks nothing.
  */
 #include "session/zk_client.h"
 
@@ -20,6 +20,7 @@
 
 #include "session/hosts.h"
 #include "session/zk_log.h"
+#include "session/zk_path.h"
 
 /* The client looks up every server's name on each turn of its I/O loop, connected or not, so that
  * an outage of name resolution stops its pings and ends healthy sessions. Since 3.7.0 it can be
@@ -99,9 +100,9 @@ static enum zkli_result result_of(int code) {
 }
 
 static struct zkli_stat stat_of(const struct Stat *stat) {
-    if (stat == NULL)
-        return (struct zkli_stat){0};
-    return (struct zkli_stat){stat->czxid, stat->ephemeralOwner, stat->ctime, stat->version};
+    static const struct Stat none;
+    const struct Stat *s = stat == NULL ? &none : stat;
+    return (struct zkli_stat){s->czxid, s->ephemeralOwner, s->ctime, s->version};
 }
 
 static struct zkli_reply reply_of(int code) {
@@ -120,9 +121,8 @@ static void deliver(const void *data, const struct zkli_reply *reply) {
 }
 
 /* Where the client has no memory for a part of a reply it says ZOK all the same, hands out NULL for
- * the part, and leaves what comes behind it unread. So it does with the path of a watch event. */
-
-/* The node is there, and nobody knows its name. */
+ * the part, and leaves what comes behind it unread. So it does with the path of a watch event.
+ * Here: the node is there, and nobody knows its name. */
 static void on_created(int code, const char *path, const struct Stat *stat, const void *data) {
     struct zkli_reply reply = reply_of(code == ZOK && path == NULL ? ZSYSTEMERROR : code);
     reply.path = path;
@@ -131,9 +131,7 @@ static void on_created(int code, const char *path, const struct Stat *stat, cons
 }
 
 static void on_parent_created(int code, const char *path, const void *data) {
-    struct zkli_reply reply = reply_of(code);
-    reply.path = path;
-    deliver(data, &reply);
+    on_created(code, path == NULL ? "" : path, NULL, data); /* its path is nothing new */
 }
 
 static bool is_whole(const struct String_vector *children) {
@@ -308,28 +306,6 @@ static bool client_barrier(struct zkli_port *port, unsigned slot) {
 
 /* ---- Transactions ---- */
 
-/* As the client library and the server see it, but for the control characters that only the server
- * minds. With a sequence number behind it, a path may end in '/'. */
-static bool path_is_valid(const char *path, bool is_sequence) {
-    if (path == NULL || path[0] != '/')
-        return false;
-    if (path[1] == '\0')
-        return true;
-    size_t length = 0;
-    for (const char *part = path; *part == '/'; part += length) {
-        part++;
-        length = strcspn(part, "/");
-        if (length == 0 && (*part != '\0' || !is_sequence))
-            return false;
-        if ((length == 1 && part[0] == '.') || (length == 2 && part[0] == '.' && part[1] == '.'))
-            return false;
-    }
-    for (const char *c = path; *c != '\0'; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return false;
-    return true;
-}
-
 /* Bytes on the wire: a header (type, end, error); a string or buffer has its length in front. */
 #define OP_HEADER_BYTES 9
 #define LENGTH_BYTES 4
@@ -359,7 +335,7 @@ static size_t data_bytes(int length) {
 }
 
 static bool create_is_valid(const zoo_op_t *op) {
-    return path_is_valid(op->create_op.path, (op->create_op.flags & ZOO_SEQUENCE) != 0) &&
+    return zkli_path_is_valid(op->create_op.path, (op->create_op.flags & ZOO_SEQUENCE) != 0) &&
            data_is_valid(op->create_op.data, op->create_op.datalen) &&
            (op->create_op.buf != NULL || op->create_op.buflen == 0) && op->create_op.buflen >= 0;
 }
@@ -378,18 +354,18 @@ static zkl_err check_op(const zoo_op_t *op, size_t *bytes) {
                       acl_bytes(op->create_op.acl);
         break;
     case ZOO_DELETE_OP:
-        is_valid = path_is_valid(op->delete_op.path, false);
+        is_valid = zkli_path_is_valid(op->delete_op.path, false);
         if (is_valid)
             *bytes += string_bytes(op->delete_op.path);
         break;
     case ZOO_SETDATA_OP:
-        is_valid = path_is_valid(op->set_op.path, false) &&
+        is_valid = zkli_path_is_valid(op->set_op.path, false) &&
                    data_is_valid(op->set_op.data, op->set_op.datalen);
         if (is_valid)
             *bytes += string_bytes(op->set_op.path) + data_bytes(op->set_op.datalen);
         break;
     case ZOO_CHECK_OP:
-        is_valid = path_is_valid(op->check_op.path, false);
+        is_valid = zkli_path_is_valid(op->check_op.path, false);
         if (is_valid)
             *bytes += string_bytes(op->check_op.path);
         break;
@@ -404,7 +380,7 @@ zkl_err zkli_client_check(const struct zkli_guarded *write, size_t chroot_length
     size_t bytes = 3 * LENGTH_BYTES + OP_HEADER_BYTES + LENGTH_BYTES + string_bytes(write->guard) +
                    OP_HEADER_BYTES;
     if (write->path != NULL) {
-        if (!path_is_valid(write->path, false) || (write->data == NULL && write->length > 0))
+        if (!zkli_path_is_valid(write->path, false) || (write->data == NULL && write->length > 0))
             return ZKL_INVALID;
         assert(write->length <= ZKLI_TRANSACTION_MAX);
         bytes += OP_HEADER_BYTES + LENGTH_BYTES + string_bytes(write->path) +
@@ -601,10 +577,9 @@ static void client_close(struct zkli_port *port) {
 
 struct zkli_port *zkli_client_new(const struct zkli_client_config *config) {
     static const struct zkli_port_ops ops = {
-        client_create,     client_list,    client_get,          client_remove,
-        client_barrier,    client_guarded, client_copy_results, client_session_id,
-        client_timeout_ms, client_open,    client_set_hosts,    client_close,
-        client_look,
+        client_create,    client_list,         client_get,        client_remove,     client_barrier,
+        client_guarded,   client_copy_results, client_session_id, client_timeout_ms, client_open,
+        client_set_hosts, client_close,        client_look,
     };
     struct client *client = calloc(1, sizeof(*client));
     if (client == NULL)
