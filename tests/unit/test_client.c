@@ -117,6 +117,7 @@ static void check_reply(unsigned slot, int code, enum zkli_result result) {
 static void every_code_is_one_of_the_results(void) {
     struct zkli_port *port = open_port(NULL);
     struct Stat stat = {.czxid = 5, .ephemeralOwner = 6, .ctime = 7};
+    struct String_vector nothing = {0};
     for (size_t i = 0; i < COUNT(Codes); i++) {
         int code = Codes[i].code;
         unsigned slot = (unsigned)i;
@@ -131,7 +132,7 @@ static void every_code_is_one_of_the_results(void) {
         check_reply(slot, code, Codes[i].result);
         CHECK(port->ops->list(port, slot, "/a"));
         call = fake_take();
-        call.done.list(code, NULL, call.data);
+        call.done.list(code, code == ZOK ? &nothing : NULL, call.data);
         check_reply(slot, code, Codes[i].result);
         CHECK_INT(Seen.reply.child_count, 0);
         CHECK(port->ops->get(port, slot, "/a", true));
@@ -169,6 +170,29 @@ static void a_reply_carries_what_was_listed_or_read(void) {
     call = fake_take();
     call.done.get(ZOK, "text", -1, &stat, call.data); /* a node without data */
     CHECK(Seen.reply.data_length == 0 && Seen.reply.data[0] == '\0');
+    port->ops->close(port);
+}
+
+/* Where the client library has no memory for a part of a reply, it says ZOK and hands out NULL. */
+static void a_reply_that_is_not_whole_counts_as_none(void) {
+    struct zkli_port *port = open_port(NULL);
+    char *children[] = {(char *)"x", NULL};
+    struct String_vector half = {2, children}, none = {2, NULL};
+    const struct String_vector *lists[] = {&half, &none, NULL};
+    for (size_t i = 0; i < COUNT(lists); i++) {
+        CHECK(port->ops->list(port, 1, "/a"));
+        struct call call = fake_take();
+        call.done.list(ZOK, lists[i], call.data);
+        CHECK(Seen.reply.result == ZKLI_RESULT_NOMEM && Seen.reply.child_count == 0);
+    }
+    CHECK(port->ops->get(port, 1, "/a", false));
+    struct call call = fake_take();
+    call.done.get(ZOK, NULL, 4, NULL, call.data);
+    CHECK_INT(Seen.reply.result, ZKLI_RESULT_NOMEM);
+    CHECK(port->ops->create(port, 1, "/a", "", 0, ZKLI_EPHEMERAL_SEQUENTIAL));
+    call = fake_take();
+    call.done.create(ZOK, NULL, NULL, call.data);
+    CHECK_INT(Seen.reply.result, ZKLI_RESULT_LOST);
     port->ops->close(port);
 }
 
@@ -290,9 +314,9 @@ static void credentials_that_are_rejected_are_the_end(void) {
     fake_refuse(AUTH, ZINVALIDSTATE); /* it has broken again, another connection follows */
     fake_state(ZOO_CONNECTED_STATE);
     CHECK_INT(Seen.states, 0);
-    fake_refuse(AUTH, ZBADARGUMENTS);
+    fake_refuse(AUTH, ZSYSTEMERROR); /* out of memory: another session may do better */
     fake_state(ZOO_CONNECTED_STATE);
-    CHECK_INT(Seen.state, ZKLI_PORT_AUTH_FAILED);
+    CHECK_INT(Seen.state, ZKLI_PORT_FAILED);
     port->ops->close(port);
 }
 
@@ -315,15 +339,13 @@ static void a_watch_tells_of_deletions_and_changes_only(void) {
 
 static void servers_can_be_changed_once_there_is_a_client(void) {
     struct zkli_port *port = new_port(NULL, false);
-    port->ops->set_hosts(port, "early:1");
+    CHECK(port->ops->set_hosts(port, "early:1"));
     CHECK_STRING(Fake.hosts, "");
     REQUIRE(port->ops->open(port));
-    port->ops->set_hosts(port, "other:1");
+    CHECK(port->ops->set_hosts(port, "other:1"));
     CHECK_STRING(Fake.hosts, "other:1");
-    CHECK_INT(Seen.lines, 0);
     Fake.set_hosts_code = ZBADARGUMENTS;
-    port->ops->set_hosts(port, "bad:1");
-    CHECK(Seen.lines == 1 && Seen.level == ZKL_LOG_WARN);
+    CHECK(!port->ops->set_hosts(port, "bad:1"));
     port->ops->close(port);
 }
 
@@ -385,6 +407,7 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"every code is one of the results", every_code_is_one_of_the_results},
         {"a reply carries what was listed or read", a_reply_carries_what_was_listed_or_read},
+        {"a reply that is not whole counts as none", a_reply_that_is_not_whole_counts_as_none},
         {"a barrier has passed when the server has answered it",
          a_barrier_has_passed_when_the_server_has_answered_it},
         {"a request that is refused is not sent", a_request_that_is_refused_is_not_sent},
