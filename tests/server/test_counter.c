@@ -331,17 +331,22 @@ static void set_patience(crowd *all) {
     }
 }
 
+/* They know of their nodes: who does not has no place to lose yet, and is not told of its loss. */
+static void await_queued(const crowd *all, size_t from, size_t to) {
+    for (size_t i = from; i < to; i++)
+        WAIT_UNTIL(client_told(all->contenders[i].client, ZKL_EVENT_QUEUED) > 0 ||
+                       client_is_done(all->contenders[i].client),
+                   SERVED_MS);
+}
+
 /* Half of them, a Curator's client, the other half; then those who try or have no time leave. */
 static void line_up(crowd *all, char *ret_foreigner) {
     set_patience(all);
     begin_at_once(all, 0, HALF);
-    WAIT_UNTIL(queue_length(all->name) >= HALF * STAY / 10 + 1, SERVED_MS);
-    for (size_t i = 0; i < HALF; i++) /* created, all of them */
-        WAIT_UNTIL(client_told(all->contenders[i].client, ZKL_EVENT_QUEUED) > 0 ||
-                       client_is_done(all->contenders[i].client),
-                   SOON_MS);
+    await_queued(all, 0, HALF);
     plant_contender(all->name, "_c_7ba7b810-9dad-11d1-80b4-00c04fd430c8-lock-", ret_foreigner);
     begin_at_once(all, HALF, CONTENDERS);
+    await_queued(all, HALF, CONTENDERS);
     for (size_t i = 0; i < CONTENDERS; i++) {
         if (all->contenders[i].timeout_ms != ZKL_FOREVER)
             CHECK_INT(client_result(all->contenders[i].client),
@@ -353,8 +358,11 @@ static void line_up(crowd *all, char *ret_foreigner) {
 /* All of that session's contenders wait; they take new places. */
 static void expire_waiters(crowd *all, size_t session) {
     const size_t each = CONTENDERS / SESSIONS_MAX;
+    zkl_session *s = all->owners[session]->session;
+    const int64_t id = zkl_session_id(s);
 
-    session_expire(all->owners[session]->session);
+    session_expire(s);
+    WAIT_UNTIL(zkl_session_id(s) != 0 && zkl_session_id(s) != id, SOON_MS);
     for (size_t i = session * each; i < (session + 1) * each; i++)
         WAIT_UNTIL(client_is_done(all->contenders[i].client) ||
                        client_told(all->contenders[i].client, ZKL_EVENT_REQUEUED) == 1,
