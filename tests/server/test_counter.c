@@ -355,18 +355,21 @@ static void line_up(crowd *all, char *ret_foreigner) {
     WAIT_UNTIL(queue_length(all->name) == CONTENDERS * STAY / 10 + 2, SERVED_MS);
 }
 
-/* All of that session's contenders wait; they take new places. */
+/*
+ * All of that session's contenders wait; they take new places. A client that comes back just when
+ * its session ends may be let in and then not be answered, until 2/3 of its timeout have passed.
+ */
 static void expire_waiters(crowd *all, size_t session) {
     const size_t each = CONTENDERS / SESSIONS_MAX;
     zkl_session *s = all->owners[session]->session;
     const int64_t id = zkl_session_id(s);
 
     session_expire(s);
-    WAIT_UNTIL(zkl_session_id(s) != 0 && zkl_session_id(s) != id, SOON_MS);
+    WAIT_UNTIL(zkl_session_id(s) != 0 && zkl_session_id(s) != id, SERVED_MS);
     for (size_t i = session * each; i < (session + 1) * each; i++)
         WAIT_UNTIL(client_is_done(all->contenders[i].client) ||
                        client_told(all->contenders[i].client, ZKL_EVENT_REQUEUED) == 1,
-                   SOON_MS);
+                   SERVED_MS);
     WAIT_UNTIL(queue_length(all->name) == CONTENDERS * STAY / 10 + 2, SERVED_MS);
 }
 
