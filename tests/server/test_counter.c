@@ -474,10 +474,11 @@ static void a_lost_reply_ends_in_one_node(void) {
     client_close(holder);
 }
 
-/* The node whose reply was lost is deleted before it is found: the next may have its very name. */
+/* The node whose reply was lost is deleted before it is found. With the same uuid the next would
+ * have its very name, and who watched the one would take it for the other. */
 static void a_lost_node_that_is_deleted_is_made_anew(void) {
     client *holder = spend("deleted"), *c = client_open_proxied("deleted", T_LONG);
-    char path[RAW_PATH_MAX] = "";
+    char path[RAW_PATH_MAX] = "", now[RAW_PATH_MAX] = "";
     raw_stat before, stat = {0};
 
     proxy_rule(c->proxy, PROXY_CUT_REPLY, PROXY_CREATE, "deleted", 1, true);
@@ -492,8 +493,9 @@ static void a_lost_node_that_is_deleted_is_made_anew(void) {
     CHECK(!client_is_done(c));
     CHECK_INT(client_release(holder), ZKL_OK);
     CHECK_INT(client_result(c), ZKL_OK);
-    actor_node_path(c->actor, c->lock, path, sizeof(path));
-    CHECK(raw_stat_of(fixture_raw(), path, &stat));
+    actor_node_path(c->actor, c->lock, now, sizeof(now));
+    CHECK(strcmp(now, path) != 0);
+    CHECK(raw_stat_of(fixture_raw(), now, &stat));
     CHECK(stat.owner == zkl_session_id(c->session) && stat.czxid > before.czxid);
     CHECK_INT(client_token(c), stat.czxid);
     client_close(c);
