@@ -159,8 +159,9 @@ static unsigned on_predecessor_event(contender *c, const event *e) {
 }
 
 static unsigned on_lease(contender *c, const event *e) {
-    if (c->state == ZKLI_ADMITTED)
-        return zkli_contender_admit(c, e);
+    /* Time has passed since we were found to be first, and nobody watched our node meanwhile. */
+    if (c->state == ZKLI_ADMITTED && e->is_certain && e->is_connected)
+        return zkli_contender_list_again(c, e);
     if (c->state == ZKLI_HELD && !e->is_certain)
         return ZKLI_DO_LOSE | zkli_contender_leave(c, e);
     return 0;

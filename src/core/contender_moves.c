@@ -35,7 +35,7 @@ static const struct {
                      FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_LISTING) | BIT(ZKLI_WAITING)},
     [ZKLI_WAITING] = {"waiting", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_LISTING) |
                                      BIT(ZKLI_ARMING) | BIT(ZKLI_ADMITTED)},
-    [ZKLI_ADMITTED] = {"admitted", FROM_ANY_WAIT | ANEW | BIT(ZKLI_HELD)},
+    [ZKLI_ADMITTED] = {"admitted", FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_HELD)},
     [ZKLI_HELD] = {"held", BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE)},
     [ZKLI_LEAVING] = {"leaving", BIT(ZKLI_GONE)},
     [ZKLI_GONE] = {"gone", 0},
@@ -185,8 +185,7 @@ unsigned zkli_contender_refuse(contender *c, const event *e, enum zkli_result re
 }
 
 unsigned zkli_contender_admit(contender *c, const event *e) {
-    if (c->state != ZKLI_ADMITTED)
-        zkli_contender_move(c, ZKLI_ADMITTED);
+    zkli_contender_move(c, ZKLI_ADMITTED);
     if (!e->is_certain)
         return 0;
     zkli_contender_move(c, ZKLI_HELD);

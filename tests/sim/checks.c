@@ -23,8 +23,10 @@ static bool is_certain(const struct client *c, const struct handle *h) {
 }
 
 /* The node of the handle's hold; its name is looked up once. */
-static int node_of(struct world *w, struct handle *h) {
+int checks_node(struct world *w, struct handle *h) {
     const struct zkli_hold *hold = current_hold(h);
+    if (hold == NULL)
+        return 0;
     if (h->seen == hold->id)
         return h->node;
     char path[ZKLI_PATH_MAX];
@@ -38,7 +40,7 @@ static int node_of(struct world *w, struct handle *h) {
 /* ---- After every event ---- */
 
 static void check_backing(struct world *w, int client, struct handle *h) {
-    const struct name *node = &w->names[node_of(w, h)];
+    const struct name *node = &w->names[checks_node(w, h)];
     if (node->was_uprooted)
         return; /* by a third party, behind everybody's back */
     if (node->czxid == 0 || node->gone_zxid != 0)
@@ -73,10 +75,10 @@ void checks_step(struct world *w) {
             check_told(w, i, h);
             if (!is_certain(c, h))
                 continue;
-            if (!w->names[node_of(w, h)].was_uprooted && holder != NONE)
+            if (!w->names[checks_node(w, h)].was_uprooted && holder != NONE)
                 world_violate(w, CHECK_EXCLUSION, "clients %d and %d both hold %c", holder, i,
                               'a' + name);
-            if (!w->names[node_of(w, h)].was_uprooted)
+            if (!w->names[checks_node(w, h)].was_uprooted)
                 holder = i;
             check_backing(w, i, h);
         }
@@ -86,7 +88,7 @@ void checks_step(struct world *w) {
 /* ---- Grants and losses ---- */
 
 static void check_grant(struct world *w, int client, struct handle *h) {
-    int number = node_of(w, h);
+    int number = checks_node(w, h);
     const struct name *node = &w->names[number];
     const struct zkli_engine *e = &w->list[client].session.engine;
     const struct znode *own = tree_find(&w->truth, number);
@@ -109,7 +111,7 @@ static void check_grant(struct world *w, int client, struct handle *h) {
                           w->names[other->name].text);
     }
     bool has_waited = current_hold(h)->member->core.told_position != 0; /* in this place */
-    if (has_waited && own == NULL && w->ports[w->list[client].port].told_zxid >= node->gone_zxid)
+    if (own == NULL && w->ports[w->list[client].port].told_zxid >= node->gone_zxid)
         world_violate(w, CHECK_ORDER, "%s is granted after its end was told", node->text);
     w->figures->hand_offs += has_waited;
 }
@@ -173,8 +175,8 @@ static void check_write_committed(struct world *w, const struct txn *txn) {
     struct written *written = &w->writes[txn->value];
     const struct name *guard = &w->names[txn->guard];
     written->commits++;
-    if (tree_find(&w->truth, txn->guard) == NULL)
-        world_violate(w, CHECK_WRITES, "write %d is made without %s", txn->value, guard->text);
+    if (tree_find(&w->truth, written->node) == NULL)
+        world_violate(w, CHECK_WRITES, "write %d is made without the node of its hold", txn->value);
     if (guard->czxid < w->last_written[written->lock])
         world_violate(w, CHECK_WRITES, "write %d under %s comes after a later holder's", txn->value,
                       guard->text);

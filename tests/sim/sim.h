@@ -295,7 +295,7 @@ struct actor {
 
 /* A guarded write, as its caller and as the servers see it. */
 struct written {
-    int lock;
+    int lock, node; /* of the hold */
     bool is_versioned, is_answered;
     zkl_err result;
     unsigned commits;
@@ -549,6 +549,8 @@ void actor_close_lock(struct world *w, int client);
 
 /* ---- checks.c ---- */
 
+/* The node of the handle's hold; 0 if it has none. */
+int checks_node(struct world *w, struct handle *h);
 /* A guarded write has an outcome. */
 void checks_written(struct world *w, int number, zkl_err result);
 /* After every event. */

@@ -39,7 +39,9 @@ void actor_write(struct world *w, unsigned number) {
     assert(w->write_count + 1 < WRITES_MAX);
     a->writing = ++w->write_count;
     int version = world_chance(w, 50) ? -1 : version_read(w, c, w->registers[a->handle]);
-    w->writes[a->writing] = (struct written){.lock = a->handle, .is_versioned = version >= 0};
+    w->writes[a->writing] = (struct written){.lock = a->handle,
+                                             .node = checks_node(w, &c->handles[a->handle]),
+                                             .is_versioned = version >= 0};
     TRACE(w, "client %u thread %u: write %d of %s, version %d", number / THREADS_MAX,
           number % THREADS_MAX, a->writing, paths[a->handle], version);
     a->state = ACTOR_WRITING;

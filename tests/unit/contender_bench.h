@@ -39,8 +39,6 @@ static inline bool may_grant(const struct zkli_contender *was, const struct zkli
                              const struct zkli_contender_event *e) {
     if (!e->is_certain || is->node[0] == '\0' || is->owner != e->session_id)
         return false;
-    if (e->type == ZKLI_EV_LEASE)
-        return was->state == ZKLI_ADMITTED;
     if (e->type == ZKLI_EV_PREDECESSOR_EVENT)
         return was->state == ZKLI_WAITING && e->is_deleted && was->position == 1 &&
                was->listed_on == e->connection;

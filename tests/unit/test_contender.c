@@ -46,19 +46,35 @@ static void a_listing_after_a_reconnect_makes_the_head_s_end_a_grant_again(void)
     CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true), ZKLI_DO_GRANT);
 }
 
-static void a_grant_without_certainty_waits_for_it(void) {
+/* First in the queue, without certainty. */
+static void to_admitted(struct bench *b) {
+    to_waiting(b, BEHIND_HEAD);
+    b->world.is_certain = false;
+    CHECK_ACTIONS(fired(b, ZKLI_EV_PREDECESSOR_EVENT, true), 0);
+    CHECK_STATE(b, "admitted");
+    CHECK_ACTIONS(news(b, ZKLI_EV_LEASE), 0);
+}
+
+static void a_grant_without_certainty_waits_for_it_and_looks_again(void) {
     struct bench b;
-    to_waiting(&b, BEHIND_HEAD);
-    b.world.is_certain = false;
-    CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true), 0);
-    CHECK_STATE(&b, "admitted");
-    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), 0);
+    to_admitted(&b);
     bench_reconnect(&b);
     CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), 0);
     b.world.is_certain = true;
     CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), 0);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), ZKLI_DO_GRANT);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), BARRIER_AND_LIST);
+    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, FIRST), ZKLI_DO_GRANT);
     CHECK_STATE(&b, "held");
+}
+
+/* Nobody watched the node while it was first; who deletes it then does not delete a holder's. */
+static void a_node_that_went_while_certainty_was_awaited_is_not_granted(void) {
+    struct bench b;
+    to_admitted(&b);
+    b.world.is_certain = true;
+    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), ZKLI_OP_LIST);
+    CHECK_ACTIONS(listed(&b, OTHERS), ZKLI_TELL_REQUEUED | CREATE_AND_LIST);
 }
 
 /* T28 */
@@ -510,7 +526,10 @@ int main(int argc, char **argv) {
          only_the_head_s_end_grants_and_only_where_nothing_else_can_be_lower},
         {"a listing after a reconnect makes the head's end a grant again",
          a_listing_after_a_reconnect_makes_the_head_s_end_a_grant_again},
-        {"a grant without certainty waits for it", a_grant_without_certainty_waits_for_it},
+        {"a grant without certainty waits for it, and looks again",
+         a_grant_without_certainty_waits_for_it_and_looks_again},
+        {"a node that went while certainty was awaited is not granted",
+         a_node_that_went_while_certainty_was_awaited_is_not_granted},
         {"a hundred reconnects cost a waiter nothing and grant nothing",
          a_hundred_reconnects_cost_a_waiter_nothing_and_grant_nothing},
         {"after a lost create nothing is created before a search has succeeded",

@@ -213,13 +213,13 @@ static void bring(struct bench *b, enum situation situation) {
 
 enum effect {
     PLAINLY,
-    IF_CONNECTED,        /* else nothing */
-    IF_CERTAIN,          /* else nothing */
-    IF_UNCERTAIN,        /* else nothing */
-    ADMITTING,           /* held if certain, else admitted */
-    REQUEUING,           /* as said if connected, else idle */
-    PARKING,             /* with a retry if connected */
-    SEARCHING_OR_PARKING /* as said if connected, else parked */
+    IF_CONNECTED,             /* else nothing */
+    IF_CERTAIN_AND_CONNECTED, /* else nothing */
+    IF_UNCERTAIN,             /* else nothing */
+    ADMITTING,                /* held if certain, else admitted */
+    REQUEUING,                /* as said if connected, else idle */
+    PARKING,                  /* with a retry if connected */
+    SEARCHING_OR_PARKING      /* as said if connected, else parked */
 };
 
 #define SAME ZKLI_CONTENDER_STATES
@@ -357,7 +357,7 @@ static const struct outcome outcomes[] = {
      BECOMES(ZKLI_LISTING, ZKLI_OP_LIST)},
 
     /* Holding. */
-    {IN(S_ADMITTED), ZKLI_EV_LEASE, ANY, ZKLI_HELD, ZKLI_DO_GRANT, 0, IF_CERTAIN},
+    {IN(S_ADMITTED), ZKLI_EV_LEASE, ANY, ZKLI_LISTING, ZKLI_OP_LIST, 0, IF_CERTAIN_AND_CONNECTED},
     {HOLDING, ZKLI_EV_LEASE, ANY, ZKLI_LEAVING, ZKLI_DO_LOSE | ZKLI_OP_DELETE, 0, IF_UNCERTAIN},
     {HOLDING, ZKLI_EV_OWN_EVENT, BIT(V_DELETED), LOSES},
     {IN(S_HELD), ZKLI_EV_HEARTBEAT, ANY, BECOMES(ZKLI_HELD, ZKLI_OP_OWN)},
@@ -417,8 +417,8 @@ static struct outcome resolve(const struct outcome *row, const struct bench *b) 
         return expected;
     case IF_CONNECTED:
         return is_connected ? expected : nothing;
-    case IF_CERTAIN:
-        return is_certain ? expected : nothing;
+    case IF_CERTAIN_AND_CONNECTED:
+        return is_certain && is_connected ? expected : nothing;
     case IF_UNCERTAIN:
         return is_certain ? nothing : expected;
     case ADMITTING:
