@@ -58,9 +58,12 @@ static void look_later(struct zkli_engine *e) {
 
 static void send_beat(void *arg) {
     struct zkli_engine *e = arg;
-    if (!e->is_connected || e->is_draining || e->beat_in_flight ||
-        (e->is_lazy && zkli_list_is_empty(&e->members)))
+    if (!e->is_connected || e->is_draining || e->beat_in_flight)
         return;
+    if (e->is_lazy && zkli_list_is_empty(&e->members)) {
+        e->is_silent = true;
+        return;
+    }
     struct zkli_slot *slot = &e->slots[ZKLI_SLOT_HEARTBEAT];
     assert(slot->use == ZKLI_SLOT_FREE); /* nothing else takes it */
     int64_t period_ns = zkli_lease_period_ns(e->lease.timeout_ns);
@@ -87,8 +90,27 @@ void zkli_engine_on_beat(struct zkli_engine *e, const struct zkli_reply *reply) 
         zkli_timer_set(&e->timers, &e->beat, e->now_ns);
 }
 
+/* What is left of the lease of a session that has been silent may end before heartbeats have proved
+ * more, and a hold granted on it would be lost with nothing amiss. It counts if what proved it is
+ * as new as a heartbeat would be. */
+static void end_silence(struct zkli_engine *e) {
+    if (!e->is_silent || zkli_list_is_empty(&e->members))
+        return;
+    e->is_silent = false;
+    int64_t timeout_ns = e->lease.timeout_ns;
+    int64_t new_ns = timeout_ns - zkli_lease_margin_ns(timeout_ns) -
+                     zkli_lease_period_ns(timeout_ns);
+    if (e->lease.certain_until_ns - e->now_ns >= new_ns)
+        return;
+    zkli_lease_begin(&e->lease, timeout_ns, e->now_ns - timeout_ns);
+    zkli_engine_check_lease(e);
+}
+
 void zkli_engine_want_beat(struct zkli_engine *e) {
-    if (e->is_lazy && e->is_connected && !e->beat.is_set)
+    if (!e->is_lazy || !e->is_connected)
+        return;
+    end_silence(e);
+    if (!e->beat.is_set)
         zkli_timer_set(&e->timers, &e->beat, e->now_ns);
 }
 
@@ -173,6 +195,7 @@ static void on_connected(struct zkli_engine *e) {
     zkli_engine_log(e, ZKL_LOG_INFO, "%s session 0x%llx, timeout %d ms",
                     is_new ? "opened" : "resumed", (unsigned long long)e->session_id,
                     e->timeout_ms);
+    end_silence(e);
     send_beat(e);
     zkli_engine_check_lease(e);
     if (e->is_suspended)

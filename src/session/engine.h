@@ -173,6 +173,7 @@ struct zkli_engine {
     struct zkli_port *port; /* NULL between sessions */
     bool is_connected;
     bool is_draining; /* about to close: nothing more is sent */
+    bool is_silent;   /* lazy, and no heartbeat has been sent since the last member went */
     uint64_t connection;
     int64_t session_id;
     int timeout_ms;
