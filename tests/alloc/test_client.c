@@ -215,6 +215,7 @@ static void hold_and_reconnect(void) {
 static void wait_and_reconnect(void) {
     client *c = client_open_proxied("wait-reconnect", T_NORMAL);
     char holder[RAW_PATH_MAX];
+    zkl_err err;
 
     plant_contender(c->name, CURATOR, holder);
     client_begin(c, SOON_MS / 2);
@@ -225,8 +226,9 @@ static void wait_and_reconnect(void) {
     WAIT_UNTIL(is_connected(c) || (IsLasting && failing_failed() > 0), SOON_MS);
     CHECK(!client_is_done(c));
     uproot(holder);
-    if (failing_failed() == 0 || client_result(c) != ZKL_TIMEOUT) /* see Silent */
-        check_outcome(client_result(c), ZKL_OK);
+    err = client_result(c);
+    if (failing_failed() == 0 || err != ZKL_TIMEOUT) /* see Silent */
+        check_outcome(err, ZKL_OK);
     finish(c);
 }
 
