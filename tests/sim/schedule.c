@@ -124,12 +124,24 @@ static bool fault_of_server(struct world *w, enum fault fault) {
         return true;
     }
     server_isolate(w, server, true);
-    if (fault != FAULT_STALLED_SERVER && world_chance(w, 50))
+    if (fault != FAULT_STALLED_SERVER && world_chance(w, 50)) {
         server_abandon(w, server);
+        /* The others go on without it: clients that lose a reply there come back to this one. */
+        for (int i = 0; i < w->clients; i++)
+            if (world_chance(w, 50))
+                world_at(w, w->now_ns + world_between(w, 0, w->sync_limit * w->tick_ns), EVENT_DOOM,
+                         (unsigned)i, 0);
+    }
     /* A stall is over before anybody gives up: everything under way arrives, late. */
     int64_t longest = fault == FAULT_STALLED_SERVER ? w->sync_limit * w->tick_ns * 9 / 10 : 3 * t;
     heal_later(w, FAULT_CUT_OFF_FOLLOWER, server, longest);
     return true;
+}
+
+static void doom(struct world *w, unsigned client, unsigned unused) {
+    (void)unused;
+    if (w->phase == PHASE_RUN)
+        w->list[client].doomed = 2;
 }
 
 static bool inject(struct world *w, enum fault fault, int client) {
@@ -359,6 +371,7 @@ static void (*const handlers[EVENT_KINDS])(struct world *w, unsigned a, unsigned
     [EVENT_ACTOR] = actor_act,
     [EVENT_DEADLINE] = actor_deadline,
     [EVENT_FAULT] = fault,
+    [EVENT_DOOM] = doom,
     [EVENT_STRANGER] = stranger,
     [EVENT_PHASE] = enter_phase,
     [EVENT_DRAINED] = look_whether_drained,

@@ -344,6 +344,7 @@ enum event_kind {
     EVENT_ACTOR,
     EVENT_DEADLINE,
     EVENT_FAULT,
+    EVENT_DOOM,
     EVENT_STRANGER,
     EVENT_PHASE,
     EVENT_DRAINED,
