@@ -61,6 +61,7 @@ static bool fails(failing_part part, const void *caller) {
         return false;
     if (atomic_fetch_add(&Failing.failed, 1) == 0)
         atomic_store(&Failing.caller, caller);
+    errno = ENOMEM; /* as an allocation leaves it */
     return true;
 }
 
