@@ -58,6 +58,8 @@ static void look_later(struct zkli_engine *e) {
 
 static void send_beat(void *arg) {
     struct zkli_engine *e = arg;
+    if (e->beat_in_flight)
+        look_later(e); /* no answer since it was sent: is the port awake? */
     if (!e->is_connected || e->is_draining || e->beat_in_flight)
         return;
     if (e->is_lazy && zkli_list_is_empty(&e->members)) {
@@ -82,6 +84,8 @@ static void send_beat(void *arg) {
 
 void zkli_engine_on_beat(struct zkli_engine *e, const struct zkli_reply *reply) {
     e->beat_in_flight = false;
+    if (e->is_connected)
+        zkli_timer_clear(&e->timers, &e->look);
     if (reply->result == ZKLI_RESULT_OK) {
         zkli_lease_beat(&e->lease, e->beat_sent_ns, e->now_ns);
         zkli_engine_check_lease(e);
@@ -264,7 +268,7 @@ static void look(void *arg) {
     enum zkli_port_state state = e->port->ops->look(e->port);
     bool is_news = state != ZKLI_PORT_CONNECTING &&
                    (state != ZKLI_PORT_CONNECTED || (e->has_looked && !e->is_connected));
-    if (!e->is_connected) {
+    if (!e->is_connected || e->beat_in_flight) {
         look_later(e);
         e->has_looked = state == ZKLI_PORT_CONNECTED;
     }

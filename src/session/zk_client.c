@@ -541,12 +541,12 @@ static enum zkli_port_state client_look(struct zkli_port *port) {
         return ZKLI_PORT_EXPIRED;
     if (state == ZOO_AUTH_FAILED_STATE)
         return ZKLI_PORT_AUTH_FAILED;
+    if (handle != NULL)
+        nudge(handle);
     if (state == ZOO_CONNECTED_STATE && atomic_load(&client->is_authenticated))
         return ZKLI_PORT_CONNECTED;
     if (state == ZOO_CONNECTED_STATE && !authenticate(client, handle))
         return ZKLI_PORT_FAILED;
-    if (handle != NULL)
-        nudge(handle);
     return ZKLI_PORT_CONNECTING;
 }
 

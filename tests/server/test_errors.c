@@ -141,14 +141,14 @@ static void a_broken_server_is_a_lost_reply(void) {
 /* A heartbeat that was not committed renews nothing, and is no reason to give up. */
 static void a_heartbeat_that_fails_is_sent_again(void) {
     static const int codes[] = {THROTTLED, SESSION_MOVED, BAD_ARGUMENTS};
-    client *c = client_open_proxied(fresh_name("beat"), 2 * T_SHORT);
+    client *c = client_open_proxied(fresh_name("beat"), 4 * T_SHORT);
 
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
         proxy_fail(c->proxy, PROXY_DELETE, NULL, 1, codes[i]);
         WAIT_UNTIL(proxy_fired(c->proxy), SOON_MS);
     }
-    CHECK_STAYS(client_told(c, ZKL_EVENT_LOST) == 0, 2 * T_SHORT + 200);
+    CHECK_STAYS(client_told(c, ZKL_EVENT_LOST) == 0, 4 * T_SHORT + 200);
     CHECK(client_held(c));
     client_close(c);
 }
