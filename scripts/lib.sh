@@ -38,6 +38,7 @@ declare -rA PACKAGE_PROBES=(
     [procps]=command:pgrep
     [python3-kazoo]=python:kazoo
     [shellcheck]=command:shellcheck
+    [valgrind]=command:valgrind
 )
 
 note() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }

@@ -16,6 +16,7 @@ usage: scripts/sim.sh seed SEED           prints what happens in one schedule
        scripts/sim.sh run FIRST COUNT     runs schedules, prints figures and what failed
        scripts/sim.sh campaign COUNT      runs COUNT new schedules; what was done is kept in
                                           $CAMPAIGN
+       scripts/sim.sh valgrind COUNT      runs schedules under valgrind
        scripts/sim.sh mistakes [NAME]...  with each mistake of $MISTAKES (default: all): which
                                           checker finds it, and after how many of the schedules that
                                           the tests run
@@ -140,6 +141,7 @@ main() {
     seed) (($# == 1)) && is_number "$1" || wrong_call "seed takes a number" ;;
     run) (($# == 2)) && is_number "$1" && is_number "$2" || wrong_call "run takes two numbers" ;;
     campaign) (($# == 1)) && is_number "$1" || wrong_call "campaign takes a number" ;;
+    valgrind) (($# == 1)) && is_number "$1" || wrong_call "valgrind takes a number" ;;
     mistakes) ;;
     *) wrong_call "no such command: ${command:-none}" ;;
     esac
@@ -152,6 +154,11 @@ main() {
     campaign)
         build_here
         campaign "$1"
+        ;;
+    valgrind)
+        need_packages valgrind
+        build_here
+        valgrind -q --error-exitcode=1 --leak-check=full --trace-children=yes "$Simulate" 1 "$1"
         ;;
     mistakes) mistakes "$@" ;;
     esac

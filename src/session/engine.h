@@ -32,8 +32,8 @@
 #define ZKLI_RETRY_FIRST_NS (INT64_C(20) * 1000000)
 #define ZKLI_RETRY_LAST_NS (INT64_C(1000) * 1000000)
 
-/* How often a port is looked at that has no connection, or does not answer: it may have forgotten to
- * tell of a connection, or to wait for answers. What it has to tell is told sooner. */
+/* How often a port is looked at that has no connection, or does not answer: it may have forgotten
+ * to tell of a connection, or to wait for answers. What it has to tell is told sooner. */
 #define ZKLI_LOOK_NS (INT64_C(1000) * 1000000)
 
 struct zkli_engine;
