@@ -141,12 +141,12 @@ void port_io(struct world *w, unsigned port, unsigned stamp) {
 
 void port_wake(struct world *w, int port) {
     struct port *p = &w->ports[port];
-    if (p->state == PORT_OVER || p->is_closed)
+    if (p->is_closed)
         return;
-    /* It looks at the clock first, or at what has arrived. */
-    io_at(w, p, w->now_ns + world_between(w, 0, 2000) * MICROSECOND);
     p->is_delivering = false;
     deliver_soon(w, p);
+    if (p->state != PORT_OVER) /* it looks at the clock first, or at what has arrived */
+        io_at(w, p, w->now_ns + world_between(w, 0, 2000) * MICROSECOND);
 }
 
 void port_cut(struct world *w, int port) {
