@@ -26,6 +26,7 @@ void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns) {
     if (timeout_ns < lease->timeout_ns)
         lease->timeout_ns = timeout_ns;
     lease->certain_until_ns = end_of(lease, lease->touched_ns);
+    lease->beat_count = 0;
 }
 
 void zkli_lease_end(struct zkli_lease *lease) {
@@ -41,7 +42,8 @@ void zkli_lease_beat(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns
     int64_t gap_ns = lease->timeout_ns / 4;
     lease->touched_ns = sent_ns;
     size_t proven = lease->beat_count; /* index of the newest that the leader must know, plus one */
-    while (proven > 0 && sent_ns - lease->beats[proven - 1].acked_ns < gap_ns)
+    int64_t witness_ns = proven > 0 ? lease->beats[proven - 1].sent_ns : 0;
+    while (proven > 0 && witness_ns - lease->beats[proven - 1].acked_ns < gap_ns)
         proven--;
     if (proven > 0) {
         int64_t until_ns = end_of(lease, lease->beats[proven - 1].sent_ns);

@@ -1,12 +1,18 @@
 /*
  * lease - until when the server cannot have ended our session, from what was committed when.
  *
- * A heartbeat is a write that is committed and changes nothing. When heartbeat k is acknowledged,
- * the leader has it, and with it, on the same ordered channel, the session touches that the
- * follower reported up to then; a follower reports them every tickTime/2. So an earlier heartbeat j
- * of the same connection that was acknowledged at least tickTime/2 before k was sent is known to
- * the leader, which keeps the session for T after it heard of it, and j was sent before that:
+ * A heartbeat is a write that is committed and changes nothing. A follower tells the leader which
+ * sessions it heard from when it answers the leader's ping, which the leader sends each half tick;
+ * and each way the channel between the two is ordered. So three heartbeats prove the first of them:
+ *   j is acknowledged; our server has heard of us;
+ *   m, the witness, is sent half a tick or more after that. Its commit comes to our server behind a
+ *     ping that the leader sent after j was acknowledged; so when m is acknowledged, our server has
+ *     answered that ping, and told of j;
+ *   k is sent after m was acknowledged. It comes to the leader behind that answer; so when k is
+ *     acknowledged, the leader has heard of us, later than j was sent, and keeps the session for T:
  *     certain_until = sent(j) + T - margin.
+ * Two would not do: a link that stalls towards our server and then the other way lets k pass while
+ * the ping, or its answer, is still under way. All three are of one connection.
  * A client does not know tickTime, but T is at least two ticks, so T/4 stands for tickTime/2.
  *
  * Not here: any clock. Times are nanoseconds of one clock that counts suspended time.
@@ -18,8 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Heartbeats remembered: those younger than T/4 at one each T/10, and one older; with room for a
- * few extra. When full the oldest is forgotten, which costs certainty and never adds any. */
+/* Heartbeats remembered: those of the last T/4 before the witness at one each T/10, and one older;
+ * with room for a few extra. When full the oldest is forgotten, which costs certainty and never
+ * adds any. */
 #define ZKLI_LEASE_BEATS 8
 
 struct zkli_lease {
@@ -45,8 +52,7 @@ void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begu
  * matters. For the server that resumed the session has seen its transaction, or it would have
  * refused us; so its leader is the one that committed it, or a later one. Either that leader is
  * still in office, and has been told of the session just now; or the next one has started every
- * session's clock after that transaction. The heartbeats before that one were sent earlier and have
- * no more to prove, so it is as if the counting began anew.
+ * session's clock after that transaction. Heartbeats are counted anew.
  * The server may grant another timeout than before. A shorter one holds from now on; a longer one
  * does not, for it is known to this server alone, while the ensemble goes by the first.
  */
