@@ -46,7 +46,8 @@ extern "C" {
 /* What a caller can do about an error; made for a switch. */
 typedef enum zkl_class {
     ZKL_CLASS_OK = 0,     /* nothing went wrong */
-    ZKL_CLASS_RETRY = 1,  /* nothing changed; the same call may succeed later */
+    ZKL_CLASS_RETRY = 1,  /* nothing changed; the same call may succeed later (ZKL_BAD_VERSION: with
+                             the version that the node has by then) */
     ZKL_CLASS_LOST = 2,   /* the hold is gone, or was never there: stop the guarded work */
     ZKL_CLASS_USAGE = 3,  /* the program asked for something it must not ask for */
     ZKL_CLASS_DENIED = 4, /* the server refuses: credentials or permissions */
@@ -175,7 +176,7 @@ typedef struct zkl_session_options {
     int session_timeout_ms;  /* asked of the server, 100 to 3600000 [10000] */
     int connect_timeout_ms;  /* how long zkl_session_open waits, 1 to 3600000 [10000] */
     bool lazy_heartbeat;     /* no heartbeat while nothing is held or waited for; then a first
-                                acquire may take T/3 longer */
+                                acquire may take T/2 longer */
     const char *root;        /* where the locks live, an absolute path ["/locks"] */
     const char *label;       /* shown to whoever lists the queue [none] */
     const char *auth_scheme; /* such as "digest" [none] */
@@ -188,7 +189,8 @@ typedef struct zkl_session_options {
     bool manual_dispatch;    /* must be false: ZKL_UNSUPPORTED otherwise */
 } zkl_session_options;
 
-/* A compound literal: &ZKL_SESSION_OPTIONS(.session_timeout_ms = 4000). */
+/* A compound literal, in C: &ZKL_SESSION_OPTIONS(.session_timeout_ms = 4000). In C++ fill a
+ * variable, .size included. */
 #define ZKL_SESSION_OPTIONS(...)                                                                   \
     ((zkl_session_options){.size = sizeof(zkl_session_options), __VA_ARGS__})
 
@@ -483,14 +485,17 @@ typedef struct zkl_fence_options {
 #define ZKL_FENCE_OPTIONS(...) ((zkl_fence_options){.size = sizeof(zkl_fence_options), __VA_ARGS__})
 
 /*
- * Opens a fence. file: on a local file system, not a symbolic link; copied; its directory must be
- * there and be writable, since a full file is replaced by one without outdated tokens, by way of
- * <file>.new. A file that is made can be read and written by this user only. NULL: in memory. opts
- * may be NULL. The fence is the caller's: zkl_fence_close.
+ * Opens a fence. file: on a local file system, not a symbolic link, with this name only and not
+ * mounted by itself, since a full file is replaced by one without outdated tokens, by way of
+ * <file>.new, and another name would keep the old one; copied. Its directory must be there and be
+ * writable. A file that is made can be read and written by this user only. NULL: in memory. opts
+ * may be NULL. The fence is the caller's: zkl_fence_close. A process should open a file once: two
+ * fences of one file wait for each other, in one thread for ever.
  * **Returns:**
  * ZKL_OK
  * ZKL_INVALID: a NULL, an empty or too long file, options of unknown size.
- * ZKL_IO: the file or its directory cannot be opened, read, written or locked.
+ * ZKL_IO: the file or its directory cannot be opened, read, written or locked; or the file has
+ * another name.
  * ZKL_CORRUPT: the file is not a fence's, or is damaged.
  * ZKL_NOMEM.
  */

@@ -58,7 +58,19 @@ static void free_fence(struct zkl_fence *f) {
     free(f);
 }
 
-zkl_err zkl_fence_open(zkl_fence **ret_fence, const char *file, const zkl_fence_options *opts) {
+/* A thread that is canceled with the fence's locks would keep all others out for good, and reading,
+ * writing and syncing a file are points of cancellation. */
+static int refuse_cancel(void) {
+    int state;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return state;
+}
+
+static void allow_cancel(int state) {
+    (void)pthread_setcancelstate(state, NULL);
+}
+
+static zkl_err fence_open(zkl_fence **ret_fence, const char *file, const zkl_fence_options *opts) {
     struct zkl_fence *f;
     zkl_err err;
 
@@ -85,12 +97,24 @@ zkl_err zkl_fence_open(zkl_fence **ret_fence, const char *file, const zkl_fence_
     return ZKL_OK;
 }
 
+zkl_err zkl_fence_open(zkl_fence **ret_fence, const char *file, const zkl_fence_options *opts) {
+    const int state = refuse_cancel();
+    const zkl_err err = fence_open(ret_fence, file, opts);
+
+    allow_cancel(state);
+    return err;
+}
+
 zkl_err zkl_fence_close(zkl_fence *f) {
+    int state;
+
     if (f == NULL)
         return ZKL_OK;
     if (is_forked(f))
         return ZKL_FORKED;
+    state = refuse_cancel();
     free_fence(f);
+    allow_cancel(state);
     return ZKL_OK;
 }
 
@@ -121,7 +145,7 @@ static void leave(struct zkl_fence *f) {
     (void)pthread_mutex_unlock(&f->mutex);
 }
 
-zkl_err zkl_fence_begin(zkl_fence *f, const char *name, int64_t token) {
+static zkl_err begin(zkl_fence *f, const char *name, int64_t token) {
     zkl_err err = ZKL_OK;
 
     if (f == NULL || name == NULL || token <= 0 || !zkli_lock_name_is_valid(name))
@@ -143,21 +167,35 @@ zkl_err zkl_fence_begin(zkl_fence *f, const char *name, int64_t token) {
     return err;
 }
 
+zkl_err zkl_fence_begin(zkl_fence *f, const char *name, int64_t token) {
+    const int state = refuse_cancel();
+    const zkl_err err = begin(f, name, token);
+
+    allow_cancel(state);
+    return err;
+}
+
 zkl_err zkl_fence_end(zkl_fence *f) {
+    int state;
+
     if (f == NULL)
         return ZKL_INVALID;
     if (is_forked(f))
         return ZKL_FORKED;
     if (atomic_load(&f->owner) != zkli_thread_number())
         return ZKL_NOT_HELD;
+    state = refuse_cancel();
     leave(f);
+    allow_cancel(state);
     return ZKL_OK;
 }
 
 zkl_err zkl_fence_check(zkl_fence *f, const char *name, int64_t token) {
-    const zkl_err err = zkl_fence_begin(f, name, token);
+    const int state = refuse_cancel();
+    const zkl_err err = begin(f, name, token);
 
     if (err == ZKL_OK)
         leave(f);
+    allow_cancel(state);
     return err;
 }

@@ -223,8 +223,13 @@ zkl_err zkli_fence_file_lock(struct zkli_fence_file *f) {
             return ZKL_IO;
         if (fstat(f->fd, &ours) == 0 &&
             fstatat(f->dir_fd, f->name, &named, AT_SYMLINK_NOFOLLOW) == 0) {
-            if (ours.st_dev == named.st_dev && ours.st_ino == named.st_ino)
+            bool is_ours = ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+            if (is_ours && ours.st_nlink == 1)
                 return ZKL_OK;
+            if (is_ours) { /* under another name it would stay when this one is replaced */
+                zkli_fence_file_unlock(f);
+                return ZKL_IO;
+            }
         } else {
             zkli_fence_file_unlock(f);
             return ZKL_IO;

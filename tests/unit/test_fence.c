@@ -373,6 +373,28 @@ static void in_memory_a_check_makes_no_system_call(void) {
     (void)close(never[1]);
 }
 
+static void *check_for_ever(void *fence) {
+    for (int64_t token = 1;; token++) {
+        if (zkl_fence_check(fence, "x", token) != ZKL_OK)
+            return NULL;
+        pthread_testcancel();
+    }
+}
+
+static void a_thread_that_is_canceled_leaves_the_fence_to_others(void) {
+    for (int round = 0; round < 20; round++) {
+        zkl_fence *f = fence_open(scratch_fresh("canceled"));
+        pthread_t thread;
+
+        REQUIRE(pthread_create(&thread, NULL, check_for_ever, f) == 0);
+        WAIT_UNTIL(zkl_fence_check(f, "x", 1) == ZKL_STALE, SOON_MS);
+        REQUIRE(pthread_cancel(thread) == 0);
+        (void)pthread_join(thread, NULL);
+        CHECK_INT(zkl_fence_check(f, "x", INT64_MAX), ZKL_OK);
+        CHECK_INT(zkl_fence_close(f), ZKL_OK);
+    }
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a lower token is refused, and the same let in",
@@ -388,6 +410,8 @@ int main(int argc, char **argv) {
         {"processes write in the order of their tokens",
          processes_write_in_the_order_of_their_tokens},
         {"those that make a file at once share it", those_that_make_a_file_at_once_share_it},
+        {"a thread that is canceled leaves the fence to others",
+         a_thread_that_is_canceled_leaves_the_fence_to_others},
         {"a forked child has no fence", a_forked_child_has_no_fence},
         {"in memory a check makes no system call", in_memory_a_check_makes_no_system_call},
     };

@@ -39,6 +39,21 @@ static void a_file_that_is_gone_or_not_a_fence_s_is_an_error(void) {
     CHECK_INT(open_and_close(file), ZKL_CORRUPT);
 }
 
+/* Who comes by the other name would go on with the old file when this one is replaced. */
+static void a_file_with_another_name_is_an_error(void) {
+    const char *file = scratch_fresh("one"), *other = scratch_fresh("other");
+    zkl_fence *f = fence_open(file);
+
+    CHECK_INT(zkl_fence_check(f, "x", 5), ZKL_OK);
+    REQUIRE(link(file, other) == 0);
+    CHECK_INT(zkl_fence_check(f, "x", 6), ZKL_IO);
+    CHECK_INT(open_and_close(other), ZKL_IO);
+    REQUIRE(unlink(other) == 0);
+    CHECK_INT(zkl_fence_check(f, "x", 6), ZKL_OK);
+    CHECK_INT(zkl_fence_check(f, "x", 5), ZKL_STALE);
+    CHECK_INT(zkl_fence_close(f), ZKL_OK);
+}
+
 static void an_old_copy_put_back_is_noticed_by_who_knows_better(void) {
     static char old[BYTES_MAX];
     const char *file = scratch_fresh("old");
@@ -225,6 +240,7 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a file that is gone or not a fence's is an error",
          a_file_that_is_gone_or_not_a_fence_s_is_an_error},
+        {"a file with another name is an error", a_file_with_another_name_is_an_error},
         {"an old copy put back is noticed by who knows better",
          an_old_copy_put_back_is_noticed_by_who_knows_better},
         {"no flipped byte lets a lower token in", no_flipped_byte_lets_a_lower_token_in},

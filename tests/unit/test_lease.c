@@ -267,10 +267,10 @@ static int64_t certain_by_the_rule(const struct schedule *s, size_t count, size_
 /*
  * When the leader may end the session at the earliest, if everything is cut when the last beat has
  * reached it. The leader sends pings each period from phase on; they come to the follower as late
- * as they can, but before the commit of a beat that was sent after them. A follower hears of us when
- * a beat arrives, between the times it was sent and acknowledged, and tells of it with its answer to
- * the next ping that comes; the answer comes to the leader as late as it can, but before a beat
- * that is sent after it. A new connection is news of us, too, from when the last beat was
+ * as they can, but before the commit of a beat that was sent after them. A follower hears of us
+ * when a beat arrives, between the times it was sent and acknowledged, and tells of it with its
+ * answer to the next ping that comes; the answer comes to the leader as late as it can, but before
+ * a beat that is sent after it. A new connection is news of us, too, from when the last beat was
  * acknowledged.
  */
 static int64_t ended_by_a_leader(const struct schedule *s, size_t count, int64_t period,
