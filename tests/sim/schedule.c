@@ -105,9 +105,54 @@ static int a_follower(struct world *w) {
 
 static bool has_fault(const struct world *w) {
     for (int i = 0; i < SERVERS; i++)
-        if (w->servers[i].role == ROLE_DOWN || w->links[i][(i + 1) % SERVERS].is_held)
+        if (w->servers[i].role == ROLE_DOWN || w->links[i][(i + 1) % SERVERS].is_held ||
+            w->links[(i + 1) % SERVERS][i].is_held)
             return true;
     return false;
+}
+
+/* A client that holds a lock, through a follower; NONE: there is none. */
+static int a_holder_at_a_follower(const struct world *w) {
+    for (int i = 0; i < w->clients; i++) {
+        const struct client *c = &w->list[i];
+        bool is_at_follower = c->is_open && !c->is_paused && c->port != NONE &&
+                              w->ports[c->port].state == PORT_CONNECTED &&
+                              w->servers[w->ports[c->port].server].role == ROLE_FOLLOWING;
+        for (int k = 0; k < w->threads && is_at_follower; k++)
+            if (c->actors[k].state == ACTOR_HOLDING)
+                return i;
+    }
+    return NONE;
+}
+
+/*
+ * What a leader sends to a follower stalls, while a client there is late with its heartbeat; then
+ * that comes, and what the follower sends stalls: the leader commits the heartbeat, and never hears
+ * what the follower had to tell before. The hold lasts until it is seen who is right.
+ */
+static bool stall_and_turn(struct world *w) {
+    int client = has_fault(w) || w->leader == NONE ? NONE : a_holder_at_a_follower(w);
+    if (client == NONE)
+        return false;
+    int follower = w->ports[w->list[client].port].server;
+    int64_t late_ns = world_between(w, w->timeout_ns / 5, w->timeout_ns / 3);
+    for (int k = 0; k < w->threads; k++)
+        w->list[client].actors[k].until_ns += 2 * w->timeout_ns;
+    w->links[w->leader][follower].is_held = true;
+    client_pause(w, client, late_ns);
+    world_at(w, w->now_ns + late_ns + world_between(w, 5 * MS, w->tick_ns / 4), EVENT_HEAL,
+             FAULT_TURNING_STALL, (unsigned)follower);
+    world_at(w, w->now_ns + w->sync_limit * w->tick_ns * 95 / 100, EVENT_HEAL,
+             FAULT_CUT_OFF_FOLLOWER, (unsigned)follower);
+    return true;
+}
+
+static void turn(struct world *w, int follower) {
+    if (w->leader == NONE || w->leader == follower || !w->links[w->leader][follower].is_held)
+        return;
+    w->links[follower][w->leader].is_held = true;
+    w->links[w->leader][follower].is_held = false;
+    quorum_link(w, (unsigned)w->leader, (unsigned)follower);
 }
 
 /* One at a time of these, so that there is a quorum. */
@@ -172,6 +217,8 @@ static bool inject(struct world *w, enum fault fault, int client) {
     case FAULT_STALLED_SERVER:
     case FAULT_CRASHED_SERVER:
         return fault_of_server(w, fault);
+    case FAULT_TURNING_STALL:
+        return stall_and_turn(w);
     case FAULT_LAGGING_FOLLOWER: {
         int server = a_follower(w);
         w->servers[server].lag_ns = world_between(w, MS, t);
@@ -235,6 +282,8 @@ static void heal(struct world *w, unsigned kind, unsigned number) {
             w->servers[what].role = ROLE_LOOKING;
             world_at(w, w->now_ns + world_between(w, 50, 1000) * MS, EVENT_ELECT, 0, 0);
         }
+    } else if (kind == FAULT_TURNING_STALL) {
+        turn(w, what);
     } else if (kind == FAULT_LAGGING_FOLLOWER) {
         w->servers[what].lag_ns = 0;
     } else if (kind == FAULT_THROTTLE) {
@@ -248,8 +297,7 @@ static void heal_all(struct world *w) {
     for (int i = 0; i < SERVERS; i++) {
         heal(w, FAULT_CRASHED_SERVER, (unsigned)i);
         heal(w, FAULT_LAGGING_FOLLOWER, (unsigned)i);
-        if (w->links[i][(i + 1) % SERVERS].is_held && w->links[i][(i + 2) % SERVERS].is_held)
-            heal(w, FAULT_CUT_OFF_FOLLOWER, (unsigned)i);
+        heal(w, FAULT_CUT_OFF_FOLLOWER, (unsigned)i);
     }
     heal(w, FAULT_THROTTLE, 0);
     for (int i = 0; i < w->clients; i++) {

@@ -15,6 +15,7 @@ const char *const fault_names[FAULT_KINDS] = {
     [FAULT_CUT_OFF_FOLLOWER] = "cut-off follower",
     [FAULT_DEPOSED_LEADER] = "deposed leader",
     [FAULT_STALLED_SERVER] = "stalled server",
+    [FAULT_TURNING_STALL] = "stall that turns round",
     [FAULT_CRASHED_SERVER] = "crashed server",
     [FAULT_LAGGING_FOLLOWER] = "lagging follower",
     [FAULT_PAUSE] = "paused client",
