@@ -72,6 +72,8 @@ void server_abandon(struct world *w, int server) {
         else if (w->leader == server)
             server_look(w, other);
     }
+    if (w->leader == server) /* they agree at once: it has some time left in which it is deposed */
+        world_at(w, w->now_ns + world_between(w, 10, 100) * MS, EVENT_ELECT, 0, 0);
 }
 
 void server_isolate(struct world *w, int server, bool is_isolated) {
