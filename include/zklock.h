@@ -285,7 +285,8 @@ ZKL_API zkl_err zkl_lock_close(zkl_lock *l);
  * **Returns:**
  * ZKL_OK: held, and certainly so at the moment of return.
  * ZKL_TIMEOUT; ZKL_BUSY (try); ZKL_UNREACHABLE (try, no answer).
- * ZKL_CANCELED: zkl_cancel was called. ZKL_CLOSED: the lock or the session was closed.
+ * ZKL_CANCELED: zkl_cancel was called, or another thread gave the hold up by its number before this
+ * call returned. ZKL_CLOSED: the lock or the session was closed.
  * ZKL_DEADLOCK: the calling thread holds it and the lock is not recursive.
  * ZKL_LOST (recursive only): the calling thread's hold was lost and is not released yet: an inner
  * acquire must not make the outer section believe that it held all the time.
