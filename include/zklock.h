@@ -176,7 +176,7 @@ typedef struct zkl_session_options {
     int session_timeout_ms;  /* asked of the server, 100 to 3600000 [10000] */
     int connect_timeout_ms;  /* how long zkl_session_open waits, 1 to 3600000 [10000] */
     bool lazy_heartbeat;     /* no heartbeat while nothing is held or waited for; then a first
-                                acquire may take T/2 longer */
+                                acquire may take T/3 longer */
     const char *root;        /* where the locks live, an absolute path ["/locks"] */
     const char *label;       /* shown to whoever lists the queue [none] */
     const char *auth_scheme; /* such as "digest" [none] */

@@ -8,7 +8,7 @@ int64_t zkli_lease_margin_ns(int64_t timeout_ns) {
 }
 
 int64_t zkli_lease_period_ns(int64_t timeout_ns) {
-    return timeout_ns / 10;
+    return timeout_ns / 15;
 }
 
 static int64_t end_of(const struct zkli_lease *lease, int64_t proven_ns) {

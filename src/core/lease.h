@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Heartbeats remembered: those of the last T/4 before the witness at one each T/10, and one older;
+/* Heartbeats remembered: those of the last T/4 before the witness at one each T/15, and one older;
  * with room for a few extra. When full the oldest is forgotten, which costs certainty and never
  * adds any. */
 #define ZKLI_LEASE_BEATS 8
@@ -42,7 +42,8 @@ struct zkli_lease {
 
 /* T/24: clock rates that differ by 1 %, and scheduling. */
 int64_t zkli_lease_margin_ns(int64_t timeout_ns);
-/* T/10: so that three in a row may be late and the hold still stays certain. */
+/* T/15: then more than half of T is left at any moment, and a first proof takes T/3. With T/10 it
+ * would be 0.45 T and 0.4 T. */
 int64_t zkli_lease_period_ns(int64_t timeout_ns);
 
 /* A new session, whose connect was begun at that time: its creation starts the leader's clock. */

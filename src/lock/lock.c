@@ -250,8 +250,9 @@ void zkli_lock_leave(struct zkl_lock *l) {
         zkli_session_unlock(s);
         return;
     }
-    while (!zkli_list_is_empty(&l->holds))
-        zkli_lock_drop_hold(l, ZKLI_CONTAINER(l->holds.next, struct zkli_hold, link));
+    struct zkli_list *link;
+    while ((link = zkli_list_take_first(&l->holds)) != NULL)
+        zkli_lock_drop_hold(l, ZKLI_CONTAINER(link, struct zkli_hold, link));
     free(l);
     zkli_session_unlock_and_release(s);
 }

@@ -195,7 +195,8 @@ void zkli_callbacks_stop(struct zkl_session *s) {
     if (runs)
         (void)pthread_join(s->callback_thread, NULL);
     zkli_session_lock(s);
-    while (!zkli_list_is_empty(&s->callbacks))
-        remove_from_line(callback_of(s->callbacks.next));
+    struct zkli_list *link;
+    while ((link = zkli_list_take_first(&s->callbacks)) != NULL)
+        remove_from_line(callback_of(link));
     zkli_session_unlock(s);
 }
