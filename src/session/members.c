@@ -155,7 +155,7 @@ static void member_free(struct zkli_member *m) {
         e->spare = m;
     else
         free(m);
-    /* The analyzer takes it that the directory went with an earlier member; it goes with the last. */
+    /* The analyzer takes it that the directory went with an earlier one; it goes with the last. */
     dir->member_count--; /* NOLINT(clang-analyzer-unix.Malloc) */
     dir_release(dir);
 }
