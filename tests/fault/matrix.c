@@ -228,6 +228,16 @@ static void add_cases(const play *p, const frame_point *point, const fault_mode 
     }
 }
 
+/* All scenarios are held at their middles until the last has come to its own. So one that waits for
+ * pings is held at the first, and one that holds by its heartbeats at its last frame: else it would
+ * lose its hold by waiting. */
+static size_t middle_of(const play *p) {
+    for (size_t i = 0; p->scenario->pings > 0 && i < p->trace_count; i++)
+        if (p->trace[i].kind == PROXY_PING)
+            return i;
+    return p->scenario->beats > 3 ? p->trace_count - 1 : p->trace_count / 2;
+}
+
 static void take_frames(const play *p, const fault_mode *modes, size_t mode_count) {
     const size_t number = (size_t)(p->scenario - Scenarios);
     size_t *frames = Matrix.frames[number];
@@ -244,7 +254,7 @@ static void take_frames(const play *p, const fault_mode *modes, size_t mode_coun
         const size_t used = strlen(names[way]);
 
         CHECK(frame->kind != PROXY_OTHER);
-        if (i == p->trace_count / 2)
+        if (i == middle_of(p))
             Matrix.middles[number] = point;
         if ((point.is_beat && point.nth > p->scenario->beats) ||
             (point.kind == PROXY_PING && point.nth > p->scenario->pings))

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define BEAT_PATH "/zklock-barrier-of-no-node"
-#define HELD_BEATS 6 /* more than the lease needs to be counted from heartbeats alone */
+#define HELD_BEATS 6 /* as many as the lease needs to be counted from heartbeats alone */
 #define IDLE_PINGS 2 /* of a session that has nothing to lose */
 #define WAIT_MS 1500 /* of the scenario that times out; by then it has long been waiting */
 
