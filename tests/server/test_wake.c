@@ -66,7 +66,7 @@ static size_t count_woken(size_t before, size_t after) {
     return woken;
 }
 
-/* A thread that waits for the session's mutex sleeps, too, and is on its way to its own condition. */
+/* A thread that waits for the session's mutex sleeps, too, on its way to its own condition. */
 static bool all_have_settled(void) {
     const size_t before = count_sleeps(Before, WAITERS + 64);
 
