@@ -36,20 +36,19 @@ static void on_event(const zkl_event *event, void *arg) {
     checks_event(handle->client->world, handle, event);
 }
 
-static bool open_handle(struct world *w, struct client *c, int i) {
+static bool open_handle(struct client *c, int i) {
     struct handle *h = &c->handles[i];
     static const char *const names[LOCKS_MAX] = {"a", "b"};
     *h = (struct handle){.client = c, .name = i};
     zkl_err err = zkl_lock_open(&h->lock, &c->session, names[i],
                                 &ZKL_LOCK_OPTIONS(.on_event = on_event, .arg = h));
-    (void)w;
     return err == ZKL_OK;
 }
 
 void actors_start(struct world *w, int client) {
     struct client *c = &w->list[client];
     for (int i = 0; i < w->locks; i++)
-        if (!open_handle(w, c, i))
+        if (!open_handle(c, i))
             abort();
     for (int i = 0; i < w->threads; i++) {
         unsigned number = (unsigned)(client * THREADS_MAX + i);
@@ -311,6 +310,6 @@ void actor_close_lock(struct world *w, int client) {
             (c->actors[i].state == ACTOR_HOLDING || c->actors[i].state == ACTOR_LATE))
             actor_rest(w, (unsigned)client * THREADS_MAX + i);
     (void)zkl_lock_close(lock);
-    if (!open_handle(w, c, number))
+    if (!open_handle(c, number))
         c->handles[number].lock = NULL; /* the session is closing */
 }

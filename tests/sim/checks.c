@@ -204,13 +204,12 @@ void checks_written(struct world *w, int number, zkl_err result) {
 
 /* ---- Commits ---- */
 
-static void note_gone(struct world *w, int number, const struct txn *txn, const struct tree *from) {
+static void note_gone(struct world *w, int number, const struct txn *txn) {
     struct name *node = &w->names[number];
     node->gone_zxid = txn->zxid;
     node->was_uprooted = txn->by_operator;
     if (txn->type != TXN_DELETE || txn->session == 0 || node->lock == NONE)
         return;
-    (void)from;
     if (w->session_client[txn->session] != node->client)
         world_violate(w, CHECK_DELETES, "client %d deletes %s of client %d",
                       w->session_client[txn->session], node->text, node->client);
@@ -236,11 +235,11 @@ void checks_committed(struct world *w, const struct txn *txn, const struct tree 
         w->figures->guarded_again += w->writes[txn->value].commits > 0;
         check_write_committed(w, txn);
     } else if (txn->type == TXN_DELETE) {
-        note_gone(w, txn->name, txn, before);
+        note_gone(w, txn->name, txn);
     } else if (txn->type == TXN_CLOSE) {
         for (int i = 0; i < before->count; i++)
             if (before->nodes[i].session == txn->session)
-                note_gone(w, before->nodes[i].name, txn, before);
+                note_gone(w, before->nodes[i].name, txn);
     }
 }
 

@@ -42,7 +42,6 @@ enum checker {
     CHECK_LOSS,      /* a hold ends by release or with LOST, in time, and for a reason */
     CHECK_DELETES,   /* nobody deletes another's node */
     CHECK_WRITES, /* guarded writes: in the order of the holds, and what their callers are told */
-    CHECK_MODEL,  /* the simulation itself */
     CHECKERS
 };
 

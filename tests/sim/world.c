@@ -33,7 +33,6 @@ const char *const checker_names[CHECKERS] = {
     [CHECK_ORDER] = "order",         [CHECK_GHOSTS] = "ghosts",       [CHECK_WATCHES] = "watches",
     [CHECK_WAKES] = "wakes",         [CHECK_DEADLINES] = "deadlines", [CHECK_LIVENESS] = "liveness",
     [CHECK_LOSS] = "loss",           [CHECK_DELETES] = "deletes",     [CHECK_WRITES] = "writes",
-    [CHECK_MODEL] = "model",
 };
 
 /* ---- Randomness and time ---- */
