@@ -202,6 +202,8 @@ static void release(struct world *w, unsigned number, bool was_lost) {
     if (err != ZKL_LOST && (was_lost || err != ZKL_OK))
         world_violate(w, CHECK_LOSS, "release of a %s hold says %s", was_lost ? "lost" : "good",
                       zkl_errname(err));
+    if (err == ZKL_OK)
+        checks_released(&w->list[number / THREADS_MAX].handles[a->handle], a->hold);
     actor_rest(w, number);
 }
 

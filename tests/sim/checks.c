@@ -33,22 +33,57 @@ int checks_node(struct world *w, struct handle *h) {
     if (!zkli_member_path(hold->member, path, sizeof(path)))
         return 0;
     h->seen = hold->id;
+    h->known_ns = 0;
     h->node = world_name(w, path);
     return h->node;
 }
 
 /* ---- After every event ---- */
 
+/* A third party has deleted the node behind everybody's back, and its holder cannot know it yet: it
+ * had no reply as new as that, or the read that sets its watch is still under way. That goes out
+ * behind the first heartbeat after the grant, or on a new connection: so a heartbeat that is sent
+ * after that one was acknowledged comes back after it. */
+static bool is_uprooted(const struct world *w, int client, struct handle *h) {
+    const struct client *c = &w->list[client];
+    const struct zkli_engine *e = &c->session.engine;
+    if (!w->names[h->node].was_uprooted)
+        return false;
+    if (w->ports[c->port].answered_zxid < w->names[h->node].gone_zxid) {
+        h->known_ns = 0;
+        return true;
+    }
+    if (h->known_ns == 0 || h->known_connection != e->connection) {
+        h->known_connection = e->connection;
+        h->known_ns = client_clock(c);
+        h->known_beats = 0;
+    } else if (e->lease.touched_ns > h->known_ns) {
+        h->known_ns = client_clock(c);
+        h->known_beats++;
+    }
+    return h->known_beats < 2;
+}
+
 static void check_backing(struct world *w, int client, struct handle *h) {
     const struct name *node = &w->names[checks_node(w, h)];
-    if (node->was_uprooted)
-        return; /* by a third party, behind everybody's back */
+    if (is_uprooted(w, client, h))
+        return;
     if (node->czxid == 0 || node->gone_zxid != 0)
         world_violate(w, CHECK_BACKING, "client %d is certain to hold %c, but %s is gone", client,
                       'a' + h->name, node->text);
     else if (node->client != client)
         world_violate(w, CHECK_BACKING, "client %d holds %c on another's node %s", client,
                       'a' + h->name, node->text);
+}
+
+/* Without what the rounding up to a tick adds, and by the leader's own clock. */
+static void check_lease(struct world *w, int client) {
+    if (w->leader == NONE || !quorum_leads(w, w->leader))
+        return; /* the next one starts every session's clock anew */
+    int session = w->ports[w->list[client].port].session;
+    const struct tracked *t = &w->servers[w->leader].sessions[session];
+    if (t->is_known && !t->is_closing && server_clock(w, w->leader) > t->touched_ns + w->timeout_ns)
+        world_violate(w, CHECK_LEASE, "client %d is certain, and silent for longer than T", client);
 }
 
 static void check_told(struct world *w, int client, struct handle *h) {
@@ -75,12 +110,15 @@ void checks_step(struct world *w) {
             check_told(w, i, h);
             if (!is_certain(c, h))
                 continue;
-            if (!w->names[checks_node(w, h)].was_uprooted && holder != NONE)
-                world_violate(w, CHECK_EXCLUSION, "clients %d and %d both hold %c", holder, i,
-                              'a' + name);
-            if (!w->names[checks_node(w, h)].was_uprooted)
+            (void)checks_node(w, h);
+            if (!is_uprooted(w, i, h)) {
+                if (holder != NONE)
+                    world_violate(w, CHECK_EXCLUSION, "clients %d and %d both hold %c", holder, i,
+                                  'a' + name);
                 holder = i;
+            }
             check_backing(w, i, h);
+            check_lease(w, i);
         }
     }
 }
@@ -116,6 +154,13 @@ static void check_grant(struct world *w, int client, struct handle *h) {
     w->figures->hand_offs += has_waited;
 }
 
+static bool has_hold(const zkl_hold *holds, zkl_hold hold) {
+    for (int i = 0; i <= THREADS_MAX; i++)
+        if (holds[i] == hold)
+            return true;
+    return false;
+}
+
 static void check_loss(struct world *w, int client, const struct handle *h,
                        const zkl_event *event) {
     const struct client *c = &w->list[client];
@@ -126,6 +171,16 @@ static void check_loss(struct world *w, int client, const struct handle *h,
     if (!has_reason)
         world_violate(w, CHECK_LOSS, "client %d is told that %c is lost, without a reason", client,
                       'a' + h->name);
+    if (has_hold(h->lost, event->hold))
+        world_violate(w, CHECK_LOSS, "client %d is told twice that a hold of %c is lost", client,
+                      'a' + h->name);
+    if (has_hold(h->released, event->hold))
+        world_violate(w, CHECK_LOSS, "client %d is told that a hold of %c is lost that it released",
+                      client, 'a' + h->name);
+}
+
+void checks_released(struct handle *h, zkl_hold hold) {
+    h->released[h->released_count++ % (THREADS_MAX + 1)] = hold;
 }
 
 void checks_event(struct world *w, struct handle *handle, const zkl_event *event) {
@@ -140,9 +195,9 @@ void checks_event(struct world *w, struct handle *handle, const zkl_event *event
         break;
     case ZKL_EVENT_LOST:
         TRACE(w, "client %d has lost %c", client, 'a' + handle->name);
-        handle->lost[handle->lost_count++ % (THREADS_MAX + 1)] = event->hold;
         w->figures->losses++;
         check_loss(w, client, handle, event);
+        handle->lost[handle->lost_count++ % (THREADS_MAX + 1)] = event->hold;
         break;
     case ZKL_EVENT_QUEUED:
     case ZKL_EVENT_SUSPENDED:
@@ -152,19 +207,12 @@ void checks_event(struct world *w, struct handle *handle, const zkl_event *event
     }
 }
 
-static bool was_told(const struct handle *h, zkl_hold hold) {
-    for (int i = 0; i <= THREADS_MAX; i++)
-        if (h->lost[i] == hold)
-            return true;
-    return false;
-}
-
 /* A thread that was granted a hold and has not given it up looks. */
 void checks_hold(struct world *w, int client, const struct actor *a) {
     const struct client *c = &w->list[client];
     const struct handle *h = &c->handles[a->handle];
     const struct zkli_hold *hold = h->lock->current;
-    if (!was_told(h, a->hold) && (hold == NULL || hold->id != a->hold))
+    if (!has_hold(h->lost, a->hold) && (hold == NULL || hold->id != a->hold))
         world_violate(w, CHECK_LOSS, "a hold of client %d on %c ended without a word", client,
                       'a' + h->name);
 }

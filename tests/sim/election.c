@@ -10,7 +10,7 @@ static void schedule(struct world *w, int server, enum event_kind kind, int64_t 
     world_at(w, clock_real(local_ns, s->ppm, 0), kind, (unsigned)server, s->life);
 }
 
-static int64_t local_clock(const struct world *w, int server) {
+int64_t server_clock(const struct world *w, int server) {
     return clock_local(w->now_ns, w->servers[server].ppm, 0);
 }
 
@@ -112,7 +112,7 @@ void quorum_leader(struct world *w, unsigned server, unsigned life) {
         server_look(w, (int)server);
         return;
     }
-    schedule(w, (int)server, EVENT_LEADER, local_clock(w, (int)server) + w->tick_ns / 2);
+    schedule(w, (int)server, EVENT_LEADER, server_clock(w, (int)server) + w->tick_ns / 2);
 }
 
 void quorum_follower(struct world *w, unsigned server, unsigned life) {
@@ -130,7 +130,7 @@ void quorum_expiry(struct world *w, unsigned server, unsigned life) {
     struct server *s = &w->servers[server];
     if (s->life != life)
         return;
-    int64_t local_ns = local_clock(w, (int)server);
+    int64_t local_ns = server_clock(w, (int)server);
     for (int i = 1; i <= w->session_count; i++) {
         struct tracked *t = &s->sessions[i];
         if (!t->is_known || t->is_closing || t->expires_ns > local_ns)
@@ -185,10 +185,10 @@ static void lead(struct world *w, int server) {
     s->apply_at = w->now_ns;
     memset(s->is_followed, 0, sizeof(s->is_followed));
     memset(s->acked, 0, sizeof(s->acked));
-    int64_t local_ns = local_clock(w, server);
+    int64_t local_ns = server_clock(w, server);
     for (int i = 1; i <= w->session_count; i++) { /* every session's clock starts anew */
-        int64_t end = (local_ns + w->timeout_ns) / w->tick_ns + 1;
-        s->sessions[i] = (struct tracked){w->truth.is_alive[i], false, NONE, end * w->tick_ns};
+        s->sessions[i] = (struct tracked){.is_known = w->truth.is_alive[i], .owner = NONE};
+        quorum_track(w, server, i);
     }
     schedule(w, server, EVENT_LEADER, local_ns + w->tick_ns / 2);
     schedule(w, server, EVENT_EXPIRY, (local_ns / w->tick_ns + 1) * w->tick_ns);

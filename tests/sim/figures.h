@@ -32,6 +32,7 @@ enum fault {
 enum checker {
     CHECK_EXCLUSION, /* at most one certain holder */
     CHECK_BACKING,   /* a certain holder's node is there, and its session's */
+    CHECK_LEASE,     /* who is certain has been heard of by the leader, less than T ago */
     CHECK_TOKENS,    /* tokens grow from node to node */
     CHECK_ORDER,     /* grants in the queue's order, and only on nodes not known to be gone */
     CHECK_GHOSTS,    /* after quiet, a node for each contender that has one, and no other */

@@ -411,6 +411,8 @@ void port_deliver(struct world *w, unsigned port, unsigned unused) {
     if (m->kind == DELIVER_STATE) {
         client_receiver()->on_state(client, &p->base, (enum zkli_port_state)m->index);
     } else if (m->kind == DELIVER_REPLY) {
+        if (m->zxid > p->answered_zxid)
+            p->answered_zxid = m->zxid;
         deliver_reply(w, p, m);
     } else {
         checks_watch_told(w, p->client, m->name);

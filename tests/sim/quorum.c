@@ -114,21 +114,17 @@ void quorum_ping(struct world *w, int leader, int follower) {
 
 /* ---- Sessions, on the leader ---- */
 
-static int64_t leader_clock(const struct world *w, int server) {
-    return clock_local(w->now_ns, w->servers[server].ppm, 0);
-}
-
 /* Expiry is rounded up to the next tick. */
-static void track(struct world *w, int server, int session) {
-    struct tracked *t = &w->servers[server].sessions[session];
-    int64_t end = leader_clock(w, server) + w->timeout_ns;
-    t->expires_ns = (end / w->tick_ns + 1) * w->tick_ns;
+void quorum_track(struct world *w, int leader, int session) {
+    struct tracked *t = &w->servers[leader].sessions[session];
+    t->touched_ns = server_clock(w, leader);
+    t->expires_ns = ((t->touched_ns + w->timeout_ns) / w->tick_ns + 1) * w->tick_ns;
 }
 
 static void leader_touch(struct world *w, int server, int session) {
     struct tracked *t = &w->servers[server].sessions[session];
     if (t->is_known && !t->is_closing)
-        track(w, server, session);
+        quorum_track(w, server, session);
 }
 
 void quorum_touch(struct world *w, int server, int session) {
@@ -249,8 +245,9 @@ static void leader_prepare(struct world *w, int leader, int server, const struct
         switch ((enum op)r->kind) {
         case OP_CONNECT:
             txn.type = TXN_OPEN;
-            w->servers[leader].sessions[r->session] = (struct tracked){true, false, server, 0};
-            track(w, leader, r->session);
+            w->servers[leader].sessions[r->session] = (struct tracked){.is_known = true,
+                                                                       .owner = server};
+            quorum_track(w, leader, r->session);
             break;
         case OP_CREATE:
         case OP_CREATE_SEQUENTIAL:
@@ -326,7 +323,7 @@ static bool leader_revalidate(struct world *w, int leader, int server, int sessi
     struct tracked *t = &w->servers[leader].sessions[session];
     if (!t->is_known || t->is_closing)
         return false;
-    track(w, leader, session);
+    quorum_track(w, leader, session);
     t->owner = server;
     return true;
 }

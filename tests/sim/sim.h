@@ -175,8 +175,8 @@ struct txn {
 
 struct tracked {
     bool is_known, is_closing;
-    int owner;          /* server */
-    int64_t expires_ns; /* on the leader's clock */
+    int owner;                      /* server */
+    int64_t touched_ns, expires_ns; /* on the leader's clock */
 };
 
 enum role {
@@ -249,7 +249,8 @@ struct port {
     int conn;
     uint32_t conn_life;
     int session;
-    int64_t last_zxid, told_zxid; /* seen by the client library; delivered to the engine */
+    /* Seen by the client library; delivered to the engine; delivered as a reply */
+    int64_t last_zxid, told_zxid, answered_zxid;
     int64_t received_ns, sent_ns, attempt_until_ns;
     int server; /* the last one tried */
     unsigned io_stamp;
@@ -265,9 +266,14 @@ struct handle {
     int name;              /* which lock */
     zkl_hold seen;         /* the hold whose node this is */
     int node;
-    zkl_hold lost[THREADS_MAX + 1]; /* the last holds that LOST was told for */
-    unsigned lost_count;
+    zkl_hold lost[THREADS_MAX + 1];     /* the last holds that LOST was told for */
+    zkl_hold released[THREADS_MAX + 1]; /* the last holds given up while they were good */
+    unsigned lost_count, released_count;
     int64_t uncertain_since_ns; /* 0: it is not */
+    int64_t
+        known_ns; /* since when its node's end can be known, on the client's clock; 0: not yet */
+    uint64_t known_connection;
+    unsigned known_beats; /* sent and acknowledged since, one after the other */
 };
 
 enum actor_state {
@@ -470,6 +476,8 @@ void quorum_apply(struct world *w, unsigned server_and_life, unsigned index);
  * leads. request is kept by the caller. */
 void quorum_write(struct world *w, int server, int conn, const struct message *request);
 void quorum_validate(struct world *w, int server, int conn, int session);
+/* The leader has heard of a session. */
+void quorum_track(struct world *w, int leader, int session);
 void quorum_touch(struct world *w, int server, int session);
 bool server_is_serving(const struct world *w, int server);
 
@@ -484,6 +492,7 @@ void server_isolate(struct world *w, int server, bool is_isolated);
 void server_abandon(struct world *w, int server);
 void server_crash(struct world *w, int server);
 void server_look(struct world *w, int server);
+int64_t server_clock(const struct world *w, int server);
 
 /* ---- server.c ---- */
 
@@ -557,6 +566,8 @@ void checks_written(struct world *w, int number, zkl_err result);
 /* After every event. */
 void checks_step(struct world *w);
 void checks_event(struct world *w, struct handle *handle, const zkl_event *event);
+/* A release says OK. */
+void checks_released(struct handle *h, zkl_hold hold);
 void checks_hold(struct world *w, int client, const struct actor *a);
 void checks_committed(struct world *w, const struct txn *txn, const struct tree *before);
 void checks_watch_told(struct world *w, int client, int name);

@@ -29,10 +29,11 @@ const char *const fault_names[FAULT_KINDS] = {
 };
 
 const char *const checker_names[CHECKERS] = {
-    [CHECK_EXCLUSION] = "exclusion", [CHECK_BACKING] = "backing",     [CHECK_TOKENS] = "tokens",
-    [CHECK_ORDER] = "order",         [CHECK_GHOSTS] = "ghosts",       [CHECK_WATCHES] = "watches",
-    [CHECK_WAKES] = "wakes",         [CHECK_DEADLINES] = "deadlines", [CHECK_LIVENESS] = "liveness",
-    [CHECK_LOSS] = "loss",           [CHECK_DELETES] = "deletes",     [CHECK_WRITES] = "writes",
+    [CHECK_EXCLUSION] = "exclusion", [CHECK_BACKING] = "backing", [CHECK_LEASE] = "lease",
+    [CHECK_TOKENS] = "tokens",       [CHECK_ORDER] = "order",     [CHECK_GHOSTS] = "ghosts",
+    [CHECK_WATCHES] = "watches",     [CHECK_WAKES] = "wakes",     [CHECK_DEADLINES] = "deadlines",
+    [CHECK_LIVENESS] = "liveness",   [CHECK_LOSS] = "loss",       [CHECK_DELETES] = "deletes",
+    [CHECK_WRITES] = "writes",
 };
 
 /* ---- Randomness and time ---- */
