@@ -9,12 +9,15 @@ readonly CAMPAIGN=tests/sim/campaign.txt MISTAKES=tests/sim/mistakes
 # The tests have the seeds from 1 to this; a campaign goes beyond.
 readonly TESTED=100000
 readonly CHUNK=50000
+# Of each campaign so many run under valgrind as well.
+readonly VALGRIND_COUNT=500
 
 usage() {
     cat <<END
 usage: scripts/sim.sh seed SEED           prints what happens in one schedule
        scripts/sim.sh run FIRST COUNT     runs schedules, prints figures and what failed
-       scripts/sim.sh campaign COUNT      runs COUNT new schedules; what was done is kept in
+       scripts/sim.sh campaign COUNT      runs COUNT new schedules, and up to $VALGRIND_COUNT of them under
+                                          valgrind; what was done is kept in
                                           $CAMPAIGN
        scripts/sim.sh valgrind COUNT      runs schedules under valgrind
        scripts/sim.sh mistakes [NAME]...  with each mistake of $MISTAKES (default: all): which
@@ -58,9 +61,12 @@ commit_name() {
     printf '%s\n' "$commit"
 }
 
+under_valgrind() { # FIRST COUNT
+    valgrind -q --error-exitcode=1 --leak-check=full --trace-children=yes "$Simulate" "$1" "$2"
+}
+
 campaign() { # COUNT
-    local left=$1 next=$((TESTED + 1)) count result status=0 begun
-    local commit
+    local left=$1 next=$((TESTED + 1)) count result failed status=0 begun commit
     commit=$(commit_name)
     if [[ -e $CAMPAIGN ]]; then
         next=$(awk -v next_seed="$next" '!/^#/ && $3 + $4 > next_seed { next_seed = $3 + $4 }
@@ -78,6 +84,11 @@ campaign() { # COUNT
             $((SECONDS - begun)) | tee -a "$CAMPAIGN"
         next=$((next + count)) left=$((left - count))
     done
+    count=$(($1 < VALGRIND_COUNT ? $1 : VALGRIND_COUNT))
+    begun=$SECONDS result="nothing found"
+    under_valgrind $((next - count)) "$count" >/dev/null || status=1 result="FAILED"
+    printf '# %s %s %d %d under valgrind: %s, %d s\n' "$(date -u +%Y-%m-%d)" "$commit" \
+        $((next - count)) "$count" "$result" $((SECONDS - begun)) | tee -a "$CAMPAIGN"
     awk '!/^#/ { n[$2] += $4; failed[$2] += $5; all += $4 }
         END {
             for (commit in n) print n[commit], "schedules at", commit ",", failed[commit], "failed"
@@ -152,13 +163,14 @@ main() {
         "$Simulate" "$@"
         ;;
     campaign)
+        need_packages valgrind
         build_here
         campaign "$1"
         ;;
     valgrind)
         need_packages valgrind
         build_here
-        valgrind -q --error-exitcode=1 --leak-check=full --trace-children=yes "$Simulate" 1 "$1"
+        under_valgrind 1 "$1"
         ;;
     mistakes) mistakes "$@" ;;
     esac
