@@ -16,8 +16,8 @@ usage() {
     cat <<END
 usage: scripts/sim.sh seed SEED           prints what happens in one schedule
        scripts/sim.sh run FIRST COUNT     runs schedules, prints figures and what failed
-       scripts/sim.sh campaign COUNT      runs COUNT new schedules, and up to $VALGRIND_COUNT of them under
-                                          valgrind; what was done is kept in
+       scripts/sim.sh campaign COUNT      runs COUNT new schedules, the last $VALGRIND_COUNT
+                                          under valgrind, too; what was done is kept in
                                           $CAMPAIGN
        scripts/sim.sh valgrind COUNT      runs schedules under valgrind
        scripts/sim.sh mistakes [NAME]...  with each mistake of $MISTAKES (default: all): which

@@ -26,13 +26,24 @@ static uint64_t seeds_wanted(void) {
     return seeds == 0 ? SEEDS : seeds;
 }
 
+static void print_trace(uint64_t seed) {
+    struct figures ignored = {0};
+    struct world *w = world_new();
+    printf("\nseed %" PRIu64 ":\n", seed);
+    (void)schedule_run(w, seed, true, &ignored);
+    world_free(w);
+}
+
 static void check_run(uint64_t first, uint64_t count) {
     struct failure failures[CHECKERS];
     uint64_t failed = many_run(first, count, NULL, &figures, failures);
-    for (int i = 0; i < CHECKERS; i++)
-        if (failures[i].count > 0)
-            test_note("%s: %s, first in: scripts/sim.sh seed %" PRIu64, checker_names[i],
-                      failures[i].text, failures[i].seed);
+    for (int i = 0; i < CHECKERS; i++) {
+        if (failures[i].count == 0)
+            continue;
+        print_trace(failures[i].seed);
+        test_note("%s: %s, first in: scripts/sim.sh seed %" PRIu64, checker_names[i],
+                  failures[i].text, failures[i].seed);
+    }
     CU_ASSERT_EQUAL(failed, 0);
 }
 
