@@ -12,7 +12,9 @@
  *     acknowledged, the leader has heard of us, later than j was sent, and keeps the session for T:
  *     certain_until = sent(j) + T - margin.
  * Two would not do: a link that stalls towards our server and then the other way lets k pass while
- * the ping, or its answer, is still under way. All three are of one connection.
+ * the ping, or its answer, is still under way. All three are of one connection. (If there was a new
+ * one between them, and nobody told of it, what they say is still true: it is less than that new
+ * connection has proved by itself, see zkli_lease_reconnect. But its timeout must be known.)
  * A client does not know tickTime, but T is at least two ticks, so T/4 stands for tickTime/2.
  *
  * Not here: any clock. Times are nanoseconds of one clock that counts suspended time.

@@ -51,7 +51,10 @@ static void lease_ended(void *arg) {
     zkli_engine_check_lease(arg);
 }
 
+/* A look that is due is not put off: heartbeats that are refused come more often than looks. */
 static void look_later(struct zkli_engine *e) {
+    if (e->look.is_set)
+        return;
     e->has_looked = false;
     zkli_timer_set(&e->timers, &e->look, e->now_ns + ZKLI_LOOK_NS);
 }
@@ -82,12 +85,27 @@ static void send_beat(void *arg) {
     zkli_members_step_all(e, ZKLI_EV_HEARTBEAT);
 }
 
+static void suspend(struct zkli_engine *e);
+static void on_connected(struct zkli_engine *e);
+
+/*
+ * The port tells of the end of a connection before it fails what was in flight; so while we think
+ * that we are connected, a heartbeat that is lost says that this was not told. A new connection of
+ * which neither its own beginning nor the end of the one before it was told cannot be seen, unless
+ * it has another timeout. Then all that was proved so far was proved before it: a heartbeat since
+ * would have found that timeout. With the same timeout it does not matter to the lease (lease.h).
+ */
 void zkli_engine_on_beat(struct zkli_engine *e, const struct zkli_reply *reply) {
+    int64_t sent_ns = e->beat_sent_ns; /* the next one may be sent below */
     e->beat_in_flight = false;
     if (e->is_connected)
         zkli_timer_clear(&e->timers, &e->look);
+    if (reply->result == ZKLI_RESULT_LOST)
+        suspend(e);
+    else if (e->is_connected && e->port->ops->timeout_ms(e->port) != e->timeout_ms)
+        on_connected(e);
     if (reply->result == ZKLI_RESULT_OK) {
-        zkli_lease_beat(&e->lease, e->beat_sent_ns, e->now_ns);
+        zkli_lease_beat(&e->lease, sent_ns, e->now_ns);
         zkli_engine_check_lease(e);
     }
     if (e->is_connected && !e->beat.is_set) /* it was due while this one was in flight */
@@ -127,6 +145,7 @@ static void open_session(struct zkli_engine *e) {
         zkli_timer_set(&e->timers, &e->reopen, e->now_ns + ZKLI_RETRY_LAST_NS);
         return;
     }
+    e->has_looked = false;
     look_later(e);
     e->host->open_port(e->host_arg, e->port);
 }
@@ -178,6 +197,7 @@ static void suspend(struct zkli_engine *e) {
     e->is_connected = false;
     e->is_suspended = true;
     e->state = ZKL_STATE_SUSPENDED;
+    e->has_looked = false;
     look_later(e);
     zkli_timer_set(&e->timers, &e->beat, ZKLI_NEVER);
     e->host->on_session_event(e->host_arg, ZKL_EVENT_SUSPENDED);
@@ -260,17 +280,20 @@ void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
     }
 }
 
-/* A connection may just be on its way to us: it counts when it was there at the look before. */
+/* What it has to tell may just be on its way to us: a connection, or its end, counts when it was
+ * there at the look before. The requests in flight stay there: the port will answer them, even if
+ * it has answered none and told nothing so far. */
 static void look(void *arg) {
     struct zkli_engine *e = arg;
     if (e->port == NULL || e->port->ops->look == NULL)
         return;
     enum zkli_port_state state = e->port->ops->look(e->port);
-    bool is_news = state != ZKLI_PORT_CONNECTING &&
-                   (state != ZKLI_PORT_CONNECTED || (e->has_looked && !e->is_connected));
+    bool is_final = state != ZKLI_PORT_CONNECTED && state != ZKLI_PORT_CONNECTING;
+    bool is_other = (state == ZKLI_PORT_CONNECTED) != e->is_connected;
+    bool is_news = is_final || (is_other && e->has_looked);
     if (!e->is_connected || e->beat_in_flight) {
         look_later(e);
-        e->has_looked = state == ZKLI_PORT_CONNECTED;
+        e->has_looked = is_other;
     }
     if (is_news)
         zkli_engine_on_state(e, e->port, state);

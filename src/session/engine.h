@@ -33,7 +33,7 @@
 #define ZKLI_RETRY_LAST_NS (INT64_C(1000) * 1000000)
 
 /* How often a port is looked at that has no connection, or does not answer: it may have forgotten
- * to tell of a connection, or to wait for answers. What it has to tell is told sooner. */
+ * to tell of a connection or its end, or to wait for answers. What it does tell is told sooner. */
 #define ZKLI_LOOK_NS (INT64_C(1000) * 1000000)
 
 struct zkli_engine;
@@ -183,7 +183,7 @@ struct zkli_engine {
     bool has_no_containers;
     struct zkli_timer reopen;
     struct zkli_timer look;
-    bool has_looked; /* and found a connection of which nothing was told */
+    bool has_looked; /* and found a connection, or none, of which nothing was told */
     /* Lease */
     struct zkli_lease lease;
     struct zkli_timer beat, lease_end;

@@ -39,6 +39,7 @@ struct fake_port {
     struct zkli_port port;
     struct bench *bench;
     int64_t session_id;
+    enum zkli_port_state state; /* for who looks; it follows what is told */
     bool is_opened, is_closed;
 };
 
@@ -57,7 +58,8 @@ struct bench {
     struct fake_port ports[PORTS_MAX];
     size_t port_count;
     unsigned refused; /* kinds that are not sent, as bits */
-    int timeout_ms;   /* as granted */
+    size_t looks;
+    int timeout_ms; /* as granted */
     struct request requests[ZKLI_SLOTS];
     size_t request_count;
     size_t sent[KINDS];
@@ -165,6 +167,12 @@ static inline int port_timeout_ms(struct zkli_port *port) {
     return ZKLI_CONTAINER(port, struct fake_port, port)->bench->timeout_ms;
 }
 
+static inline enum zkli_port_state port_look(struct zkli_port *port) {
+    struct fake_port *fake = ZKLI_CONTAINER(port, struct fake_port, port);
+    fake->bench->looks++;
+    return fake->state;
+}
+
 static inline struct zkli_port *host_new_port(void *arg) {
     static const struct zkli_port_ops ops = {
         .create = port_create,
@@ -174,13 +182,14 @@ static inline struct zkli_port *host_new_port(void *arg) {
         .barrier = port_barrier,
         .session_id = port_session_id,
         .timeout_ms = port_timeout_ms,
+        .look = port_look,
     };
     struct bench *b = arg;
     if (b->has_no_ports)
         return NULL;
     REQUIRE(b->port_count < PORTS_MAX);
     struct fake_port *port = &b->ports[b->port_count++];
-    *port = (struct fake_port){.port = {.ops = &ops}, .bench = b};
+    *port = (struct fake_port){.port = {.ops = &ops}, .bench = b, .state = ZKLI_PORT_CONNECTING};
     return &port->port;
 }
 
@@ -198,6 +207,7 @@ static inline void advance(struct bench *b, int64_t ns) {
 }
 
 static inline void tell_state(struct bench *b, struct zkli_port *port, enum zkli_port_state state) {
+    ZKLI_CONTAINER(port, struct fake_port, port)->state = state;
     zkli_engine_enter(&b->engine);
     zkli_engine_on_state(&b->engine, port, state);
     settle(b);

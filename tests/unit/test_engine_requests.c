@@ -47,7 +47,6 @@ static void what_is_refused_for_the_moment_is_asked_again_and_more_and_more_seld
     struct bench *b = &Bench;
     int64_t waits[9] = {0};
     bench_begin(b);
-    b->timeout_ms = 1000 * T_MS; /* so that no heartbeat is due meanwhile */
     struct owner *owner = begin(b, "a");
     for (size_t i = 0; i < COUNT(waits); i++) {
         answer_next(b, CREATE, ZKLI_RESULT_AGAIN);

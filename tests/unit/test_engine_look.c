@@ -1,0 +1,339 @@
+/*
+ * An engine whose port keeps something to itself: connections that begin and end without a word,
+ * for the port had no memory to tell of them.
+ */
+#include "unit/engine_bench.h"
+
+#define PERIOD_NS (T_MS / 15 * MS)
+#define OWN_LOOKS 2 /* it takes so many in a row to believe what nobody told */
+
+static struct fake_port *port_now(struct bench *b) {
+    return ZKLI_CONTAINER(b->engine.port, struct fake_port, port);
+}
+
+/* The port is like that, and does not say so. */
+static void become(struct bench *b, enum zkli_port_state state) {
+    port_now(b)->state = state;
+}
+
+/* Goes on until there was another look. */
+static void pass_look(struct bench *b) {
+    size_t looks = b->looks;
+    for (int i = 0; b->looks == looks; i++) {
+        REQUIRE(i < 100);
+        advance(b, 20 * MS);
+    }
+}
+
+/* A heartbeat is under way, and nobody answers. */
+static void begin_silence(struct bench *b) {
+    serve_all(b);
+    while (!b->engine.beat_in_flight)
+        advance(b, PERIOD_NS);
+    CHECK_INT(b->request_count, 1);
+}
+
+static void lose_all(struct bench *b) {
+    for (size_t left = b->request_count; left > 0; left--) {
+        struct request request = take(b, 0);
+        answer(b, &request, ZKLI_RESULT_LOST);
+    }
+}
+
+/* ---- The beginning of a connection ---- */
+
+static void a_connection_of_which_nothing_was_told_counts_at_the_second_look(void) {
+    struct bench *b = &Bench;
+    bench_start(b, "/locks", false);
+    struct owner *owner = begin(b, "a");
+    pass_look(b);
+    CHECK(!b->engine.is_connected);
+    port_now(b)->session_id = ++b->last_session;
+    become(b, ZKLI_PORT_CONNECTED);
+    pass_look(b);
+    CHECK(!b->engine.is_connected);
+    pass_look(b);
+    CHECK(b->engine.is_connected);
+    come_to_rest(b);
+    CHECK_INT(owner->grants, 1);
+    cut(b, 0);
+    become(b, ZKLI_PORT_CONNECTED);
+    pass_look(b);
+    CHECK(!b->engine.is_connected); /* what was seen before the cut does not count */
+    pass_look(b);
+    CHECK(b->engine.is_connected);
+    CHECK_INT(b->events[ZKL_EVENT_RESUMED], 1);
+    bench_end(b);
+}
+
+/* Nor does what was seen of the end of the last connection, or of the session before. */
+static void a_look_before_the_news_is_none_after_them(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    begin_silence(b);
+    become(b, ZKLI_PORT_CONNECTING);
+    pass_look(b);
+    tell_state(b, b->engine.port, ZKLI_PORT_CONNECTING);
+    become(b, ZKLI_PORT_CONNECTED);
+    pass_look(b);
+    CHECK(!b->engine.is_connected);
+    expire(b);
+    become(b, ZKLI_PORT_CONNECTED);
+    pass_look(b);
+    CHECK(!b->engine.is_connected);
+    pass_look(b);
+    CHECK(b->engine.is_connected);
+    bench_end(b);
+}
+
+static void the_end_of_a_session_of_which_nothing_was_told_counts_at_once(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    struct owner *owner = hold(b, "a");
+    come_to_rest(b);
+    begin_silence(b);
+    become(b, ZKLI_PORT_EXPIRED);
+    pass_look(b);
+    CHECK((owner->notices & ZKLI_DO_LOSE) != 0);
+    CHECK_INT(b->port_count, 2);
+    CHECK(b->ports[0].is_closed);
+    b->request_count = 0;
+    bench_end(b);
+}
+
+/* ---- The end of a connection ---- */
+
+static void an_end_of_which_nothing_was_told_counts_at_the_second_look(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    struct owner *holder = hold(b, "a"), *waiter = begin(b, "a");
+    come_to_rest(b);
+    begin_silence(b);
+    become(b, ZKLI_PORT_CONNECTING);
+    for (int i = 1; i < OWN_LOOKS; i++) {
+        pass_look(b);
+        CHECK(b->engine.is_connected);
+    }
+    int64_t end_ns = b->engine.lease.certain_until_ns;
+    pass_look(b);
+    CHECK(!b->engine.is_connected && b->engine.beat_in_flight);
+    CHECK_INT(b->engine.state, ZKL_STATE_SUSPENDED);
+    CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 1);
+    CHECK_INT(b->engine.lease.certain_until_ns, end_ns);
+    (void)begin(b, "b");
+    CHECK_INT(b->request_count, 1); /* nothing is sent any more */
+    tell_state(b, b->engine.port, ZKLI_PORT_CONNECTING);
+    CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 1); /* once is enough */
+    lose_all(b);
+    CHECK_INT(b->request_count, 0);
+    uint64_t connection = b->engine.connection;
+    connect(b);
+    CHECK_INT(b->engine.connection, connection + 1);
+    CHECK_INT(b->events[ZKL_EVENT_RESUMED], 1);
+    CHECK(zkli_member_is_held(holder->member));
+    release(b, holder);
+    come_to_rest(b);
+    CHECK_INT(waiter->grants, 1);
+    bench_end(b);
+}
+
+/* The client has it sent on the next connection, of which it may have told nothing either. */
+static void a_heartbeat_that_the_next_connection_answers_is_one_of_the_last(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    begin_silence(b);
+    int64_t sent_ns = b->engine.beat_sent_ns;
+    become(b, ZKLI_PORT_CONNECTING);
+    for (int i = 0; i < OWN_LOOKS; i++)
+        pass_look(b);
+    CHECK(!b->engine.is_connected);
+    become(b, ZKLI_PORT_CONNECTED);
+    serve_all(b);
+    CHECK_INT(b->engine.lease.touched_ns, sent_ns);
+    CHECK(!b->engine.is_connected && !b->engine.beat_in_flight);
+    CHECK_INT(b->request_count, 0);
+    for (int i = 0; i < OWN_LOOKS; i++)
+        pass_look(b);
+    CHECK(b->engine.is_connected && b->engine.beat_in_flight);
+    CHECK_INT(b->engine.lease.certain_until_ns,
+              sent_ns + T_MS * MS - zkli_lease_margin_ns(T_MS * MS));
+    CHECK_INT(b->engine.lease.beat_count, 0);
+    bench_end(b);
+}
+
+static void an_end_that_was_seen_once_is_forgotten(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    for (int i = 0; i < 3; i++) {
+        begin_silence(b);
+        become(b, ZKLI_PORT_CONNECTING);
+        pass_look(b);
+        if (i == 0) {
+            become(b, ZKLI_PORT_CONNECTED);
+            pass_look(b);
+            become(b, ZKLI_PORT_CONNECTING);
+            pass_look(b);
+        }
+        CHECK(b->engine.is_connected);
+        if (i < 2) {
+            serve_next(b);
+        } else {
+            connect(b); /* told, and its heartbeat is the one that was under way */
+            become(b, ZKLI_PORT_CONNECTING);
+            pass_look(b);
+        }
+        CHECK(b->engine.is_connected);
+        CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], i < 2 ? 0 : 1);
+    }
+    pass_look(b);
+    CHECK(!b->engine.is_connected);
+    CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 2);
+    bench_end(b);
+}
+
+static void a_heartbeat_that_is_lost_tells_of_the_end_of_its_connection(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    struct owner *owner = hold(b, "a");
+    come_to_rest(b);
+    begin_silence(b);
+    size_t beats = b->sent[BARRIER];
+    become(b, ZKLI_PORT_CONNECTING);
+    lose_all(b);
+    CHECK_INT(b->engine.state, ZKL_STATE_SUSPENDED);
+    CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 1);
+    pass_look(b);
+    pass_look(b);
+    CHECK_INT(b->sent[BARRIER], beats); /* none before there is a connection */
+    become(b, ZKLI_PORT_CONNECTED);
+    for (int i = 0; i < OWN_LOOKS; i++)
+        pass_look(b);
+    CHECK(b->engine.is_connected && zkli_member_is_held(owner->member));
+    CHECK_INT(b->sent[BARRIER], beats + 1);
+    bench_end(b);
+}
+
+/* ---- Both ---- */
+
+/* The connections of before and after, with one timeout, count as one; with two they do not. */
+static void a_timeout_that_has_changed_tells_of_a_new_connection(void) {
+    static const int timeouts_ms[] = {T_MS / 2, T_MS * 2, T_MS};
+    struct bench *b = &Bench;
+    for (size_t i = 0; i < COUNT(timeouts_ms); i++) {
+        bool is_other = timeouts_ms[i] != T_MS;
+        int64_t shorter_ns = (timeouts_ms[i] < T_MS ? timeouts_ms[i] : T_MS) * MS;
+        bench_begin(b);
+        come_to_rest(b);
+        begin_silence(b);
+        int64_t last_ns = b->engine.lease.touched_ns, sent_ns = b->engine.beat_sent_ns;
+        int64_t end_ns = b->engine.lease.certain_until_ns;
+        uint64_t connection = b->engine.connection;
+        b->timeout_ms = timeouts_ms[i];
+        advance(b, 1 * MS);
+        serve_next(b);
+        CHECK_INT(b->engine.connection, connection + is_other);
+        CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], is_other);
+        CHECK_INT(b->events[ZKL_EVENT_RESUMED], is_other);
+        CHECK_INT(b->engine.timeout_ms, timeouts_ms[i]);
+        CHECK_INT(b->engine.lease.timeout_ns, shorter_ns);
+        CHECK_INT(b->engine.lease.touched_ns, sent_ns); /* the heartbeat counts, but it alone */
+        if (is_other) {
+            CHECK_INT(b->engine.lease.certain_until_ns,
+                      last_ns + shorter_ns - zkli_lease_margin_ns(shorter_ns));
+            CHECK_INT(b->engine.lease.beat_count, 1);
+            CHECK_INT(b->engine.lease.beats[0].sent_ns, sent_ns);
+            CHECK(b->engine.beat_in_flight);
+        } else {
+            CHECK(b->engine.lease.certain_until_ns > end_ns);
+            CHECK(b->engine.lease.beat_count > 1);
+        }
+        come_to_rest(b);
+        CHECK_INT(b->engine.connection, connection + is_other);
+        CHECK(zkli_engine_is_certain(&b->engine));
+        bench_end(b);
+    }
+}
+
+/* Whatever the heartbeat comes to: not only a good one was answered on the new connection. */
+static void also_a_heartbeat_that_was_not_done_shows_the_new_timeout(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    begin_silence(b);
+    b->timeout_ms = T_MS / 2;
+    answer_next(b, BARRIER, ZKLI_RESULT_AGAIN);
+    CHECK_INT(b->engine.timeout_ms, T_MS / 2);
+    CHECK(b->engine.beat_in_flight);
+    b->timeout_ms = T_MS;
+    tell_state(b, b->engine.port, ZKLI_PORT_CONNECTING);
+    uint64_t connection = b->engine.connection;
+    serve_all(b);
+    CHECK_INT(b->engine.connection, connection); /* there is none now */
+    bench_end(b);
+}
+
+/* ---- When it looks ---- */
+
+static void heartbeats_that_are_refused_do_not_put_off_the_look(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    b->refused = 1u << BARRIER;
+    become(b, ZKLI_PORT_EXPIRED);
+    for (int i = 0; i < 4 && b->port_count < 2; i++)
+        advance(b, PERIOD_NS);
+    CHECK_INT(b->port_count, 2);
+    b->refused = 0;
+    bench_end(b);
+}
+
+/* Each asks for a heartbeat, though one is under way. */
+static void nor_do_those_who_come_to_a_lazy_session(void) {
+    struct bench *b = &Bench;
+    bench_start(b, "/locks", true);
+    connect(b);
+    (void)begin(b, "a");
+    advance(b, 0);
+    CHECK(b->engine.beat_in_flight);
+    become(b, ZKLI_PORT_EXPIRED);
+    for (int i = 0; i < 4 && b->port_count < 2; i++) {
+        advance(b, PERIOD_NS);
+        (void)begin(b, "a");
+    }
+    CHECK_INT(b->port_count, 2);
+    b->request_count = 0;
+    bench_end(b);
+}
+
+static void a_port_that_answers_is_not_looked_at(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    (void)hold(b, "a");
+    come_to_rest(b);
+    CHECK_INT(b->looks, 0);
+    bench_end(b);
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"a connection of which nothing was told counts at the second look",
+         a_connection_of_which_nothing_was_told_counts_at_the_second_look},
+        {"a look before the news is none after them", a_look_before_the_news_is_none_after_them},
+        {"the end of a session of which nothing was told counts at once",
+         the_end_of_a_session_of_which_nothing_was_told_counts_at_once},
+        {"the end of a connection of which nothing was told counts at the second look",
+         an_end_of_which_nothing_was_told_counts_at_the_second_look},
+        {"a heartbeat that the next connection answers is one of the last",
+         a_heartbeat_that_the_next_connection_answers_is_one_of_the_last},
+        {"an end that was seen once is forgotten", an_end_that_was_seen_once_is_forgotten},
+        {"a heartbeat that is lost tells of the end of its connection",
+         a_heartbeat_that_is_lost_tells_of_the_end_of_its_connection},
+        {"a timeout that has changed tells of a new connection",
+         a_timeout_that_has_changed_tells_of_a_new_connection},
+        {"also a heartbeat that was not done shows the new timeout",
+         also_a_heartbeat_that_was_not_done_shows_the_new_timeout},
+        {"heartbeats that are refused do not put off the look",
+         heartbeats_that_are_refused_do_not_put_off_the_look},
+        {"nor do those who come to a lazy session", nor_do_those_who_come_to_a_lazy_session},
+        {"a port that answers is not looked at", a_port_that_answers_is_not_looked_at},
+    };
+    return TEST_MAIN(argc, argv, "engine_look", cases);
+}
