@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/znode_path.h"
+
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
@@ -126,54 +128,20 @@ void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_LENGTH + 1], const char
     memcpy(ret_prefix + 3 + ZKLI_UUID_LENGTH, "-lock-", 7);
 }
 
-static bool component_is_valid(const char *start, size_t length) {
-    if (length == 0 || (length == 1 && start[0] == '.') ||
-        (length == 2 && start[0] == '.' && start[1] == '.'))
-        return false;
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)start[i] < 0x20 || start[i] == 0x7f)
-            return false;
+static bool is_contender(const char *name, size_t length) {
     char child[ZKLI_LOCK_NAME_MAX + 1];
-    memcpy(child, start, length);
+    memcpy(child, name, length);
     child[length] = '\0';
-    return zkli_node_name_parse(child).kind == ZKLI_KIND_NONE;
-}
-
-/*
- * The server takes UTF-8 and refuses C1 control characters, surrogates and what is above the basic
- * plane (its path validation works on Java's 16-bit characters), so those are refused here, where
- * the caller can be told why.
- */
-static bool text_is_acceptable(const char *text) {
-    const unsigned char *p = (const unsigned char *)text;
-    while (*p != '\0') {
-        if (*p < 0x80) {
-            p++;
-        } else if (*p >= 0xc2 && *p <= 0xdf && (p[1] & 0xc0) == 0x80) {
-            if (*p == 0xc2 && p[1] < 0xa0)
-                return false;
-            p += 2;
-        } else if ((*p & 0xf0) == 0xe0 && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80) {
-            unsigned code = ((*p & 15u) << 12) | ((p[1] & 63u) << 6) | (p[2] & 63u);
-            if (code < 0x800 || (code >= 0xd800 && code <= 0xf8ff) || code >= 0xfff0)
-                return false;
-            p += 3;
-        } else {
-            return false;
-        }
-    }
-    return true;
+    return zkli_node_name_parse(child).kind != ZKLI_KIND_NONE;
 }
 
 bool zkli_lock_name_is_valid(const char *name) {
-    size_t length = strlen(name);
-    if (length == 0 || length > ZKLI_LOCK_NAME_MAX || !text_is_acceptable(name))
+    if (strlen(name) > ZKLI_LOCK_NAME_MAX || !zkli_names_are_valid(name))
         return false;
-    const char *start = name;
-    for (const char *slash; (slash = strchr(start, '/')) != NULL; start = slash + 1)
-        if (!component_is_valid(start, (size_t)(slash - start)))
+    for (const char *slash; (slash = strchr(name, '/')) != NULL; name = slash + 1)
+        if (is_contender(name, (size_t)(slash - name)))
             return false;
-    return component_is_valid(start, strlen(start));
+    return !is_contender(name, strlen(name));
 }
 
 bool zkli_root_is_valid(const char *root) {

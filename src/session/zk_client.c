@@ -18,9 +18,9 @@
 
 #include <zookeeper/zookeeper.h>
 
+#include "core/znode_path.h"
 #include "session/hosts.h"
 #include "session/zk_log.h"
-#include "session/zk_path.h"
 
 /* The client looks up every server's name on each turn of its I/O loop, connected or not, so that
  * an outage of name resolution stops its pings and ends healthy sessions. Since 3.7.0 it can be

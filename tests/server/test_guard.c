@@ -230,9 +230,9 @@ static void a_lost_hold_does_not_write_under_the_next_one(void) {
 /* ---- What is refused before it is sent, or by the server ---- */
 
 static void paths_and_lengths_are_checked(void) {
-    static const char *const paths[] = {"",       "x",        "x/y",     "/x/",    "//",   "//x",
-                                        "/x//y",  "/.",       "/..",     "/x/.",   "/./x", "/\n",
-                                        "/x\x7f", "/x\x1f/y", "/a/..b/", "/x/../y"};
+    static const char *const paths[] = {
+        "",     "x",    "x/y", "/x/",    "//",       "//x",     "/x//y",   "/.",         "/..",
+        "/x/.", "/./x", "/\n", "/x\x7f", "/x\x1f/y", "/a/..b/", "/x/../y", "/x\xc2\x80", "/x\xff"};
     static char big[ZKL_GUARDED_SET_MAX + 1];
     client *c = holder_new("invalid", T_LONG);
     const char *path = target_new();
