@@ -82,7 +82,7 @@ static void set_hosts(void) {
     if (err != ZKL_OK)
         REQUIRE_INT(zkl_session_set_hosts(c->session, proxy_hosts(other)), ZKL_OK);
     WAIT_UNTIL(proxy_links(other) == 1, SOON_MS);
-    WAIT_UNTIL(zkl_session_state(c->session) == ZKL_STATE_CONNECTED, SOON_MS);
+    WAIT_UNTIL(client_is_connected(c), SOON_MS);
     client_close(c);
     proxy_close(other);
 }
@@ -341,12 +341,10 @@ static void close_a_holder_and_a_waiter(void) {
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
     client_queue_up(waiter, 2);
     arm();
-    lock_close(waiter->lock);
-    waiter->lock = NULL;
+    client_close_lock(waiter);
     check_nomem_or(client_result(waiter), ZKL_CLOSED); /* it may just be setting its watches */
     WAIT_UNTIL(queue_length("close") == 1, SOON_MS);
-    lock_close(c->lock);
-    c->lock = NULL;
+    client_close_lock(c);
     WAIT_UNTIL(queue_length("close") == 0, SOON_MS);
     session_close(c->session);
     c->session = NULL;

@@ -197,10 +197,6 @@ static void move_to_other_servers(void) {
     proxy_close(other);
 }
 
-static bool is_connected(client *c) {
-    return zkl_session_state(c->session) == ZKL_STATE_CONNECTED;
-}
-
 static void hold_and_reconnect(void) {
     client *c = client_open_proxied("reconnect", T_NORMAL);
 
@@ -208,7 +204,7 @@ static void hold_and_reconnect(void) {
     arm();
     proxy_drop(c->proxy);
     WAIT_UNTIL(client_told(c, ZKL_EVENT_SUSPENDED) > 0, SOON_MS);
-    WAIT_UNTIL(is_connected(c) || (IsLasting && failing_failed() > 0), SOON_MS);
+    WAIT_UNTIL(client_is_connected(c) || (IsLasting && failing_failed() > 0), SOON_MS);
     finish(c);
 }
 
@@ -223,7 +219,7 @@ static void wait_and_reconnect(void) {
     arm();
     proxy_drop(c->proxy);
     WAIT_UNTIL(client_told(c, ZKL_EVENT_SUSPENDED) > 0, SOON_MS);
-    WAIT_UNTIL(is_connected(c) || (IsLasting && failing_failed() > 0), SOON_MS);
+    WAIT_UNTIL(client_is_connected(c) || (IsLasting && failing_failed() > 0), SOON_MS);
     CHECK(!client_is_done(c));
     uproot(holder);
     err = client_result(c);
@@ -240,7 +236,7 @@ static void hold_and_expire(void) {
     arm();
     credentials_expire(&its);
     WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) > 0, SOON_MS);
-    WAIT_UNTIL(is_connected(c) || (IsLasting && failing_failed() > 0), SOON_MS);
+    WAIT_UNTIL(client_is_connected(c) || (IsLasting && failing_failed() > 0), SOON_MS);
     CHECK(!client_held(c));
     finish(c);
 }
@@ -271,8 +267,7 @@ static void close_in_use(void) {
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
     client_queue_up(waiter, 2);
     arm();
-    lock_close(c->lock);
-    c->lock = NULL;
+    client_close_lock(c);
     session_close(c->session);
     c->session = NULL;
     check_outcome(client_result(waiter), ZKL_CLOSED);

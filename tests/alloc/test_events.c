@@ -56,7 +56,7 @@ static void end_a_holders_session(void) {
     arm();
     credentials_expire(&its);
     WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) > 0, SOON_MS);
-    WAIT_UNTIL(IsLasting || zkl_session_state(c->session) == ZKL_STATE_CONNECTED, SOON_MS);
+    WAIT_UNTIL(IsLasting || client_is_connected(c), SOON_MS);
     failing_disarm();
     finish_lost(c);
 }

@@ -3,18 +3,12 @@
  * in, and what it has let in it remembers.
  */
 #include "alloc/fail_each.h"
+#include "support/fence.h"
 #include "support/scratch.h"
 
 enum {
     NAMES = 12 /* more than the marks begin with */
 };
-
-static zkl_fence *fence_open(const char *file) {
-    zkl_fence *f = NULL;
-
-    REQUIRE_INT(zkl_fence_open(&f, file, NULL), ZKL_OK);
-    return f;
-}
 
 /* Shows that token for every name, with what is armed. */
 static void show(zkl_fence *f, int64_t token, zkl_err ret_errs[NAMES]) {

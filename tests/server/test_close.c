@@ -54,8 +54,7 @@ static void closing_a_lock_ends_its_waits(void) {
     client_queue_up(c, 2);
     actor_acquire(local, c->lock, ZKL_FOREVER);
     WAIT_UNTIL(actor_is_blocked(local), SOON_MS);
-    lock_close(c->lock);
-    c->lock = NULL;
+    client_close_lock(c);
     CHECK_INT(actor_result(c->actor, 100), ZKL_CLOSED);
     CHECK_INT(actor_result(local, 100), ZKL_CLOSED);
     WAIT_UNTIL(queue_length(name) == 1, SOON_MS);
@@ -205,9 +204,7 @@ static void a_session_may_close_around_an_expiry(void) {
             proxy_refuse(c->proxy, true); /* no new session can be had */
         session_expire(c->session);
         if (i >= 3)
-            WAIT_UNTIL(zkl_session_state(c->session) != ZKL_STATE_CONNECTED ||
-                           zkl_session_id(c->session) != id,
-                       SOON_MS);
+            WAIT_UNTIL(!client_is_connected(c) || zkl_session_id(c->session) != id, SOON_MS);
         client_close(c);
         WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
     }

@@ -5,9 +5,7 @@
 #include <string.h>
 
 static void await_new_session(client *c, int64_t old_id) {
-    WAIT_UNTIL(zkl_session_id(c->session) != old_id &&
-                   zkl_session_state(c->session) == ZKL_STATE_CONNECTED,
-               SOON_MS);
+    WAIT_UNTIL(zkl_session_id(c->session) != old_id && client_is_connected(c), SOON_MS);
 }
 
 /* T4, T21: elsewhere two think they hold, or the object hangs for ever. */
@@ -179,7 +177,7 @@ static void a_partitioned_holder_stops_before_the_next_begins(void) {
             least = actor_done_ns(next->actor) - until_ns;
         CHECK(!client_held(c));
         client_silence(c, false);
-        WAIT_UNTIL(zkl_session_state(c->session) == ZKL_STATE_CONNECTED, SOON_MS);
+        WAIT_UNTIL(client_is_connected(c), SOON_MS);
         CHECK_INT(client_acquire(c, 0), ZKL_BUSY);
         CHECK_INT(client_release(next), ZKL_OK);
         CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
@@ -206,7 +204,7 @@ static void a_hold_lost_by_the_clock_is_buried_if_the_session_survives(void) {
     CHECK(!client_held(c));
     proxy_hold(c->proxy, PROXY_TO_CLIENT, false);
     WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
-    WAIT_UNTIL(zkl_session_state(c->session) == ZKL_STATE_CONNECTED, SOON_MS);
+    WAIT_UNTIL(client_is_connected(c), SOON_MS);
     kept = zkl_session_id(c->session) == id;
     test_note("the session %s", kept ? "survived" : "ended too");
     CHECK(!client_held(c));

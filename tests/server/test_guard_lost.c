@@ -9,17 +9,21 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Begins a write whose frame the rule is for, and waits until that has happened. */
+/* From then on requests are counted. */
 static void begin_broken(client *c, guarded_call *call, proxy_action action, bool refuse) {
     proxy_forget(c->proxy);
-    proxy_rule(c->proxy, action, PROXY_MULTI, NULL, 1, refuse);
-    actor_begin(c->actor, guarded_run, call);
-    WAIT_UNTIL(proxy_fired(c->proxy), SOON_MS);
+    guarded_begin_broken(c, call, action, refuse);
 }
 
-static void check_still_held(client *c) {
-    CHECK(client_held(c));
-    CHECK_INT(client_told(c, ZKL_EVENT_LOST), 0);
+/* Begins a write whose frame the rule is for; or one in an outage, which waits for its end. */
+static void begin_sent_or_not(client *c, guarded_call *call, proxy_action action, bool is_sent) {
+    if (is_sent) {
+        begin_broken(c, call, action, false);
+    } else {
+        client_outage_begin(c);
+        actor_begin(c->actor, guarded_run, call);
+        WAIT_UNTIL(actor_is_blocked(c->actor), SOON_MS);
+    }
 }
 
 /* ---- The hold lasts ---- */
@@ -37,7 +41,7 @@ static void a_lost_request_is_written_once(void) {
         CHECK_INT(proxy_count(c->proxy, PROXY_MULTI, NULL), 2);
         CHECK_INT(proxy_count(c->proxy, PROXY_GET, path), 0);
     }
-    check_still_held(c);
+    holder_check(c);
     client_close(c);
 }
 
@@ -54,7 +58,7 @@ static void a_lost_reply_with_a_version_is_one_step(void) {
         CHECK_INT(proxy_count(c->proxy, PROXY_MULTI, NULL), 2);
         CHECK_INT(proxy_count(c->proxy, PROXY_GET, path), 1);
     }
-    check_still_held(c);
+    holder_check(c);
     client_close(c);
 }
 
@@ -71,7 +75,7 @@ static void a_lost_reply_without_a_version_is_written_again(void) {
         target_check(path, "again", 2 * (i + 1));
         CHECK_INT(proxy_count(c->proxy, PROXY_MULTI, NULL), 2);
     }
-    check_still_held(c);
+    holder_check(c);
     client_close(c);
 }
 
@@ -90,7 +94,7 @@ static void a_lost_read_is_made_again(void) {
         CHECK(proxy_fired(c->proxy));
         target_check(path, "once", i + 1);
     }
-    check_still_held(c);
+    holder_check(c);
     client_close(c);
 }
 
@@ -110,7 +114,7 @@ static void another_s_step_of_the_version_is_not_taken_for_ours(void) {
         CHECK_INT(client_result(c), ZKL_BAD_VERSION);
         target_check(path, theirs[i], 1);
     }
-    check_still_held(c);
+    holder_check(c);
     client_close(c);
 }
 
@@ -131,7 +135,7 @@ static void what_others_have_written_over_is_unsure(void) {
         CHECK_INT(client_result(c), ZKL_UNSURE);
         CHECK_INT(target_version(path), 2 + i);
     }
-    check_still_held(c);
+    holder_check(c);
     client_close(c);
 }
 
@@ -148,7 +152,7 @@ static void a_node_that_went_meanwhile_is_no_node(void) {
         proxy_refuse(c->proxy, false);
         CHECK_INT(client_result(c), ZKL_NO_NODE);
     }
-    check_still_held(c);
+    holder_check(c);
     client_close(c);
 }
 
@@ -163,7 +167,7 @@ static void a_refusal_after_a_lost_reply_is_unsure(void) {
     REQUIRE_INT(raw_restrict(fixture_raw(), path, 1 | 16), RAW_OK);
     proxy_refuse(c->proxy, false);
     CHECK_INT(client_result(c), ZKL_UNSURE);
-    check_still_held(c);
+    holder_check(c);
     client_close(c);
 }
 
@@ -177,7 +181,7 @@ static void a_step_that_cannot_be_read_is_unsure(void) {
     CHECK_INT(client_result(c), ZKL_UNSURE);
     REQUIRE_INT(raw_restrict(fixture_raw(), path, 31), RAW_OK);
     CHECK_INT(target_version(path), 1);
-    check_still_held(c);
+    holder_check(c);
     client_close(c);
 }
 
@@ -200,7 +204,7 @@ static void a_write_that_always_breaks_the_line_is_given_up(void) {
     proxy_refuse(c->proxy, false);
     target_check(path, "zero", 0);
     CHECK_INT(guarded_set(c, path, "y", -1), ZKL_OK);
-    check_still_held(c);
+    holder_check(c);
     client_close(c);
 }
 
@@ -286,7 +290,7 @@ static void a_write_begun_in_an_outage_arrives_after_it(void) {
     client_outage_end(c);
     CHECK_INT(client_result(c), ZKL_OK);
     target_check(path, "x", 1);
-    check_still_held(c);
+    holder_check(c);
     client_close(c);
 }
 
@@ -319,7 +323,7 @@ static void a_cancel_is_not_for_writes(void) {
     proxy_hold(c->proxy, PROXY_TO_SERVER, false);
     CHECK_INT(client_result(c), ZKL_OK);
     target_check(path, "x", 1);
-    check_still_held(c);
+    holder_check(c);
     client_close(c);
 }
 
@@ -331,13 +335,7 @@ static void a_release_by_another_thread_lets_a_sent_write_pass(void) {
         guarded_call call = guarded_text(c, path, "x", -1);
         const zkl_hold hold = actor_hold(c->actor, c->lock);
 
-        if (is_sent) {
-            begin_broken(c, &call, PROXY_HOLD_REQUEST, false);
-        } else {
-            client_outage_begin(c);
-            actor_begin(c->actor, guarded_run, &call);
-            WAIT_UNTIL(actor_is_blocked(c->actor), SOON_MS);
-        }
+        begin_sent_or_not(c, &call, PROXY_HOLD_REQUEST, is_sent);
         CHECK_INT(zkl_release_hold(c->lock, hold), ZKL_OK);
         if (is_sent)
             proxy_hold(c->proxy, PROXY_TO_SERVER, false);
@@ -373,15 +371,8 @@ static void a_lock_may_close_under_a_write(void) {
         const char *path = target_new();
         guarded_call call = guarded_text(c, path, "x", -1);
 
-        if (is_sent) {
-            begin_broken(c, &call, PROXY_HOLD_REPLY, false);
-        } else {
-            client_outage_begin(c);
-            actor_begin(c->actor, guarded_run, &call);
-            WAIT_UNTIL(actor_is_blocked(c->actor), SOON_MS);
-        }
-        lock_close(c->lock);
-        c->lock = NULL;
+        begin_sent_or_not(c, &call, PROXY_HOLD_REPLY, is_sent);
+        client_close_lock(c);
         if (is_sent)
             proxy_hold(c->proxy, PROXY_TO_CLIENT, false);
         CHECK_INT(client_result(c), is_sent ? ZKL_OK : ZKL_CLOSED);
@@ -397,13 +388,7 @@ static void a_session_may_close_under_a_write(void) {
         const char *path = target_new();
         guarded_call call = guarded_text(c, path, "x", -1);
 
-        if (is_sent) {
-            begin_broken(c, &call, PROXY_HOLD_REPLY, false);
-        } else {
-            client_outage_begin(c);
-            actor_begin(c->actor, guarded_run, &call);
-            WAIT_UNTIL(actor_is_blocked(c->actor), SOON_MS);
-        }
+        begin_sent_or_not(c, &call, PROXY_HOLD_REPLY, is_sent);
         session_close(c->session);
         c->owns_session = false;
         CHECK_INT(client_result(c), is_sent ? ZKL_UNSURE : ZKL_CLOSED);
@@ -494,7 +479,7 @@ static void a_write_that_cannot_be_sent_is_tried_for_a_while(void) {
     refuse_writes(c, EVER);
     CHECK_INT(guarded_set(c, path, "x", -1), ZKL_NOMEM);
     CHECK_RANGE(EVER - atomic_load(&Refusals), 2, 100); /* not in a busy loop */
-    check_still_held(c);
+    holder_check(c);
 
     target_check(path, "x", 1);
 

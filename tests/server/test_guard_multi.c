@@ -168,7 +168,7 @@ static void a_lost_transaction_is_unsure(void) {
         CHECK_INT(multi(c, 2, ops, results), ZKL_UNSURE);
         CHECK_INT(results[0].err, 4711);
         CHECK_STRING(made, "untouched");
-        WAIT_UNTIL(zkl_session_state(c->session) == ZKL_STATE_CONNECTED, SOON_MS);
+        WAIT_UNTIL(client_is_connected(c), SOON_MS);
         CHECK_INT(target_version(path), i);
         CHECK_INT(proxy_count(c->proxy, PROXY_MULTI, NULL), 1);
     }

@@ -50,7 +50,7 @@ static void shut_all(walker *w) {
         proxy_refuse(w->ways[i], true);
         proxy_drop(w->ways[i]);
     }
-    WAIT_UNTIL(zkl_session_state(w->client->session) != ZKL_STATE_CONNECTED, SOON_MS);
+    WAIT_UNTIL(!client_is_connected(w->client), SOON_MS);
 }
 
 /* Whichever server is the one that serves, the client comes to it, as often as it takes. */
@@ -65,9 +65,7 @@ static void walk_around(size_t count) {
         proxy_forget(way);
         WAIT_UNTIL(proxy_connects(way) > 0, SOON_MS); /* it is tried although it was shut */
         proxy_refuse(way, false);
-        WAIT_UNTIL(proxy_links(way) == 1 &&
-                       zkl_session_state(w.client->session) == ZKL_STATE_CONNECTED,
-                   SOON_MS);
+        WAIT_UNTIL(proxy_links(way) == 1 && client_is_connected(w.client), SOON_MS);
     }
     CHECK(zkl_session_id(w.client->session) == id);
     CHECK_INT(client_acquire(w.client, SOON_MS), ZKL_OK);

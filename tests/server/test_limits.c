@@ -91,7 +91,7 @@ static void a_session_near_its_budget_survives_a_reconnect(void) {
     WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, "-lock-") >= COUNT, SOON_MS);
     proxy_forget(c->proxy);
     client_flap(c);
-    CHECK_STAYS(zkl_session_state(c->session) == ZKL_STATE_CONNECTED, 500);
+    CHECK_STAYS(client_is_connected(c), 500);
     connects = proxy_connects(c->proxy);
     CHECK_RANGE(connects, 1, 3);
     CHECK(zkl_session_id(c->session) == id);

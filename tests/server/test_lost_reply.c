@@ -127,7 +127,7 @@ static void a_cut_at_any_step_costs_neither_place_nor_node(void) {
         if (give_up) {
             CHECK_INT(zkl_cancel(c->lock), ZKL_OK);
             CHECK_INT(actor_result(c->actor, 1000), ZKL_CANCELED);
-            WAIT_UNTIL(zkl_session_state(c->session) == ZKL_STATE_CONNECTED, SOON_MS);
+            WAIT_UNTIL(client_is_connected(c), SOON_MS);
             WAIT_UNTIL(queue_length(name) == 1, SOON_MS);
             uproot(holder);
         } else {

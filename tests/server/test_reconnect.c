@@ -222,7 +222,7 @@ static void a_session_moves_to_other_servers(void) {
     proxy_refuse(c->proxy, true);
     proxy_drop(c->proxy);
     WAIT_UNTIL(proxy_links(other) == 1, SOON_MS);
-    WAIT_UNTIL(zkl_session_state(c->session) == ZKL_STATE_CONNECTED, SOON_MS);
+    WAIT_UNTIL(client_is_connected(c), SOON_MS);
     CHECK(zkl_session_id(c->session) == id);
     CHECK(client_held(c));
     CHECK_INT(client_release_wait(c), ZKL_OK);

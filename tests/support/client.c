@@ -62,9 +62,14 @@ client *client_open_on(client *c, const char *name) {
     return other;
 }
 
+void client_close_lock(client *c) {
+    lock_close(c->lock);
+    c->lock = NULL;
+}
+
 void client_close(client *c) {
     if (c->lock)
-        lock_close(c->lock);
+        client_close_lock(c);
     if (c->session && c->owns_session)
         session_close(c->session);
     actor_free(c->actor);
@@ -137,7 +142,7 @@ void client_node(client *c, char *ret_path) {
     REQUIRE_INT(found, 1);
 }
 
-static bool is_connected(client *c) {
+bool client_is_connected(client *c) {
     return zkl_session_state(c->session) == ZKL_STATE_CONNECTED;
 }
 
@@ -145,18 +150,18 @@ void client_flap(client *c) {
     const size_t told = client_told(c, ZKL_EVENT_RESUMED);
 
     proxy_drop(c->proxy);
-    WAIT_UNTIL(client_told(c, ZKL_EVENT_RESUMED) > told && is_connected(c), SOON_MS);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_RESUMED) > told && client_is_connected(c), SOON_MS);
 }
 
 void client_outage_begin(client *c) {
     proxy_refuse(c->proxy, true);
     proxy_drop(c->proxy);
-    WAIT_UNTIL(!is_connected(c), SOON_MS);
+    WAIT_UNTIL(!client_is_connected(c), SOON_MS);
 }
 
 void client_outage_end(client *c) {
     proxy_refuse(c->proxy, false);
-    WAIT_UNTIL(is_connected(c), SOON_MS);
+    WAIT_UNTIL(client_is_connected(c), SOON_MS);
 }
 
 void client_silence(client *c, bool on) {

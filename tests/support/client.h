@@ -25,6 +25,8 @@ client *client_open_proxied(const char *name, int timeout_ms);
 client *client_open_lazy(const char *name, int timeout_ms);
 /* Another handle, thread and recorder on the session of c; to be closed before c. */
 client *client_open_on(client *c, const char *name);
+/* Closes the lock alone; client_close does the rest. */
+void client_close_lock(client *c);
 /* Closes lock and session, checking that neither takes 2 s; then the thread must be idle. */
 void client_close(client *c);
 
@@ -46,6 +48,7 @@ size_t client_nodes(client *c);
 /* The path of the only such node, in RAW_PATH_MAX bytes; leaves the test if there are 0 or 2. */
 void client_node(client *c, char *ret_path);
 
+bool client_is_connected(client *c);
 /* Cuts the proxied connection and waits until the session is connected again. */
 void client_flap(client *c);
 /* Cuts it, lets nobody in, and waits until the session knows; then ends that. */

@@ -39,6 +39,11 @@ client *holder_new(const char *name, int timeout_ms) {
     return c;
 }
 
+void holder_check(client *c) {
+    CHECK(client_held(c));
+    CHECK_INT(client_told(c, ZKL_EVENT_LOST), 0);
+}
+
 zkl_err guarded_run(void *arg) {
     const guarded_call *call = arg;
 
@@ -54,4 +59,10 @@ zkl_err guarded_set(client *c, const char *path, const char *text, int version) 
 
     actor_begin(c->actor, guarded_run, &call);
     return actor_result(c->actor, 3 * SOON_MS);
+}
+
+void guarded_begin_broken(client *c, guarded_call *call, proxy_action action, bool refuse) {
+    proxy_rule(c->proxy, action, PROXY_MULTI, NULL, 1, refuse);
+    actor_begin(c->actor, guarded_run, call);
+    WAIT_UNTIL(proxy_fired(c->proxy), SOON_MS);
 }

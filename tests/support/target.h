@@ -13,6 +13,9 @@ int target_version(const char *path);
 /* A client with a proxy that holds a lock of its own. */
 client *holder_new(const char *name, int timeout_ms);
 
+/* It holds, and was told nothing else. */
+void holder_check(client *c);
+
 typedef struct guarded_call {
     zkl_lock *lock;
     const char *path;
@@ -26,5 +29,7 @@ zkl_err guarded_run(void *call);
 guarded_call guarded_text(client *c, const char *path, const char *text, int version);
 /* The same begun and waited for on the client's thread. */
 zkl_err guarded_set(client *c, const char *path, const char *text, int version);
+/* Begins a write whose frame the rule is for, and waits until that has happened. */
+void guarded_begin_broken(client *c, guarded_call *call, proxy_action action, bool refuse);
 
 #endif

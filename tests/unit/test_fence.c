@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "lock/fence.h"
-#include "unit/fence_bench.h"
+#include "support/fence.h"
 
 #define BYTES_MAX (1 << 18)
 

@@ -1,6 +1,6 @@
 /* Fences as the tests open them. */
-#ifndef UNIT_FENCE_BENCH_H
-#define UNIT_FENCE_BENCH_H
+#ifndef SUPPORT_FENCE_H
+#define SUPPORT_FENCE_H
 
 #include <zklock.h>
 
