@@ -3,6 +3,7 @@
  */
 #include "sim/sim.h"
 
+#include <assert.h>
 #include <string.h>
 
 static void schedule(struct world *w, int server, enum event_kind kind, int64_t local_ns) {
@@ -20,7 +21,7 @@ static void drop_links(struct world *w, int server) {
     for (int other = 0; other < SERVERS; other++) {
         list_clear(w, &w->links[server][other].list);
         list_clear(w, &w->links[other][server].list);
-        if (!w->links[server][other].is_held) /* else it cannot be told */
+        if (w->links[server][other].held_by == 0) /* else it cannot be told */
             w->servers[other].is_followed[server] = false;
     }
 }
@@ -58,7 +59,7 @@ void server_crash(struct world *w, int server) {
     end_role(w, server, ROLE_DOWN);
     for (int other = 0; other < SERVERS; other++)
         if (other != server && w->servers[other].role == ROLE_FOLLOWING && w->leader == NONE &&
-            !w->links[server][other].is_held)
+            w->links[server][other].held_by == 0)
             server_look(w, other);
 }
 
@@ -76,15 +77,33 @@ void server_abandon(struct world *w, int server) {
         world_at(w, w->now_ns + world_between(w, 10, 100) * MS, EVENT_ELECT, 0, 0);
 }
 
+/* What was under way when the last fault lets go arrives late, in order. */
+static void link_hold(struct world *w, int from, int to, unsigned fault, bool is_held) {
+    struct link *link = &w->links[from][to];
+    unsigned before = link->held_by;
+    link->held_by = is_held ? before | fault : before & ~fault;
+    if (before != 0 && link->held_by == 0)
+        quorum_link(w, (unsigned)from, (unsigned)to);
+}
+
+void link_stall(struct world *w, int from, int to, bool is_stalled) {
+    link_hold(w, from, to, 1u << SERVERS, is_stalled);
+}
+
+bool link_is_stalled(const struct world *w, int from, int to) {
+    return (w->links[from][to].held_by >> SERVERS & 1) != 0;
+}
+
+bool server_is_isolated(const struct world *w, int server) {
+    return (w->links[server][(server + 1) % SERVERS].held_by >> server & 1) != 0;
+}
+
 void server_isolate(struct world *w, int server, bool is_isolated) {
     for (int other = 0; other < SERVERS; other++) {
         if (other == server)
             continue;
-        w->links[server][other].is_held = w->links[other][server].is_held = is_isolated;
-        if (!is_isolated) { /* what was under way arrives late, in order */
-            quorum_link(w, (unsigned)server, (unsigned)other);
-            quorum_link(w, (unsigned)other, (unsigned)server);
-        }
+        link_hold(w, server, other, 1u << server, is_isolated);
+        link_hold(w, other, server, 1u << server, is_isolated);
     }
     TRACE(w, "server %d is %s", server, is_isolated ? "isolated" : "reached again");
 }
@@ -159,6 +178,8 @@ static void follow(struct world *w, int server) {
     s->applied = w->committed;
     s->tree = w->truth;
     s->apply_at = s->heard_ns = w->now_ns;
+    list_clear(w, &w->links[server][w->leader].list); /* a new connection */
+    list_clear(w, &w->links[w->leader][server].list);
     l->is_followed[server] = true;
     l->answered_ns[server] = w->now_ns;
     l->acked[server] = w->log_count;
@@ -168,6 +189,7 @@ static void follow(struct world *w, int server) {
 
 static void lead(struct world *w, int server) {
     struct server *s = &w->servers[server];
+    assert(s->logged >= w->committed);
     w->log_count = s->logged; /* what only others have is no more */
     for (int i = 0; i < SERVERS; i++)
         if (w->servers[i].logged > w->log_count)

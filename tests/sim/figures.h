@@ -53,7 +53,8 @@ struct figures {
     uint64_t guarded, guarded_unsure, guarded_lost, guarded_again;
     uint64_t grants, hand_offs, losses, requeues, timeouts, busy, cancels, closes, unreachable,
         late;
-    uint64_t elections, expiries, moves, writes, lost_replies, watches_resent, past_counter;
+    uint64_t double_faults, without_quorum, elections, expiries, moves, writes, lost_replies,
+        watches_resent, past_counter;
 };
 
 extern const char *const fault_names[FAULT_KINDS];

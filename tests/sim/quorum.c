@@ -23,15 +23,22 @@ bool quorum_leads(const struct world *w, int server) {
 }
 
 bool quorum_can_talk(const struct world *w, int a, int b) {
-    return !w->links[a][b].is_held && !w->links[b][a].is_held && w->servers[a].role != ROLE_DOWN &&
-           w->servers[b].role != ROLE_DOWN;
+    return w->links[a][b].held_by == 0 && w->links[b][a].held_by == 0 &&
+           w->servers[a].role != ROLE_DOWN && w->servers[b].role != ROLE_DOWN;
+}
+
+bool quorum_is_possible(const struct world *w) {
+    for (int i = 0; i < SERVERS; i++)
+        if (quorum_can_talk(w, i, (i + 1) % SERVERS))
+            return true;
+    return false;
 }
 
 /* ---- Links between servers ---- */
 
 static void link_arm(struct world *w, int from, int to) {
     const struct link *link = &w->links[from][to];
-    if (link->list.first != NONE && !link->is_held)
+    if (link->list.first != NONE && link->held_by == 0)
         world_at(w, w->messages[link->list.first].at, EVENT_LINK, (unsigned)from, (unsigned)to);
 }
 
@@ -93,10 +100,13 @@ void quorum_acked(struct world *w, int leader) {
     struct server *l = &w->servers[leader];
     int index = w->committed;
     for (int f = 0; f < SERVERS; f++)
-        if (f != leader && l->is_followed[f] && l->acked[f] > index)
+        if (f != leader && l->is_followed[f] && l->acked[f] > index) {
+            assert(w->servers[f].logged >= l->acked[f]);
             index = l->acked[f];
+        }
     if (index == w->committed)
         return;
+    assert(quorum_leads(w, leader) && l->logged >= index);
     quorum_commit(w, index);
     apply_later(w, leader, index);
     for (int f = 0; f < SERVERS; f++) {
@@ -399,7 +409,7 @@ static void hear_follower(struct world *w, int follower, int leader, struct mess
 
 void quorum_link(struct world *w, unsigned from, unsigned to) {
     struct link *link = &w->links[from][to];
-    while (!link->is_held && link->list.first != NONE &&
+    while (link->held_by == 0 && link->list.first != NONE &&
            w->messages[link->list.first].at <= w->now_ns) {
         int message = list_pop(w, &link->list);
         struct message *m = &w->messages[message];

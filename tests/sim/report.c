@@ -44,6 +44,8 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "closed", f->closes, n);
     (void)fprintf(out, "servers\n");
     row(out, "writes proposed", f->writes, n);
+    row(out, "two faults at a time", f->double_faults, n);
+    row(out, "no quorum left", f->without_quorum, n);
     row(out, "elections", f->elections, n);
     row(out, "sessions expired", f->expiries, n);
     row(out, "sessions found moved", f->moves, n);

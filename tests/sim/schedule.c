@@ -16,6 +16,10 @@
 /* No schedule needs as long; one that gets here hangs. */
 #define RUN_TIMEOUTS 400
 #define EVENTS_MAX 2000000
+/* Of the faults of a server that come while another is in force. */
+#define SECOND_FAULT_PERCENT 25
+/* Added to the follower whose stall does not turn, but end. */
+#define STALL_ENDS SERVERS
 
 static void configure(struct world *w) {
     static const int ticks[] = {2, 2, 3, 4, 5, 5, 10};
@@ -103,12 +107,26 @@ static int a_follower(struct world *w) {
     return server == w->leader ? (server + 1) % SERVERS : server;
 }
 
-static bool has_fault(const struct world *w) {
-    for (int i = 0; i < SERVERS; i++)
-        if (w->servers[i].role == ROLE_DOWN || w->links[i][(i + 1) % SERVERS].is_held ||
-            w->links[(i + 1) % SERVERS][i].is_held)
-            return true;
-    return false;
+static unsigned faults_in_force(const struct world *w) {
+    unsigned count = 0;
+    for (int i = 0; i < SERVERS; i++) {
+        count += w->servers[i].role == ROLE_DOWN;
+        count += server_is_isolated(w, i);
+        for (int j = 0; j < SERVERS; j++)
+            count += link_is_stalled(w, i, j);
+    }
+    return count;
+}
+
+/* Mostly one at a time; with a second one there may be no quorum for a while. */
+static bool may_fail(struct world *w) {
+    unsigned count = faults_in_force(w);
+    return count == 0 || (count == 1 && world_chance(w, SECOND_FAULT_PERCENT));
+}
+
+static void count_fault_of_server(struct world *w) {
+    w->figures->double_faults += faults_in_force(w) > 1;
+    w->figures->without_quorum += !quorum_is_possible(w);
 }
 
 /* A client that holds a lock, through a follower; NONE: there is none. */
@@ -131,44 +149,57 @@ static int a_holder_at_a_follower(const struct world *w) {
  * what the follower had to tell before. The hold lasts until it is seen who is right.
  */
 static bool stall_and_turn(struct world *w) {
-    int client = has_fault(w) || w->leader == NONE ? NONE : a_holder_at_a_follower(w);
+    int client = w->leader == NONE || !may_fail(w) ? NONE : a_holder_at_a_follower(w);
     if (client == NONE)
         return false;
     int follower = w->ports[w->list[client].port].server;
+    if (link_is_stalled(w, follower, w->leader) || link_is_stalled(w, w->leader, follower))
+        return false;
     int64_t late_ns = world_between(w, w->timeout_ns / 5, w->timeout_ns / 3);
     for (int k = 0; k < w->threads; k++)
         w->list[client].actors[k].until_ns += 2 * w->timeout_ns;
-    w->links[w->leader][follower].is_held = true;
+    link_stall(w, w->leader, follower, true);
+    count_fault_of_server(w);
     client_pause(w, client, late_ns);
     world_at(w, w->now_ns + late_ns + world_between(w, 5 * MS, w->tick_ns / 4), EVENT_HEAL,
              FAULT_TURNING_STALL, (unsigned)follower);
-    world_at(w, w->now_ns + w->sync_limit * w->tick_ns * 95 / 100, EVENT_HEAL,
-             FAULT_CUT_OFF_FOLLOWER, (unsigned)follower);
+    world_at(w, w->now_ns + w->sync_limit * w->tick_ns * 95 / 100, EVENT_HEAL, FAULT_TURNING_STALL,
+             STALL_ENDS + (unsigned)follower);
     return true;
 }
 
 static void turn(struct world *w, int follower) {
-    if (w->leader == NONE || w->leader == follower || !w->links[w->leader][follower].is_held)
+    if (w->leader == NONE || w->leader == follower || !link_is_stalled(w, w->leader, follower))
         return;
-    w->links[follower][w->leader].is_held = true;
-    w->links[w->leader][follower].is_held = false;
-    quorum_link(w, (unsigned)w->leader, (unsigned)follower);
+    link_stall(w, follower, w->leader, true);
+    link_stall(w, w->leader, follower, false);
 }
 
-/* One at a time of these, so that there is a quorum. */
+static void end_stall(struct world *w, int follower) {
+    for (int other = 0; other < SERVERS; other++) {
+        link_stall(w, follower, other, false);
+        link_stall(w, other, follower, false);
+    }
+}
+
 static bool fault_of_server(struct world *w, enum fault fault) {
-    if (has_fault(w) || w->leader == NONE)
+    if ((fault == FAULT_DEPOSED_LEADER && w->leader == NONE) || !may_fail(w))
         return false;
     int64_t t = w->timeout_ns;
     int server = fault == FAULT_DEPOSED_LEADER     ? w->leader
                  : fault == FAULT_CUT_OFF_FOLLOWER ? a_follower(w)
                                                    : (int)world_below(w, SERVERS);
+    if (fault == FAULT_CRASHED_SERVER ? w->servers[server].role == ROLE_DOWN
+                                      : server_is_isolated(w, server))
+        return false;
     if (fault == FAULT_CRASHED_SERVER) {
         server_crash(w, server);
+        count_fault_of_server(w);
         heal_later(w, fault, server, 2 * t);
         return true;
     }
     server_isolate(w, server, true);
+    count_fault_of_server(w);
     if (fault != FAULT_STALLED_SERVER && world_chance(w, 50)) {
         server_abandon(w, server);
         /* The others go on without it: clients that lose a reply there come back to this one. */
@@ -283,7 +314,10 @@ static void heal(struct world *w, unsigned kind, unsigned number) {
             world_at(w, w->now_ns + world_between(w, 50, 1000) * MS, EVENT_ELECT, 0, 0);
         }
     } else if (kind == FAULT_TURNING_STALL) {
-        turn(w, what);
+        if (number < STALL_ENDS)
+            turn(w, what);
+        else
+            end_stall(w, what - STALL_ENDS);
     } else if (kind == FAULT_LAGGING_FOLLOWER) {
         w->servers[what].lag_ns = 0;
     } else if (kind == FAULT_THROTTLE) {
@@ -298,6 +332,7 @@ static void heal_all(struct world *w) {
         heal(w, FAULT_CRASHED_SERVER, (unsigned)i);
         heal(w, FAULT_LAGGING_FOLLOWER, (unsigned)i);
         heal(w, FAULT_CUT_OFF_FOLLOWER, (unsigned)i);
+        heal(w, FAULT_TURNING_STALL, STALL_ENDS + (unsigned)i);
     }
     heal(w, FAULT_THROTTLE, 0);
     for (int i = 0; i < w->clients; i++) {

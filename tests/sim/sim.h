@@ -203,9 +203,9 @@ struct server {
     int ppm; /* its clock's error */
 };
 
-/* From one server to another: ordered, held while the two are cut off from each other. */
+/* From one server to another: ordered, held for as long as a fault holds it. */
 struct link {
-    bool is_held;
+    unsigned held_by; /* a bit for each server that is cut off, and one for a stall of this link */
     int64_t last_at;
     struct list list;
 };
@@ -466,6 +466,8 @@ int64_t clock_real(int64_t local_ns, int ppm, int64_t offset_ns);
 /* Whether it is the leader of the present epoch; a deposed one only thinks so. */
 bool quorum_leads(const struct world *w, int server);
 bool quorum_can_talk(const struct world *w, int a, int b);
+/* Whether any two can agree on anything. */
+bool quorum_is_possible(const struct world *w);
 void quorum_commit(struct world *w, int index);
 /* Commits what a quorum has logged. */
 void quorum_acked(struct world *w, int leader);
@@ -489,6 +491,10 @@ void quorum_follower(struct world *w, unsigned server, unsigned life);
 void quorum_expiry(struct world *w, unsigned server, unsigned life);
 void quorum_elect(struct world *w);
 void server_isolate(struct world *w, int server, bool is_isolated);
+bool server_is_isolated(const struct world *w, int server);
+/* One link, one way. */
+void link_stall(struct world *w, int from, int to, bool is_stalled);
+bool link_is_stalled(const struct world *w, int from, int to);
 void server_abandon(struct world *w, int server);
 void server_crash(struct world *w, int server);
 void server_look(struct world *w, int server);

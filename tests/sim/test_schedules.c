@@ -72,6 +72,8 @@ static void the_simulation_is_not_idle(void) {
     CU_ASSERT_TRUE(f->late >= f->schedules / 20);
     CU_ASSERT_TRUE(f->expiries >= f->schedules / 20);
     CU_ASSERT_TRUE(f->requeues >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->double_faults >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->without_quorum >= f->schedules / 40);
     CU_ASSERT_TRUE(f->elections >= f->schedules);
     CU_ASSERT_TRUE(f->watches_resent >= f->schedules / 20);
     CU_ASSERT_TRUE(f->past_counter >= f->schedules / 20);
