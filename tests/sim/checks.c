@@ -243,6 +243,7 @@ void checks_written(struct world *w, int number, zkl_err result) {
     w->figures->guarded += result == ZKL_OK;
     w->figures->guarded_unsure += result == ZKL_UNSURE;
     w->figures->guarded_lost += result == ZKL_LOST;
+    w->figures->guarded_unsent += result == ZKL_NOMEM;
     if (result == ZKL_OK && written->commits == 0)
         world_violate(w, CHECK_WRITES, "write %d is OK and was not made", number);
     if (result != ZKL_OK && result != ZKL_UNSURE && written->commits > 0)

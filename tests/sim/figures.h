@@ -25,6 +25,7 @@ enum fault {
     FAULT_LOCK_CLOSE,
     FAULT_KILL,
     FAULT_THROTTLE,
+    FAULT_REFUSAL,
     FAULT_KINDS
 };
 
@@ -50,11 +51,11 @@ enum checker {
 struct figures {
     uint64_t schedules, operations, events, virtual_ms;
     uint64_t faults[FAULT_KINDS];
-    uint64_t guarded, guarded_unsure, guarded_lost, guarded_again;
+    uint64_t guarded, guarded_unsure, guarded_lost, guarded_unsent, guarded_again;
     uint64_t grants, hand_offs, losses, requeues, timeouts, busy, cancels, closes, unreachable,
         late;
-    uint64_t double_faults, without_quorum, elections, expiries, moves, writes, lost_replies,
-        watches_resent, past_counter;
+    uint64_t refused, double_faults, without_quorum, elections, expiries, moves, writes,
+        lost_replies, watches_resent, past_counter;
 };
 
 extern const char *const fault_names[FAULT_KINDS];

@@ -180,11 +180,22 @@ static void submit(struct port *p, int request) {
         list_push(p->world, &p->unsent, request);
 }
 
+/* Where memory is short it refuses this request and takes that one. */
+static bool is_refused(struct world *w, const struct port *p) {
+    unsigned percent = w->list[p->client].refused_percent;
+    if (p->state == PORT_OVER)
+        return true;
+    if (percent == 0 || !world_chance(w, percent))
+        return false;
+    w->figures->refused++;
+    return true;
+}
+
 static bool send(struct zkli_port *base, enum op op, unsigned slot, const char *path,
                  bool is_watched, bool is_container) {
     struct port *p = port_of(base);
     struct world *w = p->world;
-    if (p->state == PORT_OVER)
+    if (is_refused(w, p))
         return false;
     int request = message_new(w, (int)op);
     struct message *r = &w->messages[request];
@@ -224,7 +235,7 @@ static bool port_barrier(struct zkli_port *base, unsigned slot) {
 static bool port_guarded(struct zkli_port *base, unsigned slot, const struct zkli_guarded *write) {
     struct port *p = port_of(base);
     struct world *w = p->world;
-    if (p->state == PORT_OVER)
+    if (p->state != PORT_CONNECTED || is_refused(w, p))
         return false;
     int request = message_new(w, OP_GUARDED);
     struct message *r = &w->messages[request];

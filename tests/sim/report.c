@@ -35,6 +35,7 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "guarded writes, lost", f->guarded_lost, n);
     row(out, "guarded writes, unsure", f->guarded_unsure, n);
     row(out, "guarded writes made again", f->guarded_again, n);
+    row(out, "guarded writes, not sent", f->guarded_unsent, n);
     row(out, "late releases", f->late, n);
     row(out, "places lost", f->requeues, n);
     row(out, "timeouts", f->timeouts, n);
@@ -42,6 +43,7 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "tries without an answer", f->unreachable, n);
     row(out, "canceled", f->cancels, n);
     row(out, "closed", f->closes, n);
+    row(out, "sends refused", f->refused, n);
     (void)fprintf(out, "servers\n");
     row(out, "writes proposed", f->writes, n);
     row(out, "two faults at a time", f->double_faults, n);

@@ -279,6 +279,12 @@ static bool inject(struct world *w, enum fault fault, int client) {
         w->is_throttling = true;
         heal_later(w, fault, 0, t);
         return true;
+    case FAULT_REFUSAL:
+        if (!c->is_open)
+            return false;
+        c->refused_percent = world_chance(w, 50) ? 100 : 50;
+        heal_later(w, fault, client, world_chance(w, 50) ? t : t / 20);
+        return true;
     case FAULT_KINDS:
         break;
     }
@@ -322,6 +328,8 @@ static void heal(struct world *w, unsigned kind, unsigned number) {
         w->servers[what].lag_ns = 0;
     } else if (kind == FAULT_THROTTLE) {
         w->is_throttling = false;
+    } else if (kind == FAULT_REFUSAL) {
+        w->list[what].refused_percent = 0;
     } else {
         server_isolate(w, what, false);
     }
@@ -337,6 +345,7 @@ static void heal_all(struct world *w) {
     heal(w, FAULT_THROTTLE, 0);
     for (int i = 0; i < w->clients; i++) {
         heal(w, FAULT_SILENCE, (unsigned)i);
+        heal(w, FAULT_REFUSAL, (unsigned)i);
         w->list[i].doomed = 0;
     }
 }

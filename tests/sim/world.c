@@ -26,6 +26,7 @@ const char *const fault_names[FAULT_KINDS] = {
     [FAULT_LOCK_CLOSE] = "lock closed",
     [FAULT_KILL] = "client killed",
     [FAULT_THROTTLE] = "request throttled",
+    [FAULT_REFUSAL] = "sends refused",
 };
 
 const char *const checker_names[CHECKERS] = {
