@@ -244,6 +244,7 @@ void client_open(struct world *w, unsigned client, unsigned unused) {
     c->is_closing = c->is_dead = false;
     c->port = NONE;
     c->refused_percent = 0;
+    c->is_forgetful = false;
     c->tick_ns = 0;
     c->stamp++;
     static char hosts[] = "simulated:1";

@@ -26,6 +26,7 @@ enum fault {
     FAULT_KILL,
     FAULT_THROTTLE,
     FAULT_REFUSAL,
+    FAULT_FORGOTTEN_STATE,
     FAULT_KINDS
 };
 
@@ -54,8 +55,8 @@ struct figures {
     uint64_t guarded, guarded_unsure, guarded_lost, guarded_unsent, guarded_again;
     uint64_t grants, hand_offs, losses, requeues, timeouts, busy, cancels, closes, unreachable,
         late;
-    uint64_t refused, double_faults, without_quorum, elections, expiries, moves, writes,
-        lost_replies, watches_resent, past_counter;
+    uint64_t refused, forgotten, looks, double_faults, without_quorum, elections, expiries, moves,
+        writes, lost_replies, watches_resent, past_counter;
 };
 
 extern const char *const fault_names[FAULT_KINDS];

@@ -41,7 +41,16 @@ static int delivery_new(struct world *w, struct port *p, enum to_engine kind) {
     return message;
 }
 
+/* Where memory is short a state may go untold; whoever looks sees it. A connection that broke is
+ * told of all the same. */
 static void deliver_state(struct world *w, struct port *p, enum zkli_port_state state) {
+    struct client *c = &w->list[p->client];
+    if (c->is_forgetful && state != ZKLI_PORT_CONNECTING) {
+        TRACE(w, "client %d is not told of its session's state", p->client);
+        c->is_forgetful = false;
+        w->figures->forgotten++;
+        return;
+    }
     int message = delivery_new(w, p, DELIVER_STATE);
     w->messages[message].index = (int)state;
 }
@@ -254,6 +263,18 @@ static void port_copy_results(const struct zkli_reply *reply, const struct zkli_
     (void)write;
 }
 
+/* With a request that nobody waits for, as zk_client.c sends it to wake the client library. */
+static enum zkli_port_state port_look(struct zkli_port *base) {
+    struct port *p = port_of(base);
+    struct world *w = p->world;
+    w->figures->looks++;
+    if (p->state == PORT_OVER)
+        return ZKLI_PORT_EXPIRED;
+    if (p->state != PORT_NEW && !is_refused(w, p))
+        submit(p, message_new(w, OP_SYNC));
+    return p->state == PORT_CONNECTED ? ZKLI_PORT_CONNECTED : ZKLI_PORT_CONNECTING;
+}
+
 static int64_t session_id(struct zkli_port *base) {
     return port_session_id(port_of(base)->session);
 }
@@ -312,7 +333,10 @@ static void set_watch(struct port *p, int name) {
 static void on_reply(struct world *w, struct port *p, const struct message *reply) {
     int request = list_pop(w, &p->in_flight);
     assert(request != NONE && w->messages[request].slot == reply->slot);
+    bool is_for_nobody = !w->messages[request].is_reply;
     message_free(w, request);
+    if (is_for_nobody)
+        return;
     if (reply->is_watched &&
         (reply->code == CODE_OK || (reply->code == CODE_NO_NODE && reply->index == OP_EXISTS)))
         set_watch(p, reply->name);
@@ -448,6 +472,7 @@ struct zkli_port *port_new(struct world *w, int client) {
         .copy_results = port_copy_results,
         .session_id = session_id,
         .timeout_ms = timeout_ms,
+        .look = port_look,
     };
     assert(w->port_count < PORTS_MAX);
     struct port *p = &w->ports[w->port_count++];

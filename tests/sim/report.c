@@ -44,6 +44,8 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "canceled", f->cancels, n);
     row(out, "closed", f->closes, n);
     row(out, "sends refused", f->refused, n);
+    row(out, "states not told", f->forgotten, n);
+    row(out, "looks at the state", f->looks, n);
     (void)fprintf(out, "servers\n");
     row(out, "writes proposed", f->writes, n);
     row(out, "two faults at a time", f->double_faults, n);

@@ -220,6 +220,22 @@ static void doom(struct world *w, unsigned client, unsigned unused) {
         w->list[client].doomed = 2;
 }
 
+/* The client library has not enough of it. */
+static bool fault_of_memory(struct world *w, enum fault fault, int client) {
+    struct client *c = &w->list[client];
+    if (!c->is_open)
+        return false;
+    if (fault == FAULT_REFUSAL) {
+        c->refused_percent = world_chance(w, 50) ? 100 : 50;
+        heal_later(w, fault, client, world_chance(w, 50) ? w->timeout_ns : w->timeout_ns / 20);
+    } else {
+        c->is_forgetful = true;
+        if (c->port != NONE && world_chance(w, 70))
+            port_cut(w, c->port);
+    }
+    return true;
+}
+
 static bool inject(struct world *w, enum fault fault, int client) {
     struct client *c = &w->list[client];
     int64_t t = w->timeout_ns;
@@ -280,11 +296,8 @@ static bool inject(struct world *w, enum fault fault, int client) {
         heal_later(w, fault, 0, t);
         return true;
     case FAULT_REFUSAL:
-        if (!c->is_open)
-            return false;
-        c->refused_percent = world_chance(w, 50) ? 100 : 50;
-        heal_later(w, fault, client, world_chance(w, 50) ? t : t / 20);
-        return true;
+    case FAULT_FORGOTTEN_STATE:
+        return fault_of_memory(w, fault, client);
     case FAULT_KINDS:
         break;
     }
@@ -347,6 +360,7 @@ static void heal_all(struct world *w) {
         heal(w, FAULT_SILENCE, (unsigned)i);
         heal(w, FAULT_REFUSAL, (unsigned)i);
         w->list[i].doomed = 0;
+        w->list[i].is_forgetful = false;
     }
 }
 

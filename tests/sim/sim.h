@@ -323,6 +323,7 @@ struct client {
     bool is_silent[SERVERS]; /* nothing passes between it and that server */
     int doomed; /* the next reply of this kind (1 a write's, 2 any) is lost with its connection; 3:
                    the next request */
+    bool is_forgetful;        /* of the next state, its client library tells nothing */
     unsigned refused_percent; /* of what it sends, by its own client library: memory is short */
     struct handle handles[LOCKS_MAX];
     struct actor actors[THREADS_MAX];

@@ -27,6 +27,7 @@ const char *const fault_names[FAULT_KINDS] = {
     [FAULT_KILL] = "client killed",
     [FAULT_THROTTLE] = "request throttled",
     [FAULT_REFUSAL] = "sends refused",
+    [FAULT_FORGOTTEN_STATE] = "state not told",
 };
 
 const char *const checker_names[CHECKERS] = {
