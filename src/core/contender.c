@@ -155,7 +155,9 @@ static unsigned on_predecessor_event(contender *c, const event *e) {
         return 0;
     if (!e->is_deleted)
         return zkli_contender_arm(c);
-    return is_hand_off(c, e) ? zkli_contender_admit(c, e) : zkli_contender_list_again(c, e);
+    /* Without a connection that we know of, it is the news of one that was not told. */
+    bool is_grant = e->is_connected && is_hand_off(c, e);
+    return is_grant ? zkli_contender_admit(c, e) : zkli_contender_list_again(c, e);
 }
 
 static unsigned on_lease(contender *c, const event *e) {

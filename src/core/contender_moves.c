@@ -195,7 +195,7 @@ unsigned zkli_contender_admit(contender *c, const event *e) {
 unsigned zkli_contender_list_again(contender *c, const event *e) {
     if (c->state != ZKLI_LISTING)
         zkli_contender_move(c, ZKLI_LISTING);
-    bool is_fresh = c->listed_on == e->connection;
+    bool is_fresh = e->is_connected && c->listed_on == e->connection;
     zkli_contender_set_results(c, ZKLI_OP_BARRIER, is_fresh ? ZKLI_RESULT_OK : ZKLI_RESULT_LOST);
     return zkli_contender_send(c, ZKLI_OP_LIST | (is_fresh ? 0 : ZKLI_OP_BARRIER));
 }

@@ -33,6 +33,19 @@ static void only_the_head_s_end_grants_and_only_where_nothing_else_can_be_lower(
                            (i & 4) != 0);
 }
 
+/* Its beginning may be told late, or not at all; watches that are sent again fire in any order, and
+ * the own node may have gone first. */
+static void an_end_that_a_connection_nobody_told_of_brings_is_no_grant(void) {
+    struct bench b;
+    to_waiting(&b, BEHIND_HEAD);
+    b.world.is_connected = false;
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true), BARRIER_AND_LIST);
+    bench_reconnect(&b);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), 0);
+    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, OTHERS), ZKLI_TELL_REQUEUED | CREATE_AND_LIST);
+}
+
 /* What was listed over the new connection is as good as it was over the old one. */
 static void a_listing_after_a_reconnect_makes_the_head_s_end_a_grant_again(void) {
     struct bench b;
@@ -524,6 +537,8 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"only the head's end grants, and only where nothing else can be lower",
          only_the_head_s_end_grants_and_only_where_nothing_else_can_be_lower},
+        {"an end that a connection nobody told of brings is no grant",
+         an_end_that_a_connection_nobody_told_of_brings_is_no_grant},
         {"a listing after a reconnect makes the head's end a grant again",
          a_listing_after_a_reconnect_makes_the_head_s_end_a_grant_again},
         {"a grant without certainty waits for it, and looks again",

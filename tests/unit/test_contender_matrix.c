@@ -217,6 +217,8 @@ enum effect {
     IF_CERTAIN_AND_CONNECTED, /* else nothing */
     IF_UNCERTAIN,             /* else nothing */
     ADMITTING,                /* held if certain, else admitted */
+    HANDED_OFF,               /* the same if connected, else listed again */
+    LISTING_AGAIN,            /* behind a barrier if not connected */
     REQUEUING,                /* as said if connected, else idle */
     PARKING,                  /* with a retry if connected */
     SEARCHING_OR_PARKING      /* as said if connected, else parked */
@@ -241,6 +243,8 @@ struct outcome {
 #define BEGINS_ANEW ZKLI_ENQUEUING, CREATE_AND_LIST, 0, REQUEUING
 #define REQUEUES ZKLI_ENQUEUING, CREATE_AND_LIST | ZKLI_TELL_REQUEUED, 0, REQUEUING
 #define ADMITS ZKLI_HELD, ZKLI_DO_GRANT, 0, ADMITTING
+#define IS_HANDED_OFF ZKLI_HELD, ZKLI_DO_GRANT, 0, HANDED_OFF
+#define LISTS_AGAIN ZKLI_LISTING, ZKLI_OP_LIST, 0, LISTING_AGAIN
 #define PARKS(state) (state), 0, 0, PARKING
 #define FAILS(error) ZKLI_GONE, ZKLI_DO_FAIL | ZKLI_DO_FORGET, (error), PLAINLY
 #define FAILS_AND_DELETES(error) ZKLI_LEAVING, ZKLI_DO_FAIL | ZKLI_OP_DELETE, (error), PLAINLY
@@ -338,7 +342,7 @@ static const struct outcome outcomes[] = {
 
     /* The watches. */
     {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, OK, BECOMES(ZKLI_WAITING, 0)},
-    {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, NO_NODE, BECOMES(ZKLI_LISTING, ZKLI_OP_LIST)},
+    {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, NO_NODE, LISTS_AGAIN},
     {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, LATER, PARKS(ZKLI_LISTING)},
     {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, DENIED, FAILS_AND_DELETES(ZKL_DENIED)},
     {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, NOMEM, FAILS_AND_DELETES(ZKL_NOMEM)},
@@ -352,9 +356,8 @@ static const struct outcome outcomes[] = {
     {WAITING | IN(S_ADMITTED), ZKLI_EV_OWN_EVENT, BIT(V_DELETED), REQUEUES},
     {WAITING, ZKLI_EV_OWN_EVENT, BIT(V_CHANGED), BECOMES(ZKLI_ARMING, ZKLI_OP_OWN)},
     {WAITING, ZKLI_EV_PREDECESSOR_EVENT, BIT(V_CHANGED), BECOMES(ZKLI_ARMING, ZKLI_OP_PREDECESSOR)},
-    {IN(S_WAITING_HEAD), ZKLI_EV_PREDECESSOR_EVENT, BIT(V_DELETED), ADMITS},
-    {IN(S_WAITING_SECOND), ZKLI_EV_PREDECESSOR_EVENT, BIT(V_DELETED),
-     BECOMES(ZKLI_LISTING, ZKLI_OP_LIST)},
+    {IN(S_WAITING_HEAD), ZKLI_EV_PREDECESSOR_EVENT, BIT(V_DELETED), IS_HANDED_OFF},
+    {IN(S_WAITING_SECOND), ZKLI_EV_PREDECESSOR_EVENT, BIT(V_DELETED), LISTS_AGAIN},
 
     /* Holding. */
     {IN(S_ADMITTED), ZKLI_EV_LEASE, ANY, ZKLI_LISTING, ZKLI_OP_LIST, 0, IF_CERTAIN_AND_CONNECTED},
@@ -424,6 +427,16 @@ static struct outcome resolve(const struct outcome *row, const struct bench *b) 
     case ADMITTING:
         if (!is_certain)
             expected.state = ZKLI_ADMITTED, expected.actions = 0;
+        return expected;
+    case HANDED_OFF:
+        if (!is_connected)
+            expected.state = ZKLI_LISTING, expected.actions = BARRIER_AND_LIST;
+        else if (!is_certain)
+            expected.state = ZKLI_ADMITTED, expected.actions = 0;
+        return expected;
+    case LISTING_AGAIN:
+        if (!is_connected)
+            expected.actions = BARRIER_AND_LIST;
         return expected;
     case REQUEUING:
         if (!is_connected)
