@@ -11,6 +11,9 @@
 /* How late a thread may come to run, and a timer to go off, on a machine that is not stopped. */
 #define LATE (100 * MS)
 
+/* So deep does a hold nest, or one deeper. */
+#define LEVELS_MAX 3
+
 uint64_t sim_thread;
 
 static struct actor *actor_of(struct world *w, unsigned number) {
@@ -39,9 +42,10 @@ static void on_event(const zkl_event *event, void *arg) {
 static bool open_handle(struct client *c, int i) {
     struct handle *h = &c->handles[i];
     static const char *const names[LOCKS_MAX] = {"a", "b"};
-    *h = (struct handle){.client = c, .name = i};
-    zkl_err err = zkl_lock_open(&h->lock, &c->session, names[i],
-                                &ZKL_LOCK_OPTIONS(.on_event = on_event, .arg = h));
+    *h = (struct handle){.client = c, .name = i, .is_recursive = world_chance(c->world, 50)};
+    zkl_err err = zkl_lock_open(
+        &h->lock, &c->session, names[i],
+        &ZKL_LOCK_OPTIONS(.recursive = h->is_recursive, .on_event = on_event, .arg = h));
     return err == ZKL_OK;
 }
 
@@ -97,6 +101,7 @@ static void finish(struct world *w, unsigned number) {
         return;
     }
     a->state = ACTOR_HOLDING;
+    a->levels = 1;
     a->until_ns = w->now_ns + world_between(w, 0, w->hold_ns);
     actor_look_again(w, number);
 }
@@ -106,6 +111,44 @@ static int64_t choose_timeout_ms(struct world *w) {
     if (kind < 2)
         return 0;
     return kind < 5 ? ZKL_FOREVER : world_between(w, 1, 2 * w->timeout_ns / MS);
+}
+
+/* The number of the hold that this thread has through the handle, or is about to be told of. */
+static zkl_hold hold_of(const struct actor *a, const struct zkl_lock *lock, unsigned number) {
+    if (a->lock != lock || a->state == ACTOR_IDLE)
+        return 0;
+    if (a->state != ACTOR_WAITING)
+        return a->hold;
+    bool is_granted = lock->current != NULL && lock->current->thread == number + 1;
+    return is_granted ? lock->current->id : 0;
+}
+
+/* Gives up one level of what another thread of the client holds. False: there is none. */
+static bool give_up_anothers(struct world *w, unsigned number) {
+    unsigned other = number - number % THREADS_MAX + world_below(w, (unsigned)w->threads);
+    struct zkl_lock *lock = actor_of(w, number)->lock;
+    struct actor *a = actor_of(w, other);
+    zkl_hold hold = other == number ? 0 : hold_of(a, lock, other);
+    if (hold == 0)
+        return false;
+    bool is_early = a->state == ACTOR_WAITING, is_held = zkl_hold_valid(lock, hold);
+    zkl_err err = zkl_release_hold(lock, hold);
+    TRACE(w, "client %u thread %u: release of thread %u's hold says %s", number / THREADS_MAX,
+          number % THREADS_MAX, other % THREADS_MAX, zkl_errname(err));
+    zkl_err expected = is_held ? ZKL_OK : is_early || a->levels > 0 ? ZKL_LOST : ZKL_NOT_HELD;
+    if (err != expected)
+        world_violate(w, CHECK_LOSS, "release of another thread's hold says %s instead of %s",
+                      zkl_errname(err), zkl_errname(expected));
+    if (err == ZKL_OK && !zkl_hold_valid(lock, hold))
+        checks_released(&w->list[number / THREADS_MAX].handles[actor_of(w, number)->handle], hold);
+    w->figures->given_up += err == ZKL_OK;
+    w->figures->given_up_early += is_early;
+    if (a->levels > 0)
+        a->levels--;
+    if (!is_early && zkl_hold_valid(lock, hold) != (is_held && a->levels > 0))
+        world_violate(w, CHECK_LOSS, "a hold with %u levels left, %s before, is the other way now",
+                      a->levels, is_held ? "good" : "lost");
+    return true;
 }
 
 static void begin(struct world *w, unsigned number) {
@@ -118,11 +161,16 @@ static void begin(struct world *w, unsigned number) {
             actor_rest(w, number);
         return;
     }
+    if (world_chance(w, 25) && give_up_anothers(w, number)) {
+        actor_rest(w, number);
+        return;
+    }
     schedule_operation(w);
     int64_t timeout_ms = choose_timeout_ms(w);
     a->state = ACTOR_WAITING;
     a->stamp++;
     a->attempt++;
+    a->levels = 0;
     a->is_waking = false;
     a->request = (struct zkli_request){.thread = sim_thread,
                                        .thread_id = (int64_t)sim_thread,
@@ -193,18 +241,52 @@ void actor_deadline(struct world *w, unsigned number, unsigned attempt) {
 
 /* ---- Holding ---- */
 
+/* One level; the next some time later. */
 static void release(struct world *w, unsigned number, bool was_lost) {
     struct actor *a = actor_of(w, number);
     schedule_operation(w);
+    bool is_held = zkl_held(a->lock);
     zkl_err err = zkl_release(a->lock);
     TRACE(w, "client %u thread %u: release says %s", number / THREADS_MAX, number % THREADS_MAX,
           zkl_errname(err));
-    if (err != ZKL_LOST && (was_lost || err != ZKL_OK))
-        world_violate(w, CHECK_LOSS, "release of a %s hold says %s", was_lost ? "lost" : "good",
-                      zkl_errname(err));
-    if (err == ZKL_OK)
-        checks_released(&w->list[number / THREADS_MAX].handles[a->handle], a->hold);
-    actor_rest(w, number);
+    zkl_err expected = a->levels == 0 ? ZKL_NOT_HELD : is_held && !was_lost ? ZKL_OK : ZKL_LOST;
+    if (err != expected)
+        world_violate(w, CHECK_LOSS, "release of a %s hold of %u levels says %s",
+                      is_held ? "good" : "lost", a->levels, zkl_errname(err));
+    if (a->levels > 0)
+        a->levels--;
+    if (zkl_held(a->lock) != (err == ZKL_OK && a->levels > 0) ||
+        (zkl_hold_of(a->lock) == 0) != (a->levels == 0))
+        world_violate(w, CHECK_LOSS, "with %u levels left it is %s", a->levels,
+                      zkl_held(a->lock) ? "held" : "not held");
+    if (a->levels == 0) {
+        if (err == ZKL_OK)
+            checks_released(&w->list[number / THREADS_MAX].handles[a->handle], a->hold);
+        actor_rest(w, number);
+        return;
+    }
+    a->until_ns = w->now_ns + (w->phase == PHASE_RUN ? world_between(w, 0, w->hold_ns / 4) : 0);
+    act_at(w, number, a->until_ns);
+}
+
+/* Acquires what it holds; that never waits. (Without nesting, a lost hold would be forgotten.) */
+static void acquire_again(struct world *w, unsigned number) {
+    struct actor *a = actor_of(w, number);
+    bool is_recursive = w->list[number / THREADS_MAX].handles[a->handle].is_recursive;
+    bool is_held = zkl_held(a->lock);
+    if (a->levels == 0 || a->levels > LEVELS_MAX || (!is_held && !is_recursive))
+        return;
+    zkl_err err = zkl_acquire(a->lock, choose_timeout_ms(w));
+    TRACE(w, "client %u thread %u: acquire of what it holds says %s", number / THREADS_MAX,
+          number % THREADS_MAX, zkl_errname(err));
+    zkl_err expected = !is_recursive ? ZKL_DEADLOCK : is_held ? ZKL_OK : ZKL_LOST;
+    if (err != expected)
+        world_violate(w, CHECK_LOSS, "an acquire inside a %s hold says %s",
+                      is_held ? "good" : "lost", zkl_errname(err));
+    a->levels += err == ZKL_OK;
+    w->figures->again += err == ZKL_OK;
+    w->figures->again_lost += err == ZKL_LOST;
+    w->figures->again_refused += err == ZKL_DEADLOCK;
 }
 
 static void hold(struct world *w, unsigned number) {
@@ -213,7 +295,10 @@ static void hold(struct world *w, unsigned number) {
         act_at(w, number, w->phase_until_ns + world_between(w, 1, 10) * MS);
         return;
     }
-    checks_hold(w, (int)(number / THREADS_MAX), a);
+    if (a->levels > 0) /* else another thread has given it up */
+        checks_hold(w, (int)(number / THREADS_MAX), a);
+    if (w->phase == PHASE_RUN && world_chance(w, 10))
+        acquire_again(w, number);
     if (world_chance(w, 30)) {
         actor_write(w, number);
         return;
@@ -254,8 +339,13 @@ void actor_act(struct world *w, unsigned number, unsigned stamp) {
         (void)actor_has_written(w, number);
         break;
     case ACTOR_LATE:
-        w->figures->late++;
-        release(w, number, true);
+        w->figures->late += a->levels > 0;
+        if (!w->list[number / THREADS_MAX].handles[a->handle].is_recursive && world_chance(w, 20)) {
+            w->figures->unreleased++; /* until it acquires again */
+            actor_rest(w, number);
+        } else {
+            release(w, number, true);
+        }
         break;
     }
 }

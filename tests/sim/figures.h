@@ -55,6 +55,7 @@ struct figures {
     uint64_t guarded, guarded_unsure, guarded_lost, guarded_unsent, guarded_again;
     uint64_t grants, hand_offs, losses, requeues, timeouts, busy, cancels, closes, unreachable,
         late;
+    uint64_t again, again_refused, again_lost, given_up, given_up_early, unreleased;
     uint64_t refused, forgotten, looks, double_faults, without_quorum, elections, expiries, moves,
         writes, lost_replies, watches_resent, past_counter;
 };

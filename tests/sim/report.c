@@ -36,6 +36,12 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "guarded writes, unsure", f->guarded_unsure, n);
     row(out, "guarded writes made again", f->guarded_again, n);
     row(out, "guarded writes, not sent", f->guarded_unsent, n);
+    row(out, "held again", f->again, n);
+    row(out, "held again, deadlock", f->again_refused, n);
+    row(out, "held again, lost", f->again_lost, n);
+    row(out, "given up by another thread", f->given_up, n);
+    row(out, "given up before it was told", f->given_up_early, n);
+    row(out, "lost and not released", f->unreleased, n);
     row(out, "late releases", f->late, n);
     row(out, "places lost", f->requeues, n);
     row(out, "timeouts", f->timeouts, n);

@@ -264,7 +264,8 @@ struct handle {
     struct client *client;
     struct zkl_lock *lock; /* NULL: not open */
     int name;              /* which lock */
-    zkl_hold seen;         /* the hold whose node this is */
+    bool is_recursive;
+    zkl_hold seen; /* the hold whose node this is */
     int node;
     zkl_hold lost[THREADS_MAX + 1];     /* the last holds that LOST was told for */
     zkl_hold released[THREADS_MAX + 1]; /* the last holds given up while they were good */
@@ -294,6 +295,7 @@ struct actor {
     unsigned attempt;    /* a number for each acquire */
     int64_t deadline_ns; /* on the client's clock; 0: none */
     zkl_hold hold;
+    unsigned levels;  /* of it: acquired, and not given up by itself or another thread */
     int64_t until_ns; /* holds so long */
     struct zkli_write write;
     int writing; /* the number of the write */

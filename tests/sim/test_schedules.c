@@ -73,6 +73,12 @@ static void the_simulation_is_not_idle(void) {
     CU_ASSERT_TRUE(f->expiries >= f->schedules / 20);
     CU_ASSERT_TRUE(f->requeues >= f->schedules / 20);
     CU_ASSERT_TRUE(f->refused >= f->schedules);
+    CU_ASSERT_TRUE(f->again >= f->schedules);
+    CU_ASSERT_TRUE(f->again_refused >= f->schedules);
+    CU_ASSERT_TRUE(f->again_lost >= f->schedules / 200);
+    CU_ASSERT_TRUE(f->given_up >= f->schedules / 5);
+    CU_ASSERT_TRUE(f->given_up_early >= f->schedules / 500);
+    CU_ASSERT_TRUE(f->unreleased >= f->schedules / 200);
     CU_ASSERT_TRUE(f->forgotten >= f->schedules / 10);
     CU_ASSERT_TRUE(f->looks >= f->schedules);
     CU_ASSERT_TRUE(f->guarded_unsent >= f->schedules / 200);
