@@ -41,11 +41,10 @@ static int delivery_new(struct world *w, struct port *p, enum to_engine kind) {
     return message;
 }
 
-/* Where memory is short a state may go untold; whoever looks sees it. A connection that broke is
- * told of all the same. */
+/* Where memory is short a state may go untold; whoever looks sees it. */
 static void deliver_state(struct world *w, struct port *p, enum zkli_port_state state) {
     struct client *c = &w->list[p->client];
-    if (c->is_forgetful && state != ZKLI_PORT_CONNECTING) {
+    if (c->is_forgetful) {
         TRACE(w, "client %d is not told of its session's state", p->client);
         c->is_forgetful = false;
         w->figures->forgotten++;
