@@ -29,6 +29,16 @@ void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns) {
     lease->beat_count = 0;
 }
 
+void zkli_lease_shorten(struct zkli_lease *lease, int64_t timeout_ns) {
+    if (timeout_ns >= lease->timeout_ns)
+        return;
+    lease->timeout_ns = timeout_ns;
+    int64_t until_ns = end_of(lease, lease->touched_ns);
+    if (until_ns < lease->certain_until_ns)
+        lease->certain_until_ns = until_ns;
+    lease->beat_count = 0;
+}
+
 void zkli_lease_end(struct zkli_lease *lease) {
     memset(lease, 0, sizeof(*lease));
 }

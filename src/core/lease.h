@@ -60,6 +60,10 @@ void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begu
  * does not, for it is known to this server alone, while the ensemble goes by the first.
  */
 void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns);
+/* There was a new connection, and this is all that is known of it. No heartbeat that it answered
+ * has been counted; so the last one that was counted is older, and the session lasts at least so
+ * long after it. A longer timeout changes nothing. */
+void zkli_lease_shorten(struct zkli_lease *lease, int64_t timeout_ns);
 /* The session is over, or it is not known any more when it will be. */
 void zkli_lease_end(struct zkli_lease *lease);
 /* A heartbeat sent and acknowledged on the present connection; in the order they were sent. */

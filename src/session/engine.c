@@ -59,6 +59,17 @@ static void look_later(struct zkli_engine *e) {
     zkli_timer_set(&e->timers, &e->look, e->now_ns + ZKLI_LOOK_NS);
 }
 
+/* A connection that nobody told of may have another timeout, a shorter one. Whoever asks before he
+ * counts an answer has counted none of that connection yet. */
+static void notice_timeout(struct zkli_engine *e) {
+    int timeout_ms = e->port->ops->timeout_ms(e->port);
+    if (e->session_id == 0 || timeout_ms == e->timeout_ms)
+        return;
+    e->timeout_ms = timeout_ms;
+    zkli_lease_shorten(&e->lease, timeout_ms * NS_PER_MS);
+    zkli_engine_check_lease(e);
+}
+
 static void send_beat(void *arg) {
     struct zkli_engine *e = arg;
     if (e->beat_in_flight)
@@ -85,27 +96,24 @@ static void send_beat(void *arg) {
     zkli_members_step_all(e, ZKLI_EV_HEARTBEAT);
 }
 
-static void suspend(struct zkli_engine *e);
-static void on_connected(struct zkli_engine *e);
-
 /*
- * The port tells of the end of a connection before it fails what was in flight; so while we think
- * that we are connected, a heartbeat that is lost says that this was not told. A new connection of
- * which neither its own beginning nor the end of the one before it was told cannot be seen, unless
- * it has another timeout. Then all that was proved so far was proved before it: a heartbeat since
- * would have found that timeout. With the same timeout it does not matter to the lease (lease.h).
+ * The port tells of the end of a connection before it fails what was in flight, and of a new one
+ * before it hands over what came by that. So an answer that comes while we think that we are not
+ * connected is of a connection that was not told of; what that proves, nobody could tell, and it is
+ * left out. And a heartbeat that is lost while we think that we are connected says that the end was
+ * not told; or it is a server's own answer, so the port is looked at. A new connection of which
+ * neither its own beginning nor the end of the one before it was told cannot be seen, unless it has
+ * another timeout; with the same it does not matter to the lease (lease.h).
  */
 void zkli_engine_on_beat(struct zkli_engine *e, const struct zkli_reply *reply) {
-    int64_t sent_ns = e->beat_sent_ns; /* the next one may be sent below */
     e->beat_in_flight = false;
-    if (e->is_connected)
-        zkli_timer_clear(&e->timers, &e->look);
+    notice_timeout(e);
     if (reply->result == ZKLI_RESULT_LOST)
-        suspend(e);
-    else if (e->is_connected && e->port->ops->timeout_ms(e->port) != e->timeout_ms)
-        on_connected(e);
-    if (reply->result == ZKLI_RESULT_OK) {
-        zkli_lease_beat(&e->lease, sent_ns, e->now_ns);
+        look_later(e);
+    else if (e->is_connected)
+        zkli_timer_clear(&e->timers, &e->look);
+    if (reply->result == ZKLI_RESULT_OK && e->is_connected) {
+        zkli_lease_beat(&e->lease, e->beat_sent_ns, e->now_ns);
         zkli_engine_check_lease(e);
     }
     if (e->is_connected && !e->beat.is_set) /* it was due while this one was in flight */
@@ -291,7 +299,8 @@ static void look(void *arg) {
     bool is_final = state != ZKLI_PORT_CONNECTED && state != ZKLI_PORT_CONNECTING;
     bool is_other = (state == ZKLI_PORT_CONNECTED) != e->is_connected;
     bool is_news = is_final || (is_other && e->has_looked);
-    if (!e->is_connected || e->beat_in_flight) {
+    notice_timeout(e);
+    if (!e->is_connected || e->beat_in_flight || is_other) {
         look_later(e);
         e->has_looked = is_other;
     }

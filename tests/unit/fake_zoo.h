@@ -63,6 +63,7 @@ static struct {
     pthread_cond_t changed;
     bool is_by_hand;
     int first_state; /* told by the thread; 0: none */
+    bool is_untold;  /* no: it has no memory to tell it */
     int init_error;  /* errno of init; 0: it succeeds */
     struct {
         int code; /* instead of what the server says */
@@ -87,6 +88,7 @@ static inline void fake_reset(void) {
     memset(&Fake.server, 0, sizeof(Fake.server));
     Fake.is_by_hand = false;
     Fake.first_state = ZOO_CONNECTED_STATE;
+    Fake.is_untold = false;
     Fake.init_error = Fake.set_hosts_code = 0;
     Fake.inits = Fake.closes = 0;
     Fake.is_close_kept = false;
@@ -254,7 +256,7 @@ static inline void fake_complete(zhandle_t *handle, const struct call *call, int
 
 static inline void *fake_run(void *arg) {
     zhandle_t *handle = arg;
-    if (Fake.first_state != 0)
+    if (Fake.first_state != 0 && !Fake.is_untold)
         handle->watcher(handle, ZOO_SESSION_EVENT, Fake.first_state, "", handle->context);
     (void)pthread_mutex_lock(&Fake.mutex);
     while (!handle->stops) {
@@ -396,6 +398,11 @@ int zoo_async(zhandle_t *zh, const char *path, string_completion_t completion, c
 
 const clientid_t *zoo_client_id(zhandle_t *zh) {
     return &zh->id;
+}
+
+int zoo_state(zhandle_t *zh) {
+    (void)zh;
+    return Fake.first_state != 0 ? Fake.first_state : ZOO_CONNECTING_STATE;
 }
 
 int zoo_recv_timeout(zhandle_t *zh) {

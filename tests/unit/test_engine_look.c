@@ -137,26 +137,30 @@ static void an_end_of_which_nothing_was_told_counts_at_the_second_look(void) {
     bench_end(b);
 }
 
-/* The client has it sent on the next connection, of which it may have told nothing either. */
-static void a_heartbeat_that_the_next_connection_answers_is_one_of_the_last(void) {
+/* The client may send it on a connection of which nothing is told, or not yet. Whatever that has
+ * proved, it is not said how long ago it began; and it may have a shorter timeout. */
+static void a_heartbeat_that_an_unknown_connection_answers_proves_nothing(void) {
     struct bench *b = &Bench;
     bench_begin(b);
     begin_silence(b);
-    int64_t sent_ns = b->engine.beat_sent_ns;
+    int64_t last_ns = b->engine.lease.touched_ns, end_ns = b->engine.lease.certain_until_ns;
+    size_t beats = b->engine.lease.beat_count;
     become(b, ZKLI_PORT_CONNECTING);
     for (int i = 0; i < OWN_LOOKS; i++)
         pass_look(b);
     CHECK(!b->engine.is_connected);
     become(b, ZKLI_PORT_CONNECTED);
     serve_all(b);
-    CHECK_INT(b->engine.lease.touched_ns, sent_ns);
+    CHECK_INT(b->engine.lease.touched_ns, last_ns);
+    CHECK_INT(b->engine.lease.certain_until_ns, end_ns);
+    CHECK_INT(b->engine.lease.beat_count, beats);
     CHECK(!b->engine.is_connected && !b->engine.beat_in_flight);
     CHECK_INT(b->request_count, 0);
     for (int i = 0; i < OWN_LOOKS; i++)
         pass_look(b);
     CHECK(b->engine.is_connected && b->engine.beat_in_flight);
     CHECK_INT(b->engine.lease.certain_until_ns,
-              sent_ns + T_MS * MS - zkli_lease_margin_ns(T_MS * MS));
+              last_ns + T_MS * MS - zkli_lease_margin_ns(T_MS * MS));
     CHECK_INT(b->engine.lease.beat_count, 0);
     bench_end(b);
 }
@@ -191,18 +195,20 @@ static void an_end_that_was_seen_once_is_forgotten(void) {
     bench_end(b);
 }
 
-static void a_heartbeat_that_is_lost_tells_of_the_end_of_its_connection(void) {
+static void a_heartbeat_that_is_lost_has_the_connection_looked_at(void) {
     struct bench *b = &Bench;
     bench_begin(b);
     struct owner *owner = hold(b, "a");
     come_to_rest(b);
-    begin_silence(b);
-    size_t beats = b->sent[BARRIER];
     become(b, ZKLI_PORT_CONNECTING);
-    lose_all(b);
+    for (size_t looks = b->looks; b->looks < looks + OWN_LOOKS;) {
+        CHECK_INT(b->engine.state, ZKL_STATE_CONNECTED);
+        advance(b, 20 * MS);
+        lose_all(b);
+    }
     CHECK_INT(b->engine.state, ZKL_STATE_SUSPENDED);
     CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 1);
-    pass_look(b);
+    size_t beats = b->sent[BARRIER];
     pass_look(b);
     CHECK_INT(b->sent[BARRIER], beats); /* none before there is a connection */
     become(b, ZKLI_PORT_CONNECTED);
@@ -213,61 +219,95 @@ static void a_heartbeat_that_is_lost_tells_of_the_end_of_its_connection(void) {
     bench_end(b);
 }
 
+/* As for one that the port refuses. */
+static void so_has_one_that_is_not_sent(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    come_to_rest(b);
+    b->refused = 1u << BARRIER;
+    become(b, ZKLI_PORT_CONNECTING);
+    for (int i = 0; i < OWN_LOOKS; i++)
+        pass_look(b);
+    CHECK_INT(b->engine.state, ZKL_STATE_SUSPENDED);
+    b->refused = 0;
+    bench_end(b);
+}
+
+/* A server may answer so, by a connection with which nothing is amiss. It is no proof of a new one,
+ * on which more would be certain. */
+static void a_heartbeat_that_is_lost_on_a_good_connection_changes_nothing(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    begin_silence(b);
+    uint64_t connection = b->engine.connection;
+    int64_t end_ns = b->engine.lease.certain_until_ns;
+    answer_next(b, BARRIER, ZKLI_RESULT_LOST);
+    for (int i = 0; i < OWN_LOOKS + 1; i++)
+        pass_look(b);
+    CHECK_INT(b->engine.connection, connection);
+    CHECK_INT(b->engine.lease.certain_until_ns, end_ns);
+    CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 0);
+    come_to_rest(b);
+    CHECK(b->engine.lease.certain_until_ns > end_ns);
+    bench_end(b);
+}
+
 /* ---- Both ---- */
 
-/* The connections of before and after, with one timeout, count as one; with two they do not. */
-static void a_timeout_that_has_changed_tells_of_a_new_connection(void) {
-    static const int timeouts_ms[] = {T_MS / 2, T_MS * 2, T_MS};
+/* What nobody told of is seen by it. */
+static void a_shorter_timeout_holds_from_the_next_answer_on(void) {
+    static const int timeouts_ms[] = {T_MS / 4, T_MS * 2, T_MS};
+    static const enum zkli_result results[] = {ZKLI_RESULT_OK, ZKLI_RESULT_AGAIN, ZKLI_RESULT_LOST};
     struct bench *b = &Bench;
-    for (size_t i = 0; i < COUNT(timeouts_ms); i++) {
-        bool is_other = timeouts_ms[i] != T_MS;
-        int64_t shorter_ns = (timeouts_ms[i] < T_MS ? timeouts_ms[i] : T_MS) * MS;
+    for (size_t i = 0; i < COUNT(timeouts_ms) * COUNT(results); i++) {
+        int timeout_ms = timeouts_ms[i / COUNT(results)];
+        enum zkli_result result = results[i % COUNT(results)];
+        bool is_shorter = timeout_ms < T_MS;
+        int64_t shorter_ns = (is_shorter ? timeout_ms : T_MS) * MS;
         bench_begin(b);
         come_to_rest(b);
         begin_silence(b);
-        int64_t last_ns = b->engine.lease.touched_ns, sent_ns = b->engine.beat_sent_ns;
-        int64_t end_ns = b->engine.lease.certain_until_ns;
+        int64_t last_ns = b->engine.lease.touched_ns, end_ns = b->engine.lease.certain_until_ns;
+        size_t beats = b->engine.lease.beat_count;
         uint64_t connection = b->engine.connection;
-        b->timeout_ms = timeouts_ms[i];
+        b->timeout_ms = timeout_ms;
         advance(b, 1 * MS);
-        serve_next(b);
-        CHECK_INT(b->engine.connection, connection + is_other);
-        CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], is_other);
-        CHECK_INT(b->events[ZKL_EVENT_RESUMED], is_other);
-        CHECK_INT(b->engine.timeout_ms, timeouts_ms[i]);
+        answer_next(b, BARRIER, result);
+        CHECK_INT(b->engine.connection, connection);
+        CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 0);
+        CHECK_INT(b->engine.timeout_ms, timeout_ms);
         CHECK_INT(b->engine.lease.timeout_ns, shorter_ns);
-        CHECK_INT(b->engine.lease.touched_ns, sent_ns); /* the heartbeat counts, but it alone */
-        if (is_other) {
+        if (is_shorter) {
             CHECK_INT(b->engine.lease.certain_until_ns,
                       last_ns + shorter_ns - zkli_lease_margin_ns(shorter_ns));
-            CHECK_INT(b->engine.lease.beat_count, 1);
-            CHECK_INT(b->engine.lease.beats[0].sent_ns, sent_ns);
-            CHECK(b->engine.beat_in_flight);
-        } else {
+            CHECK_INT(b->engine.lease.beat_count, result == ZKLI_RESULT_OK ? 1 : 0);
+        } else if (result == ZKLI_RESULT_OK) {
             CHECK(b->engine.lease.certain_until_ns > end_ns);
             CHECK(b->engine.lease.beat_count > 1);
+        } else {
+            CHECK_INT(b->engine.lease.beat_count, beats);
         }
         come_to_rest(b);
-        CHECK_INT(b->engine.connection, connection + is_other);
         CHECK(zkli_engine_is_certain(&b->engine));
         bench_end(b);
     }
 }
 
-/* Whatever the heartbeat comes to: not only a good one was answered on the new connection. */
-static void also_a_heartbeat_that_was_not_done_shows_the_new_timeout(void) {
+/* And where nothing is answered, from the next look on: the hold is over in time. */
+static void a_shorter_timeout_is_looked_for_in_silence(void) {
     struct bench *b = &Bench;
     bench_begin(b);
+    struct owner *owner = hold(b, "a");
+    come_to_rest(b);
     begin_silence(b);
-    b->timeout_ms = T_MS / 2;
-    answer_next(b, BARRIER, ZKLI_RESULT_AGAIN);
-    CHECK_INT(b->engine.timeout_ms, T_MS / 2);
-    CHECK(b->engine.beat_in_flight);
-    b->timeout_ms = T_MS;
-    tell_state(b, b->engine.port, ZKLI_PORT_CONNECTING);
-    uint64_t connection = b->engine.connection;
-    serve_all(b);
-    CHECK_INT(b->engine.connection, connection); /* there is none now */
+    int64_t last_ns = b->engine.lease.touched_ns;
+    b->timeout_ms = T_MS / 4;
+    pass_look(b);
+    CHECK_INT(b->engine.lease.certain_until_ns,
+              last_ns + T_MS / 4 * MS - zkli_lease_margin_ns(T_MS / 4 * MS));
+    advance(b, T_MS / 4 * MS);
+    CHECK((owner->notices & ZKLI_DO_LOSE) != 0);
+    b->request_count = 0;
     bench_end(b);
 }
 
@@ -321,15 +361,17 @@ int main(int argc, char **argv) {
          the_end_of_a_session_of_which_nothing_was_told_counts_at_once},
         {"the end of a connection of which nothing was told counts at the second look",
          an_end_of_which_nothing_was_told_counts_at_the_second_look},
-        {"a heartbeat that the next connection answers is one of the last",
-         a_heartbeat_that_the_next_connection_answers_is_one_of_the_last},
+        {"a heartbeat that an unknown connection answers proves nothing",
+         a_heartbeat_that_an_unknown_connection_answers_proves_nothing},
         {"an end that was seen once is forgotten", an_end_that_was_seen_once_is_forgotten},
-        {"a heartbeat that is lost tells of the end of its connection",
-         a_heartbeat_that_is_lost_tells_of_the_end_of_its_connection},
-        {"a timeout that has changed tells of a new connection",
-         a_timeout_that_has_changed_tells_of_a_new_connection},
-        {"also a heartbeat that was not done shows the new timeout",
-         also_a_heartbeat_that_was_not_done_shows_the_new_timeout},
+        {"a heartbeat that is lost has the connection looked at",
+         a_heartbeat_that_is_lost_has_the_connection_looked_at},
+        {"so has one that is not sent", so_has_one_that_is_not_sent},
+        {"a heartbeat that is lost on a good connection changes nothing",
+         a_heartbeat_that_is_lost_on_a_good_connection_changes_nothing},
+        {"a shorter timeout holds from the next answer on",
+         a_shorter_timeout_holds_from_the_next_answer_on},
+        {"a shorter timeout is looked for in silence", a_shorter_timeout_is_looked_for_in_silence},
         {"heartbeats that are refused do not put off the look",
          heartbeats_that_are_refused_do_not_put_off_the_look},
         {"nor do those who come to a lazy session", nor_do_those_who_come_to_a_lazy_session},

@@ -132,6 +132,24 @@ static void a_shorter_timeout_shortens_certainty(void) {
     CHECK(Lease.certain_until_ns == 5000 * MS + T / 5 - T / 5 / 24);
 }
 
+/* Of a connection that nobody told of: it takes away, and never adds. */
+static void a_shorter_timeout_of_an_unknown_connection_only_shortens(void) {
+    begin(0);
+    zkli_lease_beat(&Lease, 1000 * MS, 1010 * MS);
+    zkli_lease_beat(&Lease, 4000 * MS, 4010 * MS);
+    int64_t until_ns = Lease.certain_until_ns;
+    size_t beats = Lease.beat_count;
+    zkli_lease_shorten(&Lease, T);
+    zkli_lease_shorten(&Lease, 2 * T);
+    CHECK(Lease.certain_until_ns == until_ns && Lease.timeout_ns == T);
+    CHECK(Lease.beat_count == beats);
+    zkli_lease_shorten(&Lease, T - 1);
+    CHECK(Lease.certain_until_ns == until_ns && Lease.timeout_ns == T - 1);
+    CHECK(Lease.beat_count == 0);
+    zkli_lease_shorten(&Lease, T / 5);
+    CHECK(Lease.certain_until_ns == 4000 * MS + T / 5 - T / 5 / 24);
+}
+
 /* It is known to that server alone: the ensemble goes by the one the session was created with. */
 static void a_longer_timeout_is_not_believed(void) {
     begin(0);
@@ -419,6 +437,8 @@ int main(int argc, char **argv) {
          a_heartbeat_that_proves_no_more_changes_nothing},
         {"a shorter timeout granted at a reconnect shortens certainty",
          a_shorter_timeout_shortens_certainty},
+        {"a shorter timeout of an unknown connection only shortens",
+         a_shorter_timeout_of_an_unknown_connection_only_shortens},
         {"a longer timeout granted at a reconnect is not believed",
          a_longer_timeout_is_not_believed},
         {"a reconnect proves what was acknowledged before, and counting begins anew",

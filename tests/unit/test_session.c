@@ -119,6 +119,18 @@ static void a_server_that_says_nothing_is_unreachable_and_one_that_says_no_is_be
     CHECK(s == NULL);
 }
 
+/* The client library may have no memory to tell of it. */
+static void a_first_connection_of_which_nothing_was_told_is_found(void) {
+    zkl_session *s = NULL;
+    fake_reset();
+    Fake.is_untold = true;
+    int64_t before_ns = zkli_monotonic_ns();
+    CHECK_INT(zkl_session_open(&s, HOSTS, &ZKL_SESSION_OPTIONS(.connect_timeout_ms = 60000)),
+              ZKL_OK);
+    CHECK(zkli_monotonic_ns() - before_ns < INT64_C(30000000000)); /* woken, not timed out */
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+}
+
 static void without_descriptors_there_is_no_session(void) {
     struct rlimit before, none;
     zkl_session *s = NULL;
@@ -334,6 +346,8 @@ int main(int argc, char **argv) {
          a_client_that_cannot_start_is_out_of_memory_or_unreachable},
         {"a server that says nothing is unreachable, and one that says no is believed",
          a_server_that_says_nothing_is_unreachable_and_one_that_says_no_is_believed},
+        {"a first connection of which nothing was told is found",
+         a_first_connection_of_which_nothing_was_told_is_found},
         {"without descriptors there is no session", without_descriptors_there_is_no_session},
         {"a session that cannot be replaced at once is replaced later",
          a_session_that_cannot_be_replaced_at_once_is_replaced_later},
