@@ -18,7 +18,8 @@
  *
  * Threads: every function may be called from any thread at any time, except that nothing may be
  * called on an object once its close has begun. A hold belongs to the thread that acquired it.
- * In a child of fork() every call on an inherited object returns ZKL_FORKED (booleans: false).
+ * In a child of fork() every call on an inherited object returns ZKL_FORKED; what returns no
+ * zkl_err says false, 0 or ZKL_STATE_CLOSED there, and on NULL.
  * The library installs no signal handler, raises no SIGPIPE, writes to no standard stream, and
  * keeps no errno. Times are in milliseconds; a pause or a suspended machine counts as time passed.
  */
@@ -64,7 +65,7 @@ typedef enum zkl_class {
     X(LOST, 4, LOST, "the hold was lost")                                                          \
     X(CLOSED, 5, LOCAL, "the lock or its session is closed")                                       \
     X(UNREACHABLE, 6, RETRY, "no server answers")                                                  \
-    X(DENIED, 7, DENIED, "the server denies access to the lock's nodes")                           \
+    X(DENIED, 7, DENIED, "the server denies access to the node")                                   \
     X(AUTH_FAILED, 8, DENIED, "the server rejects the credentials")                                \
     X(INVALID, 9, USAGE, "invalid argument")                                                       \
     X(NOT_HELD, 10, USAGE, "the lock is not held by the caller")                                   \
@@ -136,8 +137,9 @@ typedef struct zkl_event {
  * The event is borrowed for the call. A callback that takes long delays later callbacks of the
  * session, which queue in memory, and nothing else: no heartbeat, no other lock. If there is no
  * memory to queue them, positions may be skipped for newer ones; nothing else is. It may call
- * zkl_release, zkl_cancel, zkl_lock_close and whatever does not block; a call that blocks returns
- * ZKL_IN_CALLBACK.
+ * zkl_release_hold, zkl_cancel, zkl_lock_close and whatever does not block; a call that blocks
+ * returns ZKL_IN_CALLBACK. The thread of callbacks has no hold of its own: what speaks of the
+ * calling thread's says that there is none.
  */
 typedef void (*zkl_event_fn)(const zkl_event *event, void *arg);
 
@@ -307,9 +309,9 @@ ZKL_API zkl_err zkl_release(zkl_lock *l);
 
 /*
  * The same, and waits until the server has confirmed that the node is gone. timeout_ms as for
- * zkl_acquire; the hold is given up in any case.
+ * zkl_acquire. Where something was done at all, the hold is given up.
  * **Returns:** as zkl_release, and ZKL_TIMEOUT: not confirmed yet, goes on in the background;
- * ZKL_IN_CALLBACK and ZKL_NOMEM: nothing done.
+ * ZKL_INVALID, ZKL_IN_CALLBACK and ZKL_NOMEM: nothing was done.
  */
 ZKL_API zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms);
 
@@ -330,12 +332,14 @@ ZKL_API bool zkl_held(zkl_lock *l);
 /* How long the calling thread's hold stays certain without another heartbeat; 0 when not held. */
 ZKL_API int64_t zkl_remaining_ms(zkl_lock *l);
 /*
- * The fencing token of the calling thread's hold, 0 when it has none: the creation zxid of the
- * lock's node. It grows from each holder's node to the next, also when the directory was deleted
- * in between. (It starts anew only with the ensemble's data.)
+ * The fencing token of the calling thread's hold, 0 when it has none, or has lost it: the creation
+ * zxid of the lock's node. It grows from each holder's node to the next, also when the directory
+ * was deleted in between. (It starts anew only with the ensemble's data.) Ask once, when the lock
+ * has been acquired, and keep it: what a late write needs is the token of the hold it began under.
  */
 ZKL_API int64_t zkl_token(zkl_lock *l);
-/* The calling thread's hold, or 0. It stays known after a loss, until released or acquired anew. */
+/* The calling thread's hold, or 0. It stays known after a loss, until the thread releases it or
+ * calls acquire again, whatever comes of that. */
 ZKL_API zkl_hold zkl_hold_of(zkl_lock *l);
 /* Gives up a hold from any thread. **Returns:** as zkl_release. */
 ZKL_API zkl_err zkl_release_hold(zkl_lock *l, zkl_hold hold);
@@ -343,8 +347,8 @@ ZKL_API zkl_err zkl_release_hold(zkl_lock *l, zkl_hold hold);
 ZKL_API bool zkl_hold_valid(zkl_lock *l, zkl_hold hold);
 /*
  * Copies the path of the calling thread's node, NUL-terminated, into buf of size bytes (1024 is
- * always enough). **Returns:** ZKL_OK; ZKL_NOT_HELD; ZKL_INVALID: a NULL or too small a buffer;
- * ZKL_CLOSED; ZKL_FORKED.
+ * always enough). **Returns:** ZKL_OK; ZKL_NOT_HELD: none, or lost; ZKL_INVALID: a NULL or too
+ * small a buffer; ZKL_CLOSED; ZKL_FORKED.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
 
@@ -370,11 +374,12 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
 
 /*
  * Sets the data of a znode if the calling thread's hold exists, decided by the servers in one
- * transaction: one request. path: absolute, below the chroot of the session's hosts and not below
- * its root; must exist. data: borrowed for the call; may be NULL if len is 0. version: the version
- * the node must have, which then grows by one; or -1, any. Blocks until the servers have answered,
- * also through a broken connection, and at the latest until the hold is lost; then no longer than a
- * broken connection takes to be noticed (two thirds of the session timeout).
+ * transaction: one request. path: absolute, counted from the chroot of the session's hosts, not
+ * from the session's root; must exist (zkl_guarded_multi can create it). data: borrowed for the
+ * call; may be NULL if len is 0. version: the version the node must have, which then grows by one;
+ * or -1, any. Blocks until the servers have answered, also through a broken connection, and at the
+ * latest until the hold is lost; then no longer than a broken connection takes to be noticed (two
+ * thirds of the session timeout).
  *
  * A reply that is lost with its connection leaves open whether the write was done. While the hold
  * lasts, the call finds out, by writing again and, where a version is given, by reading. It assumes
@@ -389,7 +394,7 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
  * ZKL_UNSURE: it was written or not; also when the session was closed while it was under way.
  * ZKL_DENIED, ZKL_SERVER: the log has the path and the server's code; nothing was written.
  * ZKL_CLOSED: the lock or the session was closed before it was sent; nothing was written.
- * ZKL_INVALID: a NULL, a path that is not valid, too much data.
+ * ZKL_INVALID: a NULL, a path that is not valid, too much data, a version below -1.
  * ZKL_LIMIT: too large with its paths and the chroot.
  * ZKL_IN_CALLBACK; ZKL_NOMEM: nothing was written; ZKL_FORKED.
  *

@@ -50,6 +50,10 @@ static int wait_for_signal(cli_interrupt *in) {
 static void act(cli_interrupt *in, int signal_number) {
     pthread_mutex_lock(&in->mutex);
     if (in->lock == NULL) {
+        if (signal_number == SIGINT) {
+            cli_signals_allow_interrupt();
+            (void)kill(getpid(), SIGINT);
+        }
         _exit(CLI_EXIT_SIGNAL_BASE + signal_number);
     }
     in->came = signal_number;

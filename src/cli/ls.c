@@ -42,7 +42,9 @@ static int list(const cli_options *options, listing *l) {
     }
     zkl_err err = zkl_list(session, options->name, add_lock, l);
     (void)zkl_session_close(session); /* nothing was held */
-    if (err != ZKL_OK) {
+    if (err == ZKL_INVALID && options->name != NULL) {
+        cli_message_bad_name("ls", options->name);
+    } else if (err != ZKL_OK) {
         cli_message_error(options->name == NULL ? "ls" : options->name, err);
     }
     return cli_exit_status_of(err);

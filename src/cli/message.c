@@ -184,6 +184,10 @@ void cli_message_log(zkl_log_level level, const char *text, void *arg) {
     cli_message_detail("%s: %s", level_name(level), text);
 }
 
+void cli_message_bad_name(const char *subcommand, const char *name) {
+    cli_message("'%s' cannot be a lock's name (see 'zklock %s --help')", name, subcommand);
+}
+
 void cli_message_error(const char *what, zkl_err err) {
     char last[LINE_MAX_BYTES] = "";
     pthread_mutex_lock(&Log.mutex);
@@ -191,7 +195,7 @@ void cli_message_error(const char *what, zkl_err err) {
         memcpy(last, Log.last_error, sizeof(last));
     }
     pthread_mutex_unlock(&Log.mutex);
-    if (last[0] == '\0') {
+    if (last[0] == '\0' || strcmp(last, zkl_strerror(err)) == 0) {
         cli_message("%s: %s", what, zkl_strerror(err));
     } else {
         cli_message("%s: %s (%s)", what, zkl_strerror(err), last);

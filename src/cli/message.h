@@ -26,6 +26,9 @@ void cli_message_finish(void);
 /* A zkl_log_fn: prints the line if verbose, and keeps the last error for cli_message_error. */
 void cli_message_log(zkl_log_level level, const char *text, void *arg);
 
+/* That the library does not take this name or prefix of names. */
+void cli_message_bad_name(const char *subcommand, const char *name);
+
 /* "zklock: <what>: <the error's text>", and the last error the library logged, if it said one. */
 void cli_message_error(const char *what, zkl_err err);
 

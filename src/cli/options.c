@@ -243,7 +243,7 @@ static bool parse_subcommand(cli_options *o, int argc, char **argv) {
     }
     if (o->subcommand == CLI_RUN) {
         if (end == argc) {
-            return refuse(o, "'--' and the command to run are missing", "");
+            return refuse(o, "'--' before the command to run is missing", "");
         }
         o->command = argv + end + 1;
         if (o->command[0] == NULL) {
@@ -257,7 +257,10 @@ static bool find_hosts(cli_options *o) {
     if (o->hosts == NULL) {
         o->hosts = getenv("ZKLOCK_HOSTS");
     }
-    if (o->hosts == NULL || *o->hosts == '\0') {
+    if (o->hosts != NULL && *o->hosts == '\0') {
+        return refuse(o, "no servers: --hosts or ZKLOCK_HOSTS is empty", "");
+    }
+    if (o->hosts == NULL) {
         return refuse(o, "no servers: give --hosts HOST:PORT,... or set ZKLOCK_HOSTS", "");
     }
     return true;

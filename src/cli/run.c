@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -31,6 +32,8 @@ typedef struct run {
     cli_signals signals;
     cli_terminal terminal;
     cli_interrupt *interrupt;
+    int came; /* the signal that ended the wait, or 0 */
+    atomic_bool is_waiting;
     zkl_session *session;
     zkl_lock *lock;
     int lost_fd;
@@ -40,14 +43,17 @@ typedef struct run {
 
 /* ---- What the library tells ---- */
 
+/* Who waits without end must not take an outage for a queue. */
 static void on_session_event(const zkl_event *event, void *arg) {
-    (void)arg;
+    const run *r = (const run *)arg;
+    void (*say)(const char *format, ...) = atomic_load(&r->is_waiting) ? cli_message
+                                                                       : cli_message_detail;
     switch (event->type) {
     case ZKL_EVENT_SUSPENDED:
-        cli_message_detail("the connection broke");
+        say("the connection to the servers broke");
         break;
     case ZKL_EVENT_RESUMED:
-        cli_message_detail("connected again");
+        say("connected again");
         break;
     case ZKL_EVENT_QUEUED:
     case ZKL_EVENT_HELD:
@@ -105,7 +111,7 @@ static int open_lock(run *r) {
     const zkl_lock_options options = ZKL_LOCK_OPTIONS(.on_event = on_lock_event, .arg = r);
     zkl_err err = zkl_lock_open(&r->lock, r->session, r->options->name, &options);
     if (err == ZKL_INVALID) {
-        cli_message("'%s' cannot be a lock's name (see 'zklock run --help')", r->options->name);
+        cli_message_bad_name("run", r->options->name);
     } else if (err != ZKL_OK) {
         cli_message_error(r->options->name, err);
     }
@@ -114,7 +120,8 @@ static int open_lock(run *r) {
 
 static int connect_session(run *r) {
     const cli_session_request request = {.connect_timeout_ms = connect_timeout_ms(r->options),
-                                         .on_event = on_session_event};
+                                         .on_event = on_session_event,
+                                         .arg = r};
     int status = cli_session_open(&r->session, r->options, &request);
     status = status == CLI_EXIT_OK ? plan_grace(r) : status;
     return status == CLI_EXIT_OK ? open_lock(r) : status;
@@ -133,6 +140,11 @@ static int64_t time_left(const run *r) {
 
 static int explain_failure(const run *r, zkl_err err) {
     const cli_options *o = r->options;
+    if (err == ZKL_TIMEOUT && zkl_session_state(r->session) != ZKL_STATE_CONNECTED) {
+        cli_message("%s: the lock was not acquired within %g s, for no server answers", o->name,
+                    (double)o->wait_ms / 1000);
+        return CLI_EXIT_NO_SERVER;
+    }
     if (err == ZKL_BUSY || err == ZKL_TIMEOUT) {
         if (o->wait_ms == 0) {
             cli_message("%s: somebody else holds the lock", o->name);
@@ -177,18 +189,20 @@ static bool acquire(run *r, int *ret_status) {
     zkl_err err;
     cli_interrupt_watch(r->interrupt, r->lock);
     cli_signals_allow_stop(&r->signals, true);
+    atomic_store(&r->is_waiting, true);
     do {
         err = acquire_once(r);
     } while (err == ZKL_LOST && !cli_interrupt_came(r->interrupt));
+    atomic_store(&r->is_waiting, false);
     cli_signals_allow_stop(&r->signals, false);
-    int came = cli_interrupt_stop(r->interrupt);
+    r->came = cli_interrupt_stop(r->interrupt);
     r->interrupt = NULL;
-    if (came != 0) {
-        *ret_status = CLI_EXIT_SIGNAL_BASE + came;
+    if (r->came != 0) {
+        *ret_status = CLI_EXIT_SIGNAL_BASE + r->came;
     } else if (err != ZKL_OK) {
         *ret_status = explain_failure(r, err);
     }
-    return came == 0 && err == ZKL_OK;
+    return r->came == 0 && err == ZKL_OK;
 }
 
 /* ---- Running ---- */
@@ -266,20 +280,12 @@ static void end(run *r) {
 /*
  * A script that runs us is in our process group, not in CMD's, and did not hear the Ctrl-C that
  * ended CMD. Without us in between it would have, and a shell ends a script when its command died
- * of SIGINT. $? is 130 either way.
+ * of SIGINT. One that came while we waited the group has heard itself. $? is 130 either way.
  */
-static void pass_interrupt_on(const run *r) {
-    const struct sigaction action = {.sa_handler = SIG_DFL};
-    sigset_t interrupt;
-    if (!sigismember(&r->signals.ending, SIGINT)) {
-        return;
-    }
+static void die_of_interrupt(pid_t whom) {
     cli_message_finish();
-    sigemptyset(&interrupt);
-    sigaddset(&interrupt, SIGINT);
-    sigaction(SIGINT, &action, NULL);
-    pthread_sigmask(SIG_UNBLOCK, &interrupt, NULL);
-    (void)kill(0, SIGINT);
+    cli_signals_allow_interrupt();
+    (void)kill(whom, SIGINT);
 }
 
 int cli_run(const cli_options *options, const cli_descriptors *inherited) {
@@ -292,8 +298,10 @@ int cli_run(const cli_options *options, const cli_descriptors *inherited) {
         cli_message("cannot start: %s", strerror(errno));
     }
     end(&r);
-    if (ending.is_interrupted && !ending.is_lost) {
-        pass_interrupt_on(&r);
+    if (ending.is_interrupted && !ending.is_lost && sigismember(&r.signals.ending, SIGINT)) {
+        die_of_interrupt(0); /* all of our group */
+    } else if (r.came == SIGINT) {
+        die_of_interrupt(getpid());
     }
     return status;
 }

@@ -57,7 +57,7 @@ static bool read_auth_file(const char *path, char *line, int size, const char **
 }
 
 static int explain(zkl_err err, const cli_options *o, int connect_timeout_ms) {
-    bool has_others = o->root != NULL || o->label != NULL || o->auth_file != NULL;
+    bool has_others = o->label != NULL || o->auth_file != NULL;
     if (err == ZKL_UNREACHABLE) {
         cli_message("no server answers at %s within %g s", o->hosts,
                     (double)connect_timeout_ms / 1000);
@@ -65,6 +65,9 @@ static int explain(zkl_err err, const cli_options *o, int connect_timeout_ms) {
         cli_message("--hosts '%s' or another option of the session is not valid (see 'zklock "
                     "--help')",
                     o->hosts);
+    } else if (err == ZKL_INVALID && o->root != NULL) {
+        cli_message("--hosts '%s' or --root '%s' is not valid (see 'zklock --help')", o->hosts,
+                    o->root);
     } else if (err == ZKL_INVALID) {
         cli_message("--hosts '%s' is not a list of servers (see 'zklock --help')", o->hosts);
     } else {
@@ -81,7 +84,7 @@ int cli_session_open(zkl_session **ret_session, const cli_options *options,
                             .connect_timeout_ms = request->connect_timeout_ms,
                             .lazy_heartbeat = request->is_lazy, .root = options->root,
                             .label = options->label, .on_event = request->on_event,
-                            .log = cli_message_log);
+                            .arg = request->arg, .log = cli_message_log);
     if (options->auth_file != NULL && !read_auth_file(options->auth_file, line, sizeof(line),
                                                       &session.auth_scheme, &session.auth)) {
         return CLI_EXIT_USAGE;

@@ -17,6 +17,7 @@ typedef struct cli_session_request {
     int connect_timeout_ms;
     bool is_lazy;
     zkl_event_fn on_event;
+    void *arg; /* handed to on_event */
 } cli_session_request;
 
 int cli_session_open(zkl_session **ret_session, const cli_options *options,

@@ -170,6 +170,10 @@ int cli_show(const cli_options *options) {
     }
     zkl_err err = zkl_inspect(session, options->name, &queue);
     (void)zkl_session_close(session); /* nothing was held */
+    if (err == ZKL_INVALID) {
+        cli_message_bad_name("show", options->name);
+        return cli_exit_status_of(err);
+    }
     if (err != ZKL_OK) {
         cli_message_error(options->name, err);
         return cli_exit_status_of(err);

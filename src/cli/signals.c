@@ -51,6 +51,15 @@ void cli_signals_allow_stop(const cli_signals *signals, bool allowed) {
     pthread_sigmask(allowed ? SIG_UNBLOCK : SIG_BLOCK, &stop, NULL);
 }
 
+void cli_signals_allow_interrupt(void) {
+    const struct sigaction action = {.sa_handler = SIG_DFL};
+    sigset_t interrupt;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigaction(SIGINT, &action, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &interrupt, NULL);
+}
+
 void cli_signals_restore(const cli_signals *signals) {
     sigaction(SIGCHLD, &signals->old_chld, NULL);
     sigaction(SIGPIPE, &signals->old_pipe, NULL);

@@ -25,6 +25,10 @@ void cli_signals_take(cli_signals *ret_signals);
 /* Whether a stop by the terminal is left to the system, for as long as there is no CMD. */
 void cli_signals_allow_stop(const cli_signals *signals, bool allowed);
 
+/* From now on SIGINT ends the process. A shell goes on with its script after a command that exits,
+ * whatever its status, and ends when the command died of SIGINT. */
+void cli_signals_allow_interrupt(void);
+
 /* Mask and dispositions as they were; async-signal-safe. */
 void cli_signals_restore(const cli_signals *signals);
 

@@ -217,7 +217,7 @@ static zkl_err write_guarded(struct zkl_lock *l, const struct zkli_guarded *guar
 }
 
 zkl_err zkl_guarded_set(zkl_lock *l, const char *path, const void *data, size_t len, int version) {
-    if (path == NULL || len > ZKL_GUARDED_SET_MAX)
+    if (path == NULL || len > ZKL_GUARDED_SET_MAX || version < -1)
         return ZKL_INVALID;
     return write_guarded(
         l, &(struct zkli_guarded){.path = path, .data = data, .length = len, .version = version});

@@ -62,8 +62,10 @@ static void look_later(struct zkli_engine *e) {
 /* A connection that nobody told of may have another timeout, a shorter one. Whoever asks before he
  * counts an answer has counted none of that connection yet. */
 static void notice_timeout(struct zkli_engine *e) {
+    if (e->session_id == 0)
+        return;
     int timeout_ms = e->port->ops->timeout_ms(e->port);
-    if (e->session_id == 0 || timeout_ms == e->timeout_ms)
+    if (timeout_ms == e->timeout_ms)
         return;
     e->timeout_ms = timeout_ms;
     zkli_lease_shorten(&e->lease, timeout_ms * NS_PER_MS);

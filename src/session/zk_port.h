@@ -120,6 +120,7 @@ struct zkli_port_ops {
     bool (*guarded)(struct zkli_port *port, unsigned slot, const struct zkli_guarded *write);
     /* While a reply to the caller's own operations is being delivered: gives them their results. */
     void (*copy_results)(const struct zkli_reply *reply, const struct zkli_guarded *write);
+    /* Of the session; only when there has been a connection. */
     int64_t (*session_id)(struct zkli_port *port);
     int (*timeout_ms)(struct zkli_port *port);
 

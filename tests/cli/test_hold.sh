@@ -70,6 +70,25 @@ claim "the runner does not wait for a server that does not answer" \
 printf '    (dead %d ms after the freeze, the hold certain for at most %d)\n' \
     $(($(last_ms parent) - FrozenAt)) "$CERTAIN_MS"
 
+# ---- who waits, and no server answers ----
+reset
+"${Run[@]}" busy -- sleep 1000 2>/dev/null &
+holder=$!
+await eval '[[ $(zkl ls busy) =~ busy\ +1$ ]]'
+"${Run[@]}" -w 7 -E 42 busy -- true 2>"$Work/err" &
+waiter=$!
+await eval '[[ $(zkl ls busy) =~ busy\ +2$ ]]'
+freeze
+reap "$waiter"
+thaw
+claim "69 when nobody answers any more, whatever -E says" is "$Status" 69
+claim "... and says so" matches "$(cat "$Work/err")" \
+    'not acquired within 7 s, for no server answers'
+claim "... and when the connection broke" matches "$(cat "$Work/err")" \
+    'zklock: the connection to the servers broke'
+kill "$holder" 2>/dev/null || :
+reap "$holder"
+
 # ---- a CMD that obeys ----
 reset
 "${Run[@]}" obedient -- bash "$Work/beat" "$Work/parent" 'exit 5' 2>/dev/null &

@@ -44,7 +44,13 @@ claim "CMD was not run" test ! -e "$Work/ran"
 let_go
 
 claim "64 for a name that cannot be" status_is 64 zkl run a//b -- true
-claim "... which it shows" matches "$(cat "$Work/err")" "'a//b'"
+claim "... which it shows" matches "$(cat "$Work/err")" "'a//b' cannot be a lock's name"
+for command in ls show; do
+    claim "64 for a name that cannot be: $command" status_is 64 zkl "$command" a//b
+    claim "... which it shows" matches "$(cat "$Work/err")" "'a//b' cannot be a lock's name"
+done
+claim "64 for a root that cannot be" status_is 64 zklock --root x ls
+claim "... which it shows" matches "$(cat "$Work/err")" "--root 'x'"
 claim "64 for a grace that does not fit" status_is 64 zkl --timeout 4 run --grace 3 a -- true
 claim "... saying what would" matches "$(cat "$Work/err")" 'at most 1\.44'
 claim "a grace that fits" status_is 0 zkl --timeout 4 run --grace 1.44 a -- true

@@ -333,6 +333,33 @@ static void ctrl_c_while_waiting_gives_the_place_up(void) {
     client_close(holder);
 }
 
+/* And while no server answers: there is no session yet. */
+static void ctrl_c_while_waiting_ends_the_script_around_it(void) {
+    static const char *const hosts[] = {"", "-v --hosts 127.0.0.1:1"};
+    const char *name = fresh_name("script");
+    client *holder = client_open(name, T_NORMAL);
+    REQUIRE_INT(client_acquire(holder, ZKL_FOREVER), ZKL_OK);
+    for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+        char line[1024];
+        shell_start();
+        (void)snprintf(line, sizeof(line),
+                       "bash -c 'echo beg''ins; zklock %s --root %s run %s -- true; "
+                       "echo went-''on'\n",
+                       hosts[i], fixture_root(), name);
+        shell_type(line);
+        shell_expect("begins");
+        if (i == 0)
+            WAIT_UNTIL(queue_length(name) == 2, SOON_MS);
+        else
+            shell_expect("zklock: "); /* of its attempts */
+        shell_type(CTRL_C);
+        shell_ask_status("status=130.");
+        CHECK(!shell_has_said("went-on"));
+        shell_end();
+    }
+    client_close(holder);
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"Ctrl-C ends the command with 130", ctrl_c_ends_the_command},
@@ -354,6 +381,8 @@ int main(int argc, char **argv) {
          a_running_background_job_gets_the_terminal_after_fg},
         {"Ctrl-C ends the script around it", ctrl_c_ends_the_script_around_it},
         {"Ctrl-C while waiting gives the place up", ctrl_c_while_waiting_gives_the_place_up},
+        {"Ctrl-C while waiting ends the script around it",
+         ctrl_c_while_waiting_ends_the_script_around_it},
     };
     fixture_start(NULL);
     test_after_each(after_each);

@@ -46,7 +46,7 @@ claim "a session timeout above an hour is refused" refused "'3600.1'" --hosts x 
 claim "-n belongs to run: not before it" refused 'nonblock' -n ls
 claim "-n belongs to run: not to ls" refused 'nonblock' --hosts x ls -n
 claim "run prints no JSON" refused 'json' --json --hosts x run name -- true
-claim "an empty --hosts is none" refused 'no servers' --hosts '' ls
+claim "an empty --hosts is none" refused 'is empty' --hosts '' ls
 
 claim "--help prints an overview" prints 'usage: zklock .*run NAME.*ls .*show ' --help
 for subcommand in run ls show; do

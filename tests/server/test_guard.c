@@ -238,6 +238,7 @@ static void paths_and_lengths_are_checked(void) {
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
         CHECK_INT(guarded_set(c, paths[i], "x", -1), ZKL_INVALID);
     CHECK_INT(guarded_set(c, NULL, "x", -1), ZKL_INVALID);
+    CHECK_INT(guarded_set(c, path, "x", -2), ZKL_INVALID);
     CHECK_INT(zkl_guarded_set(NULL, path, "x", 1, -1), ZKL_INVALID);
     call.data = NULL;
     actor_begin(c->actor, guarded_run, &call);

@@ -279,6 +279,7 @@ static int64_t session_id(struct zkli_port *base) {
 }
 
 static int timeout_ms(struct zkli_port *base) {
+    assert(port_of(base)->session != 0);
     return (int)(port_of(base)->world->timeout_ns / MS);
 }
 

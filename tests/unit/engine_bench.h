@@ -6,6 +6,8 @@
 #ifndef UNIT_ENGINE_BENCH_H
 #define UNIT_ENGINE_BENCH_H
 
+#include <assert.h>
+
 #include "support/main.h"
 #include "unit/tiny_server.h"
 
@@ -164,7 +166,9 @@ static inline int64_t port_session_id(struct zkli_port *port) {
 }
 
 static inline int port_timeout_ms(struct zkli_port *port) {
-    return ZKLI_CONTAINER(port, struct fake_port, port)->bench->timeout_ms;
+    const struct fake_port *fake = ZKLI_CONTAINER(port, struct fake_port, port);
+    assert(fake->session_id != 0); /* there has been a connection */
+    return fake->bench->timeout_ms;
 }
 
 static inline enum zkli_port_state port_look(struct zkli_port *port) {

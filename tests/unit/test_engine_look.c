@@ -78,6 +78,7 @@ static void a_look_before_the_news_is_none_after_them(void) {
     pass_look(b);
     CHECK(!b->engine.is_connected);
     expire(b);
+    port_now(b)->session_id = ++b->last_session;
     become(b, ZKLI_PORT_CONNECTED);
     pass_look(b);
     CHECK(!b->engine.is_connected);
