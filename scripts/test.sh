@@ -11,7 +11,9 @@ readonly TIERS=(unit alloc sim server fault register cli package)
 readonly CORE_BRANCHES_MIN=100
 readonly -A BRANCHES_MIN=([core]=$CORE_BRANCHES_MIN [session]=90 [lock]=90 [cli]=0)
 # Less than these are no measure of the library.
-readonly MEASURING_TIERS=(unit server)
+readonly MEASURING_TIERS=(unit alloc server)
+# These print what they have done: one that has done nothing would pass as well.
+readonly TELLING_TIERS=(alloc sim fault register)
 # Server tests spend their time waiting, and each has a server of its own.
 readonly TESTS_AT_ONCE=2
 
@@ -120,6 +122,20 @@ show_cunit_summaries() { # LOG
     ' "$1"
 }
 
+# What the tests themselves have printed.
+show_figures() { # LOG
+    awk '
+        /^[0-9]+\/[0-9]+ Test: / { name = "---- " $NF }
+        /^Output:/ { is_output = 1 }
+        /^Run Summary:/ { is_output = 0 }
+        is_output && /^ +[^ ]/ && !/^  Test: / {
+            if (name != "") print name
+            name = ""
+            print
+        }
+    ' "$1"
+}
+
 # Prints "TESTS FAILED SKIPPED": CUnit's counts summed, a script counting as one test, and a
 # program that did not get as far as its summary as one that failed.
 count_tests() { # LOG
@@ -158,6 +174,7 @@ run_tier() { # TIER
     seconds=$(awk -v a="$begun" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
     programs=$(sed -n 's/^.* tests failed out of //p' "$log")
     local all=$BuildDir/Testing/Temporary/LastTest.log
+    [[ " ${TELLING_TIERS[*]} " != *" $tier "* ]] || show_figures "$all"
     show_cunit_summaries "$all"
     read -r tests failed skipped < <(count_tests "$all")
     Report+=("$(printf '%-8s %8s %6s %6s %7s %8s s' \

@@ -300,10 +300,26 @@ static void accept_session(struct world *w, int conn, const struct message *r) {
     quorum_validate(w, c->server, conn, r->session);
 }
 
+static const char *const op_names[] = {
+    [OP_CONNECT] = "connect",
+    [OP_CREATE] = "create",
+    [OP_CREATE_SEQUENTIAL] = "create sequential",
+    [OP_LIST] = "list",
+    [OP_GET] = "get",
+    [OP_EXISTS] = "exists",
+    [OP_SYNC] = "sync",
+    [OP_REMOVE] = "delete",
+    [OP_GUARDED] = "guarded write",
+    [OP_BARRIER] = "barrier",
+    [OP_SET_WATCHES] = "set watches",
+    [OP_PING] = "ping",
+    [OP_CLOSE] = "close",
+};
+
 static void receive(struct world *w, int conn, int message) {
     struct conn *c = &w->conns[conn];
     struct message *r = &w->messages[message];
-    TRACE(w, "server %d has request %d of client %d for %s", c->server, r->kind, c->client,
+    TRACE(w, "server %d hears %s from client %d: %s", c->server, op_names[r->kind], c->client,
           w->names[r->name].text);
     if (r->kind == OP_CLOSE && r->is_done) { /* the end of the stream */
         c->is_closed = true;
