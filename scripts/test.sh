@@ -126,7 +126,7 @@ show_cunit_summaries() { # LOG
 show_figures() { # LOG
     awk '
         /^[0-9]+\/[0-9]+ Test: / { name = "---- " $NF }
-        /^Output:/ { is_output = 1 }
+        /^Suite: / { is_output = 1 }
         /^Run Summary:/ { is_output = 0 }
         is_output && /^ +[^ ]/ && !/^  Test: / {
             if (name != "") print name
