@@ -8,16 +8,6 @@ set -euo pipefail
 
 readonly SERVICES_EXPECTED="zk1 zk2 zk3"
 
-# Compose 2 is a plugin of docker, compose 1 a command of its own; both resolve a file the same way.
-find_compose() {
-    if docker compose version >/dev/null 2>&1; then
-        Compose=(docker compose)
-        return
-    fi
-    command_exists docker-compose || need_packages docker-compose
-    Compose=(docker-compose)
-}
-
 # Reads a resolved file, in which every mapping is in block form. The two versions print a port as
 # "- 127.0.0.1:21811:2181/tcp" or as a block with a host_ip line, and indent lists differently.
 # Prints what is wrong, one line each.

@@ -10,6 +10,7 @@ SERVER_PACKAGES=(libzookeeper-java default-jre-headless)
 BUILD_PACKAGES=(gcc libc6-dev cmake make pkg-config libzookeeper-mt-dev)
 TEST_PACKAGES=(libcunit1-dev iproute2 iptables procps)
 INTEROP_PACKAGES=(python3-kazoo libcurator-recipes-java)
+DOCKER_PACKAGES=(docker.io docker-compose debootstrap iproute2 iptables procps)
 CI_PACKAGES=(clang clang-format clang-tidy libclang-rt-dev llvm shellcheck)
 
 readonly JAVA_MIN=11
@@ -21,8 +22,10 @@ declare -rA PACKAGE_PROBES=(
     [clang-tidy]=command:clang-tidy
     [clang]=command:clang
     [cmake]=command:cmake
+    [debootstrap]=command:debootstrap
     [default-jre-headless]=java:$JAVA_MIN
     [docker-compose]=command:docker-compose
+    [docker.io]=command:dockerd
     [gcc]=command:gcc
     [iproute2]=command:ip
     [iptables]=command:iptables
@@ -147,4 +150,59 @@ in_group() {
     wait "$Job" || status=$?
     Job=
     return "$status"
+}
+
+# Compose 2 is a plugin of docker, compose 1 a command of its own; both resolve a file the same way.
+# Leaves the command in Compose.
+find_compose() {
+    if docker compose version >/dev/null 2>&1; then
+        Compose=(docker compose)
+        return
+    fi
+    command_exists docker-compose || need_packages docker-compose
+    Compose=(docker-compose)
+}
+
+# A descriptor left open would keep the caller's pipes from ever closing.
+close_inherited() {
+    local fd
+    for fd in "/proc/$BASHPID/fd/"*; do
+        fd=${fd##*/}
+        ((fd <= 2)) || exec {fd}>&-
+    done
+}
+
+# ---- ports ----
+
+# Below the kernel's usual ephemeral range, so that no client's socket sits on a port just chosen.
+readonly PORT_FIRST=20000 PORT_COUNT=12000
+
+# Any socket counts, not only listeners, of either family: Java's IPv4 listeners are in tcp6.
+port_in_use() {
+    local hex
+    printf -v hex %04X "$1"
+    grep -Eqs "^ *[0-9]+: [0-9A-F]+:$hex " /proc/net/tcp /proc/net/tcp6
+}
+
+# Fills Ports with COUNT free ones. Nothing holds them until the servers bind.
+choose_ports() { # COUNT
+    local port
+    Ports=()
+    while ((${#Ports[@]} < $1)); do
+        port=$((PORT_FIRST + SRANDOM % PORT_COUNT))
+        [[ " ${Ports[*]} " == *" $port "* ]] || port_in_use "$port" || Ports+=("$port")
+    done
+}
+
+# ---- servers ----
+
+# four_letter NETNS HOST PORT WORD SECONDS; an empty NETNS means this one.
+# /dev/tcp needs no tool that a small machine may lack, and works through ip netns exec.
+four_letter() {
+    local -a enter=()
+    [[ -z $1 ]] || enter=(ip netns exec "$1")
+    # shellcheck disable=SC2016  # expanded by the inner shell
+    "${enter[@]}" timeout "$5" bash -c \
+        'exec 3<>"/dev/tcp/$1/$2" && printf %s "$3" >&3 && cat <&3' \
+        four_letter "$2" "$3" "$4" 2>/dev/null
 }

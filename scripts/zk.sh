@@ -13,8 +13,6 @@ readonly ANSWER_LIMIT_S=5
 # Two starts that draw the same port are rare; five times in a row means something else is wrong.
 readonly ATTEMPTS_MAX=5
 readonly LOG_TAIL_LINES=30
-# Below the kernel's usual ephemeral range, so that no client's socket sits on a port just chosen.
-readonly PORT_FIRST=20000 PORT_COUNT=12000
 # What a directory of ours holds; without it nothing is ever removed.
 readonly MARKER=.zklock-zk
 
@@ -47,19 +45,6 @@ wrong_call() {
     note "$@"
     usage >&2
     exit "$EX_USAGE"
-}
-
-# ---- talking to a server ----
-
-# four_letter NETNS HOST PORT WORD SECONDS; an empty NETNS means this one.
-# /dev/tcp needs no tool that a small machine may lack, and works through ip netns exec.
-four_letter() {
-    local -a enter=()
-    [[ -z $1 ]] || enter=(ip netns exec "$1")
-    # shellcheck disable=SC2016  # expanded by the inner shell
-    "${enter[@]}" timeout "$5" bash -c \
-        'exec 3<>"/dev/tcp/$1/$2" && printf %s "$3" >&3 && cat <&3' \
-        four_letter "$2" "$3" "$4" 2>/dev/null
 }
 
 # ---- the state directory: DIR/N/{zoo.cfg,data,log,pid,address,netns} ----
@@ -122,25 +107,6 @@ claim_directory() {
         fail "$EX_CANTCREAT" "$Dir holds something else; give an empty or a new directory"
     fi
     : >"$Dir/$MARKER"
-}
-
-# ---- ports ----
-
-# Any socket counts, not only listeners, of either family: Java's IPv4 listeners are in tcp6.
-port_in_use() {
-    local hex
-    printf -v hex %04X "$1"
-    grep -Eqs "^ *[0-9]+: [0-9A-F]+:$hex " /proc/net/tcp /proc/net/tcp6
-}
-
-# Fills Ports with COUNT free ones. Nothing holds them until the servers bind: see start_servers.
-choose_ports() { # COUNT
-    local port
-    Ports=()
-    while ((${#Ports[@]} < $1)); do
-        port=$((PORT_FIRST + SRANDOM % PORT_COUNT))
-        [[ " ${Ports[*]} " == *" $port "* ]] || port_in_use "$port" || Ports+=("$port")
-    done
 }
 
 # ---- starting ----
@@ -211,15 +177,6 @@ END
         # Last, because of two lines with one key the server takes the later.
         ((${#Props[@]} == 0)) || printf '%s\n' "${Props[@]}"
     } >"$home/zoo.cfg"
-}
-
-# A descriptor left open would keep the caller's pipes from ever closing.
-close_inherited() {
-    local fd
-    for fd in "/proc/$BASHPID/fd/"*; do
-        fd=${fd##*/}
-        ((fd <= 2)) || exec {fd}>&-
-    done
 }
 
 # setsid, ip netns exec and env end in an exec, so the subshell's pid becomes java's.
