@@ -1,0 +1,595 @@
+#!/usr/bin/env bash
+# The ensemble of docker-compose.yml, and faults in it. Uses the Docker daemon that is there, or
+# starts one in namespaces of its own that vanishes without a trace; makes the image out of
+# Debian's packages, for where no registry can be reached. For tests, not for data that matters.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+readonly DAEMON_LIMIT_S=60 SERVE_LIMIT_S=90 END_LIMIT_S=20
+readonly ANSWER_LIMIT_S=2
+readonly LOG_TAIL_LINES=30
+readonly SUITE=bookworm
+# The names of what is built here, of our daemon's cgroups, and of what a directory of ours holds.
+readonly BASE_IMAGE=zklock-debian IMAGE=zklock-zookeeper MARKER=.zklock-docker
+readonly SERVERS=(1 2 3)
+# Where dockerd writes a key and makes sockets whatever it is told: it gets empty ones to itself.
+readonly HIDDEN_DIRECTORIES=(/etc/docker /run/docker /run/containerd)
+
+usage() {
+    cat <<'EOF'
+usage: docker.sh start [--dir DIR]   start the ensemble; print "export ..." lines for a shell
+       docker.sh stop [--dir DIR] [--keep]
+                                     end all that start began; --keep leaves the images
+       docker.sh image [--dir DIR]   only make the image and keep it
+       docker.sh status [--dir DIR]  print "zkN ADDRESS STATE MODE" per server
+       docker.sh fault [--dir DIR] pause|kill|cut N
+       docker.sh heal [--dir DIR] N  undo what was done to server N
+
+  --dir DIR   state and images; default ${TMPDIR:-/tmp}/zklock-docker-UID
+
+  eval "$(scripts/docker.sh start)"  sets ZKLOCK_HOSTS, and DOCKER_HOST if the daemon is ours
+
+A daemon that answers at DOCKER_HOST or the usual socket is used, and left running. ZKLOCK_ZK_IMAGE
+names another image than the one made here, ZKLOCK_ZK1_PORT to ZKLOCK_ZK3_PORT the ports (free ones
+are chosen), ZKLOCK_DEBIAN_MIRROR where the image's packages come from (default: where apt's do).
+
+exit status: 0 done; status: 1 some serve, 3 none runs; 64 wrong call; 69 neither a daemon nor
+what it takes to start one; 70 something did not start; 73 DIR is in use or is not ours.
+EOF
+}
+
+wrong_call() {
+    note "$@"
+    usage >&2
+    exit "$EX_USAGE"
+}
+
+seconds_since() { # EPOCHREALTIME
+    awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'
+}
+
+# ---- the directory ----
+
+# Held while it changes; on the directory itself, so nothing is left over.
+claim_directory() {
+    (umask 077 && mkdir -p "$Dir")
+    # The default name can be guessed, and /tmp is everyone's.
+    [[ -O $Dir ]] || fail "$EX_CANTCREAT" "$Dir belongs to somebody else"
+    exec {Lock}<"$Dir"
+    if ! flock -n "$Lock" || [[ ! /proc/self/fd/$Lock -ef $Dir ]]; then
+        fail "$EX_CANTCREAT" "another docker.sh is at work in $Dir"
+    fi
+    [[ -e $Dir/$MARKER || ! $(ls -A "$Dir") ]] ||
+        fail "$EX_CANTCREAT" "$Dir holds something else; give an empty or a new directory"
+    : >"$Dir/$MARKER"
+}
+
+# What start has found out, one value a file; empty if it has not come to that.
+recall() { # NAME
+    [[ ! -e $Dir/$1 ]] || printf '%s\n' "$(<"$Dir/$1")"
+}
+
+remember() { # NAME VALUE
+    printf '%s\n' "$2" >"$Dir/$1"
+}
+
+# ---- a daemon of our own ----
+
+# The pid may have been given to another process since; the data root in its command line says that
+# it has not.
+daemon_runs() {
+    local pid argument
+    pid=$(recall pid)
+    [[ $pid ]] || return 1
+    while IFS= read -r -d '' argument; do
+        [[ $argument != "$Dir/data" ]] || return 0
+    done 2>/dev/null <"/proc/$pid/cmdline"
+    return 1
+}
+
+# unshare, whose pid we have, passes no signals on; its one child does.
+signal_daemon() { # SIGNAL
+    local init
+    daemon_runs || return 0
+    init=$(pgrep -P "$(recall pid)") || return 0
+    kill "-$1" "$init" 2>/dev/null || :
+}
+
+# Prints "POLICY IP_FORWARD". The flags below keep dockerd from changing either; not every version
+# has been tried.
+forwarding() {
+    printf '%s %s\n' "$(iptables -S FORWARD | sed -n 's/^-P FORWARD //p')" \
+        "$(</proc/sys/net/ipv4/ip_forward)"
+}
+
+restore_forwarding() {
+    local before policy forward
+    before=$(recall forwarding)
+    [[ $before && $before != "$(forwarding)" ]] || return 0
+    # Then it may have been that one, and be needed.
+    ! pgrep -x dockerd >/dev/null || return 0
+    note "putting back what was changed: FORWARD and ip_forward, now $(forwarding), were $before"
+    read -r policy forward <<<"$before"
+    iptables -P FORWARD "$policy"
+    printf '%s\n' "$forward" >/proc/sys/net/ipv4/ip_forward
+}
+
+# Our networks have their addresses from a pool of our own, by which their bridges are known also
+# when the daemon has died.
+remove_bridges() {
+    local pool bridge address port
+    pool=$(recall pool)
+    [[ $pool ]] || return 0
+    while read -r bridge address; do
+        [[ $bridge == br-* && $address == "$pool".* ]] || continue
+        # By itself a container's cable vanishes only when the last connection has timed out.
+        for port in "/sys/class/net/$bridge/brif/"*; do
+            ip link del "${port##*/}" 2>/dev/null || :
+        done
+        ip link del "$bridge"
+    done < <(ip -o -4 addr show | awk '{ print $2, $4 }')
+}
+
+our_cgroups() {
+    local name
+    name=$(recall cgroup)
+    [[ $name ]] || return 0
+    find /sys/fs/cgroup -mindepth 1 -depth -type d -path "*/$name*" 2>/dev/null || :
+}
+
+# A frozen process does not even die; with cgroups of version 1, not of SIGKILL.
+thaw_cgroups() {
+    local directory
+    while IFS= read -r directory; do
+        [[ ! -e $directory/freezer.state ]] || printf THAWED >"$directory/freezer.state"
+        [[ ! -e $directory/cgroup.freeze ]] || printf 0 >"$directory/cgroup.freeze"
+    done < <(our_cgroups) 2>/dev/null
+}
+
+# Where the daemon was killed, some of its processes may be about to end.
+remove_cgroups() {
+    local directory deadline=$((SECONDS + END_LIMIT_S))
+    while [[ $(our_cgroups) ]] && ((SECONDS < deadline)); do
+        while IFS= read -r directory; do
+            rmdir "$directory" 2>/dev/null || :
+        done < <(our_cgroups)
+    done
+}
+
+# dockerd, containerd and the containers are in one process namespace, so they all end with its
+# first process, and with them all mounts, which only that mount namespace has. SIGKILL is for when
+# nothing is to be kept.
+end_daemon() { # SIGNAL
+    local deadline=$((SECONDS + END_LIMIT_S)) directory
+    thaw_cgroups
+    signal_daemon "$1"
+    while daemon_runs && ((SECONDS < deadline)); do
+        sleep 0.05
+    done
+    if daemon_runs; then
+        note "dockerd does not end; killing it"
+        thaw_cgroups
+        signal_daemon KILL
+        deadline=$((SECONDS + END_LIMIT_S))
+        while daemon_runs; do
+            ((SECONDS < deadline)) || fail "$EX_SOFTWARE" "dockerd in $Dir survived SIGKILL"
+            sleep 0.05
+        done
+    fi
+    remove_cgroups
+    remove_bridges
+    restore_forwarding
+    while IFS= read -r directory; do
+        rmdir "$directory" 2>/dev/null || :
+    done < <(recall made)
+    rm -rf "$Dir"/{exec,docker.sock,dockerd.pid,pid,cgroup,forwarding,made}
+}
+
+# --iptables and --ip-forward off: containers on one bridge reach each other without, and ports are
+# published by docker-proxy. Nothing of the machine's firewall is touched.
+launch_daemon() {
+    local third=$((SRANDOM % 256)) directory
+    local -a init=()
+    ! command_exists tini || init=(tini --)
+    # Kept data may have a network in it.
+    [[ -e $Dir/pool ]] || remember pool "10.$((160 + SRANDOM % 64)).$third"
+    remember cgroup "zklock-docker-$$-$SRANDOM"
+    remember forwarding "$(forwarding)"
+    for directory in "${HIDDEN_DIRECTORIES[@]}"; do
+        [[ -d $directory ]] || printf '%s\n' "$directory"
+    done >"$Dir/made"
+    mkdir -p "${HIDDEN_DIRECTORIES[@]}"
+    printf '{}\n' >"$Dir/daemon.json"
+    (
+        exec </dev/null >"$Dir/dockerd.log" 2>&1
+        close_inherited
+        printf '%s\n' "$BASHPID" >"$Dir/pid"
+        # shellcheck disable=SC2016  # expanded by the inner shell
+        exec setsid unshare --mount --pid --fork --kill-child --mount-proc sh -c '
+            for directory in $1; do
+                mount -n -t tmpfs tmpfs "$directory"
+            done
+            shift
+            exec "$@"' sh "${HIDDEN_DIRECTORIES[*]}" "${init[@]}" \
+            dockerd --data-root "$Dir/data" --exec-root "$Dir/exec" \
+            --pidfile "$Dir/dockerd.pid" --host "unix://$Dir/docker.sock" \
+            --config-file "$Dir/daemon.json" --storage-driver overlay2 --bridge none \
+            --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false \
+            --default-address-pool "base=$(recall pool).0/24,size=28" \
+            --cgroup-parent "/$(recall cgroup)"
+    ) &
+}
+
+start_daemon() {
+    local begun=$EPOCHREALTIME deadline=$((SECONDS + DAEMON_LIMIT_S))
+    # A daemon that has crashed leaves a bridge, its cgroups and its sockets.
+    end_daemon KILL
+    launch_daemon
+    export DOCKER_HOST=unix://$Dir/docker.sock
+    until docker version >/dev/null 2>&1; do
+        if ! kill -0 $! 2>/dev/null || ((SECONDS >= deadline)); then
+            tail -n "$LOG_TAIL_LINES" "$Dir/dockerd.log" >&2
+            fail "$EX_SOFTWARE" "dockerd did not start"
+        fi
+        sleep 0.05
+    done
+    note "dockerd ready after $(seconds_since "$begun") s"
+}
+
+daemon_answers() { command_exists docker && timeout 10 docker version >/dev/null 2>&1; }
+
+# Leaves DOCKER_HOST as it is for somebody else's daemon.
+use_own_daemon() {
+    export DOCKER_HOST=unix://$Dir/docker.sock
+}
+
+find_daemon() {
+    if daemon_runs; then
+        use_own_daemon
+    elif ! daemon_answers; then
+        ((EUID == 0)) || fail "$EX_UNAVAILABLE" "no Docker daemon answers; root could start one"
+        need_packages "${DOCKER_PACKAGES[@]}"
+        # The package may have started it, where there is an init to do so.
+        daemon_answers || start_daemon
+    fi
+    find_compose
+}
+
+# ---- the image ----
+
+# Changes with what the image is made from.
+sources_digest() {
+    cat "$Sources"/* | sha256sum | cut -d ' ' -f 1
+}
+
+image_exists() {
+    local label
+    label=$(docker image inspect -f '{{index .Config.Labels "zklock.sources"}}' "$IMAGE" 2>&1) &&
+        [[ $label == "$(sources_digest)" ]]
+}
+
+# Whatever apt gets Debian from is what can be reached from here.
+mirror() {
+    local found=''
+    # shellcheck disable=SC2016  # expanded by apt
+    found=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $SUITE" 'Label: Debian' \
+        2>/dev/null | head -n 1) || :
+    printf '%s\n' "${ZKLOCK_DEBIAN_MIRROR:-${found:-http://deb.debian.org/debian}}"
+}
+
+apt_proxy() {
+    local proxy=${http_proxy-}
+    ! command_exists apt-config || eval "$(apt-config shell proxy Acquire::http::Proxy)"
+    printf '%s\n' "$proxy"
+}
+
+# In a namespace, so that what debootstrap mounts and starts ends with it.
+make_base() {
+    local tree=$Dir/base directory
+    need_packages debootstrap
+    rm -rf "$tree"
+    quietly unshare --mount --pid --fork --kill-child --mount-proc \
+        debootstrap --variant=minbase "$SUITE" "$tree" "$(mirror)"
+    find "$tree/usr/share/doc" -type f ! -name copyright -delete
+    for directory in usr/share/{locale,man,info} var/cache/apt var/lib/apt/lists var/log; do
+        find "$tree/$directory" -mindepth 1 -type f -delete
+    done
+    tar -C "$tree" -c . | docker import - "$BASE_IMAGE" >/dev/null
+    rm -rf "$tree"
+}
+
+quietly() { # COMMAND...
+    in_group "$@" >"$Dir/build.log" 2>&1 || {
+        tail -n "$LOG_TAIL_LINES" "$Dir/build.log" >&2
+        fail "$EX_SOFTWARE" "failed: $*"
+    }
+}
+
+image_mib() { # IMAGE
+    docker image inspect -f '{{.Size}}' "$1" | awk '{ printf "%.0f MiB", $1 / 1048576 }'
+}
+
+build_image() {
+    local begun=$EPOCHREALTIME proxy
+    proxy=$(apt_proxy)
+    [[ ! $proxy ]] || export http_proxy=$proxy
+    if ! docker image inspect "$BASE_IMAGE" >/dev/null 2>&1; then
+        note "making $BASE_IMAGE with debootstrap"
+        make_base
+        note "$BASE_IMAGE: $(seconds_since "$begun") s, $(image_mib "$BASE_IMAGE")"
+    fi
+    begun=$EPOCHREALTIME
+    note "building $IMAGE"
+    quietly docker build --network host ${proxy:+--build-arg "http_proxy=$proxy"} \
+        --build-arg "BASE=$BASE_IMAGE" --label "zklock.sources=$(sources_digest)" \
+        --tag "$IMAGE" "$Sources"
+    note "$IMAGE: $(seconds_since "$begun") s, $(image_mib "$IMAGE")"
+}
+
+find_image() {
+    if [[ ${ZKLOCK_ZK_IMAGE:-$IMAGE} == "$IMAGE" ]]; then
+        export ZKLOCK_ZK_IMAGE=$IMAGE
+        image_exists || build_image
+    fi
+}
+
+# ---- the ensemble ----
+
+# One project for each directory, should several share a daemon.
+compose() { "${Compose[@]}" -p "$(project)" -f "$ComposeFile" "$@"; }
+
+project() { printf 'zklock%s\n' "$(cksum <<<"$Dir" | cut -d ' ' -f 1)"; }
+
+container() { # N
+    docker ps -aq -f "label=com.docker.compose.project=$(project)" \
+        -f "label=com.docker.compose.service=zk$1"
+}
+
+state() { # N
+    docker inspect -f '{{.State.Status}} {{if .State.Health}}{{.State.Health.Status}}{{end}}' \
+        "$(container "$1")" 2>/dev/null || :
+}
+
+port() { # N
+    local name=ZKLOCK_ZK$1_PORT
+    printf '%s\n' "${!name-}"
+}
+
+mode_of() { # N
+    four_letter '' 127.0.0.1 "$(port "$1")" srvr "$ANSWER_LIMIT_S" | sed -n 's/^Mode: //p' || :
+}
+
+choose_published() {
+    local n name
+    choose_ports ${#SERVERS[@]}
+    for n in "${SERVERS[@]}"; do
+        name=ZKLOCK_ZK${n}_PORT
+        export "$name=${!name:-${Ports[n - 1]}}"
+    done
+    remember ports "$ZKLOCK_ZK1_PORT $ZKLOCK_ZK2_PORT $ZKLOCK_ZK3_PORT"
+}
+
+recall_published() {
+    read -r ZKLOCK_ZK1_PORT ZKLOCK_ZK2_PORT ZKLOCK_ZK3_PORT <<<"$(recall ports)" || :
+    export ZKLOCK_ZK1_PORT ZKLOCK_ZK2_PORT ZKLOCK_ZK3_PORT
+}
+
+# Clients are served at every published port.
+ensemble_serves() {
+    local n mode leaders=0
+    for n in "${SERVERS[@]}"; do
+        mode=$(mode_of "$n")
+        [[ $mode ]] || return 1
+        [[ $mode != leader ]] || leaders=$((leaders + 1))
+    done
+    ((leaders == 1))
+}
+
+# The container's own check, which comes once a second, agrees.
+ensemble_is_healthy() {
+    local n
+    for n in "${SERVERS[@]}"; do
+        [[ $(state "$n") == 'running healthy' ]] || return 1
+    done
+}
+
+await() { # CONDITION
+    local deadline=$((SECONDS + SERVE_LIMIT_S))
+    until "$1"; do
+        if ((SECONDS >= deadline)); then
+            compose logs --tail "$LOG_TAIL_LINES" >&2 || :
+            fail "$EX_SOFTWARE" "$1: not within $SERVE_LIMIT_S s"
+        fi
+        sleep 0.05
+    done
+}
+
+start_ensemble() {
+    local begun=$EPOCHREALTIME
+    choose_published
+    # Kept images come with the containers of an ensemble whose daemon has crashed.
+    [[ ! $(docker ps -aq -f "label=com.docker.compose.project=$(project)") ]] || end_ensemble
+    in_group compose up -d 1>&2
+    await ensemble_serves
+    note "three servers serve after $(seconds_since "$begun") s"
+    await ensemble_is_healthy
+    note "three servers are healthy after $(seconds_since "$begun") s"
+    note "image $ZKLOCK_ZK_IMAGE: $(image_mib "$ZKLOCK_ZK_IMAGE")"
+}
+
+end_ensemble() {
+    local -a paused
+    mapfile -t paused < <(
+        docker ps -q -f status=paused -f "label=com.docker.compose.project=$(project)"
+    )
+    ((${#paused[@]} == 0)) || docker unpause "${paused[@]}" >/dev/null || :
+    timeout "$END_LIMIT_S" "${Compose[@]}" -p "$(project)" -f "$ComposeFile" \
+        down -v -t 2 >"$Dir/down.log" 2>&1 || {
+        cat "$Dir/down.log" >&2
+        note "docker-compose down failed"
+    }
+}
+
+# ---- the commands ----
+
+# Ends all that start began, or that an earlier one left when it was killed. Containers end with a
+# daemon of ours; if its data are kept, the next start removes what is left of them.
+end_all() {
+    local signal=TERM
+    if daemon_runs; then
+        [[ $Keep == yes ]] || signal=KILL
+    elif [[ -e $Dir/ports ]] && daemon_answers; then
+        find_compose
+        end_ensemble
+        [[ $Keep == yes || ! -e $Dir/built ]] ||
+            docker image rm "$IMAGE" "$BASE_IMAGE" >/dev/null 2>&1 || :
+    fi
+    end_daemon "$signal"
+    if [[ $Keep == yes && -d $Dir/data ]]; then
+        find "$Dir" -mindepth 1 -maxdepth 1 ! -name data ! -name pool ! -name "$MARKER" \
+            -exec rm -rf {} +
+    else
+        rm -rf "$Dir"
+    fi
+}
+
+abandon() {
+    local status=$?
+    trap - EXIT
+    trap '' INT TERM HUP
+    if [[ $Job ]]; then
+        kill -KILL -- "-$Job" 2>/dev/null || :
+        wait "$Job" 2>/dev/null || :
+    fi
+    end_all
+    exit "$status"
+}
+
+end_all_on_failure() {
+    trap abandon EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+}
+
+prepare() {
+    claim_directory
+    [[ ! -e $Dir/ports ]] ||
+        fail "$EX_CANTCREAT" "$Dir has an ensemble, or what is left of one; stop it first"
+    # An image that was kept before is kept also when this start fails.
+    [[ ! -d $Dir/data ]] || Keep=yes
+    end_all_on_failure
+    find_daemon
+    image_exists || : >"$Dir/built"
+    find_image
+}
+
+start() {
+    prepare
+    start_ensemble
+    # A caller that has gone away must not leave servers behind: let printf fail instead.
+    trap '' PIPE
+    [[ ! -S $Dir/docker.sock ]] || printf 'export DOCKER_HOST=%q\n' "$DOCKER_HOST"
+    printf 'export ZKLOCK_HOSTS=127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d\n' \
+        "$ZKLOCK_ZK1_PORT" "$ZKLOCK_ZK2_PORT" "$ZKLOCK_ZK3_PORT"
+    trap - EXIT
+}
+
+# A daemon of ours ends with us; the images stay among its data, or in somebody else's daemon.
+image() {
+    prepare
+    Keep=yes
+    note "image $ZKLOCK_ZK_IMAGE: $(image_mib "$ZKLOCK_ZK_IMAGE")"
+}
+
+stop() {
+    [[ -e $Dir ]] || return 0
+    [[ -e $Dir/$MARKER ]] || fail "$EX_CANTCREAT" "$Dir was not made by docker.sh"
+    claim_directory
+    end_all
+}
+
+attach() {
+    [[ -e $Dir/ports ]] || fail 3 "no ensemble was started in $Dir"
+    ! daemon_runs || use_own_daemon
+    recall_published
+}
+
+status() {
+    local n mode running=0
+    attach
+    for n in "${SERVERS[@]}"; do
+        mode=$(mode_of "$n")
+        [[ ! $mode ]] || running=$((running + 1))
+        printf 'zk%d 127.0.0.1:%d %s %s\n' "$n" "$(port "$n")" "$(state "$n")" "${mode:-silent}"
+    done
+    ((running > 0)) || return 3
+    ((running == ${#SERVERS[@]})) || return 1
+}
+
+network() { docker network ls -q -f "label=com.docker.compose.project=$(project)"; }
+
+is_cut() { # CONTAINER
+    [[ $(docker inspect -f '{{len .NetworkSettings.Networks}}' "$1") == 0 ]]
+}
+
+fault() { # KIND N
+    local id
+    attach
+    id=$(container "$2")
+    case $1 in
+    pause) docker pause "$id" ;;
+    kill) docker kill "$id" ;;
+    cut) docker network disconnect "$(network)" "$id" ;;
+    *) wrong_call "no such fault: $1" ;;
+    esac >/dev/null
+}
+
+# The others find it by the name that compose gave it, which a new connection would not have.
+heal() { # N
+    local id
+    attach
+    id=$(container "$1")
+    ! is_cut "$id" || docker network connect --alias "zk$1" "$(network)" "$id"
+    case $(state "$1") in
+    paused*) docker unpause "$id" ;;
+    exited*) docker start "$id" ;;
+    esac >/dev/null
+}
+
+main() {
+    local command=${1-}
+    case $command in
+    start | stop | image | status | fault | heal) shift ;;
+    -h | --help) usage && return ;;
+    '') wrong_call "no command" ;;
+    *) wrong_call "no such command: $command" ;;
+    esac
+    Dir=${TMPDIR:-/tmp}/zklock-docker-$EUID Keep=no
+    while [[ ${1-} == -* ]]; do
+        case $command:$1 in
+        *:--dir)
+            [[ ${2-} ]] || wrong_call "$1 takes a value"
+            Dir=$2
+            shift
+            ;;
+        stop:--keep) Keep=yes ;;
+        *) wrong_call "$command has no option $1" ;;
+        esac
+        shift
+    done
+    case $command in
+    fault) (($# == 2)) && [[ $2 == [1-3] ]] || wrong_call "fault takes a kind and a number" ;;
+    heal) (($# == 1)) && [[ $1 == [1-3] ]] || wrong_call "heal takes a number" ;;
+    *) (($# == 0)) || wrong_call "unexpected: $1" ;;
+    esac
+    Dir=$(realpath -m -- "$Dir")
+    [[ $Dir =~ ^[-/A-Za-z0-9._+]{2,80}$ ]] || wrong_call "--dir: too unusual or long a name: $Dir"
+    Sources=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../tests/docker")
+    ComposeFile=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../docker-compose.yml")
+    export PATH=$PATH:/usr/sbin:/sbin
+    "$command" "$@"
+}
+
+main "$@"
