@@ -1,0 +1,84 @@
+# The image of a ZooKeeper server, for docker.sh: made out of Debian's packages.
+# Sourced, never run; the caller has set -euo pipefail, sourced lib.sh, and has Dir and Sources, the
+# directory that the image is made from.
+# shellcheck shell=bash
+# shellcheck disable=SC2154  # see above
+
+readonly SUITE=bookworm
+readonly BASE_IMAGE=zklock-debian IMAGE=zklock-zookeeper
+
+# Changes with what the image is made from.
+sources_digest() {
+    cat "$Sources"/* | sha256sum | cut -d ' ' -f 1
+}
+
+image_exists() {
+    local label
+    label=$(docker image inspect -f '{{index .Config.Labels "zklock.sources"}}' "$IMAGE" 2>&1) &&
+        [[ $label == "$(sources_digest)" ]]
+}
+
+# Whatever apt gets Debian from is what can be reached from here.
+mirror() {
+    local found=''
+    # shellcheck disable=SC2016  # expanded by apt
+    found=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $SUITE" 'Label: Debian' \
+        2>/dev/null | head -n 1) || :
+    printf '%s\n' "${ZKLOCK_DEBIAN_MIRROR:-${found:-http://deb.debian.org/debian}}"
+}
+
+apt_proxy() {
+    local proxy=${http_proxy-}
+    ! command_exists apt-config || eval "$(apt-config shell proxy Acquire::http::Proxy)"
+    printf '%s\n' "$proxy"
+}
+
+# In a namespace, so that what debootstrap mounts and starts ends with it.
+make_base() {
+    local tree=$Dir/base directory
+    need_packages debootstrap
+    rm -rf "$tree"
+    quietly unshare --mount --pid --fork --kill-child --mount-proc \
+        debootstrap --variant=minbase "$SUITE" "$tree" "$(mirror)"
+    find "$tree/usr/share/doc" -type f ! -name copyright -delete
+    for directory in usr/share/{locale,man,info} var/cache/apt var/lib/apt/lists var/log; do
+        find "$tree/$directory" -mindepth 1 -type f -delete
+    done
+    tar -C "$tree" -c . | docker import - "$BASE_IMAGE" >/dev/null
+    rm -rf "$tree"
+}
+
+quietly() { # COMMAND...
+    in_group "$@" >"$Dir/build.log" 2>&1 || {
+        tail -n "$LOG_TAIL_LINES" "$Dir/build.log" >&2
+        fail "$EX_SOFTWARE" "failed: $*"
+    }
+}
+
+image_mib() { # IMAGE
+    docker image inspect -f '{{.Size}}' "$1" | awk '{ printf "%.0f MiB", $1 / 1048576 }'
+}
+
+build_image() {
+    local begun=$EPOCHREALTIME proxy
+    proxy=$(apt_proxy)
+    [[ ! $proxy ]] || export http_proxy=$proxy
+    if ! docker image inspect "$BASE_IMAGE" >/dev/null 2>&1; then
+        note "making $BASE_IMAGE with debootstrap"
+        make_base
+        note "$BASE_IMAGE: $(seconds_since "$begun") s, $(image_mib "$BASE_IMAGE")"
+    fi
+    begun=$EPOCHREALTIME
+    note "building $IMAGE"
+    quietly docker build --network host ${proxy:+--build-arg "http_proxy=$proxy"} \
+        --build-arg "BASE=$BASE_IMAGE" --label "zklock.sources=$(sources_digest)" \
+        --tag "$IMAGE" "$Sources"
+    note "$IMAGE: $(seconds_since "$begun") s, $(image_mib "$IMAGE")"
+}
+
+find_image() {
+    if [[ ${ZKLOCK_ZK_IMAGE:-$IMAGE} == "$IMAGE" ]]; then
+        export ZKLOCK_ZK_IMAGE=$IMAGE
+        image_exists || build_image
+    fi
+}
