@@ -33,7 +33,8 @@ usage: docker.sh start [--dir DIR]   start the ensemble; print "export ..." line
 
 A daemon that answers at DOCKER_HOST or the usual socket is used, and left running. ZKLOCK_ZK_IMAGE
 names another image than the one made here, ZKLOCK_ZK1_PORT to ZKLOCK_ZK3_PORT the ports (free ones
-are chosen), ZKLOCK_DEBIAN_MIRROR where the image's packages come from (default: where apt's do).
+are chosen), ZKLOCK_DEBIAN_MIRROR where the image's packages come from (default: where apt's do),
+ZKLOCK_IMAGE_CACHE a directory to keep the image made here in, and to look for it first.
 
 exit status: 0 done; status: 1 some serve, 3 none runs; 64 wrong call; 69 neither a daemon nor
 what it takes to start one; 70 something did not start; 73 DIR is in use or is not ours.
@@ -203,6 +204,7 @@ abandon() {
         kill -KILL -- "-$Job" 2>/dev/null || :
         wait "$Job" 2>/dev/null || :
     fi
+    [[ ! $ArchivePart ]] || rm -f "$ArchivePart"
     end_all
     exit "$status"
 }

@@ -1,4 +1,5 @@
-# The image of a ZooKeeper server, for docker.sh: made out of Debian's packages.
+# The image of a ZooKeeper server, for docker.sh: made out of Debian's packages, or taken from an
+# archive of what was made before.
 # Sourced, never run; the caller has set -euo pipefail, sourced lib.sh, and has Dir and Sources, the
 # directory that the image is made from.
 # shellcheck shell=bash
@@ -76,9 +77,48 @@ build_image() {
     note "$IMAGE: $(seconds_since "$begun") s, $(image_mib "$IMAGE")"
 }
 
+# An archive outlives the daemon and is none of its data, so that several may use it at a time.
+archive() {
+    [[ ! ${ZKLOCK_IMAGE_CACHE-} ]] ||
+        printf '%s/%s.tar\n' "$(realpath -m -- "$ZKLOCK_IMAGE_CACHE")" "$IMAGE"
+}
+
+# One that is damaged, or made from other sources, is as good as none; its base may still do.
+load_image() {
+    local begun=$EPOCHREALTIME from
+    from=$(archive)
+    [[ $from && -e $from ]] || return 0
+    if in_group docker load -qi "$from" >"$Dir/load.log" 2>&1; then
+        note "images loaded from $from: $(seconds_since "$begun") s"
+    else
+        cat "$Dir/load.log" >&2
+        note "$from cannot be loaded"
+    fi
+}
+
+# Whole or not at all. ArchivePart is for the caller's traps.
+ArchivePart=
+keep_image() {
+    local begun=$EPOCHREALTIME to
+    to=$(archive)
+    [[ $to ]] || return 0
+    mkdir -p "${to%/*}"
+    ArchivePart=$to.$$
+    if in_group docker save "$IMAGE" "$BASE_IMAGE" >"$ArchivePart" && mv "$ArchivePart" "$to"; then
+        note "images kept in $to: $(seconds_since "$begun") s"
+    else
+        note "images could not be kept in $to"
+        rm -f "$ArchivePart"
+    fi
+    ArchivePart=
+}
+
 find_image() {
-    if [[ ${ZKLOCK_ZK_IMAGE:-$IMAGE} == "$IMAGE" ]]; then
-        export ZKLOCK_ZK_IMAGE=$IMAGE
-        image_exists || build_image
+    [[ ${ZKLOCK_ZK_IMAGE:-$IMAGE} == "$IMAGE" ]] || return 0
+    export ZKLOCK_ZK_IMAGE=$IMAGE
+    image_exists || load_image
+    if ! image_exists; then
+        build_image
+        keep_image
     fi
 }
