@@ -5,6 +5,9 @@
  * loses none.
  *
  * The longer form: register_register --kills 1000 --stops 200 [--seconds N] [--seed N]
+ *
+ * With ZKLOCK_DOCKER_DIR, what docker.sh calls --dir, and its ZKLOCK_HOSTS, in the environment each
+ * process uses all three servers, without a proxy, and the cuts are those of the servers.
  */
 #include "support/fixture.h"
 #include "support/history.h"
@@ -22,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "register/breaker.h"
 #include "register/worker.h"
 
 #define KINDS 3
@@ -52,17 +56,19 @@ struct worker {
     char kind;
     pid_t pid; /* 0: none */
     int64_t process;
-    proxy *proxy;
+    proxy *proxy; /* NULL: it talks to the servers */
     enum state state;
     bool was_asked, is_early;
     int64_t since_ns, until_ns;
     off_t seen;              /* of the history, for who holds the lock next */
-    int64_t value;           /* of the register, when it stopped */
+    int64_t value;           /* of the register, when it stopped, or when that could be read */
     int64_t silent_until_ns; /* 0: it is not */
 };
 
 static struct {
     struct worker workers[WORKERS];
+    const char *docker; /* the directory of docker.sh; NULL: its servers are not concerned */
+    raw *reader;
     char directory[200];
     int history, files[KINDS];
     int64_t processes;
@@ -104,7 +110,7 @@ static size_t kind_index(char kind) {
 
 static int64_t value_of(char kind) {
     if (kind == KIND_GUARD)
-        return worker_znode_read(fixture_raw(), fixture_root());
+        return worker_znode_read(&Run.reader, server_hosts(), fixture_root());
     return worker_file_read(Run.files[kind_index(kind)]);
 }
 
@@ -119,7 +125,7 @@ static void spawn(struct worker *w) {
                     "--worker",
                     kind,
                     process,
-                    (char *)proxy_hosts(w->proxy),
+                    (char *)(w->proxy ? proxy_hosts(w->proxy) : server_hosts()),
                     (char *)server_hosts(),
                     (char *)fixture_root(),
                     Run.directory,
@@ -194,10 +200,14 @@ static bool is_succeeded(struct worker *w) {
  */
 static void wake_if_due(struct worker *w, int64_t now) {
     bool is_overtaken, is_due;
+    int64_t value;
 
     if (w->state != STOPPED)
         return;
-    is_overtaken = value_of(w->kind) != w->value;
+    value = value_of(w->kind);
+    is_overtaken = w->value >= 0 && value >= 0 && value != w->value;
+    if (w->value < 0)
+        w->value = value;
     is_due = now >= w->until_ns;
     if (w->was_asked && w->is_early && now < w->since_ns + OVERTAKEN_NS)
         is_due = is_succeeded(w);
@@ -264,6 +274,8 @@ static void cut_reply(struct worker *w) {
 }
 
 static void cut_worker(struct worker *w) {
+    if (!w->proxy)
+        return;
     Run.cuts++;
     if (w->kind == KIND_GUARD && w->silent_until_ns == 0 && draw(2))
         cut_reply(w);
@@ -272,7 +284,7 @@ static void cut_worker(struct worker *w) {
 }
 
 static void silence_worker(struct worker *w) {
-    if (w->silent_until_ns != 0)
+    if (!w->proxy || w->silent_until_ns != 0)
         return;
     proxy_hold(w->proxy, PROXY_BOTH, true);
     w->silent_until_ns = clock_ns() + lease_tenths(15, 30);
@@ -284,7 +296,7 @@ static void expire_worker(struct worker *w) {
     struct worker_session session;
     int fd;
 
-    if (w->kind == KIND_LOCK)
+    if (w->kind == KIND_LOCK || (Run.docker && !breaker_rests()))
         return;
     fd = open(worker_session_path(Run.directory, w->process), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -337,6 +349,10 @@ static void begin(void) {
     REQUIRE_INT(raw_create(fixture_raw(), worker_znode(fixture_root()), text, WORKER_VALUE_SIZE,
                            RAW_PERSISTENT, NULL),
                 RAW_OK);
+    REQUIRE_INT(
+        raw_create(fixture_raw(), worker_barrier(fixture_root()), "", 0, RAW_PERSISTENT, NULL),
+        RAW_OK);
+    Run.reader = raw_open(server_hosts(), WORKER_READER_MS);
     for (size_t i = 0; i < KINDS; i++) {
         scratch_write(worker_register_path(Run.directory, Kinds[i]), text, WORKER_VALUE_SIZE);
         Run.files[i] = open(worker_register_path(Run.directory, Kinds[i]), O_RDONLY | O_CLOEXEC);
@@ -344,9 +360,11 @@ static void begin(void) {
     }
     for (size_t i = 0; i < WORKERS; i++) {
         Run.workers[i].kind = Kinds[i % KINDS];
-        Run.workers[i].proxy = proxy_new();
+        Run.workers[i].proxy = Run.docker ? NULL : proxy_new();
         spawn(&Run.workers[i]);
     }
+    if (Run.docker)
+        breaker_begin(Run.docker, Run.random);
 }
 
 /* What was asked for, and of each kind a few writes that were surely too late. */
@@ -355,7 +373,7 @@ static bool has_enough(void) {
 
     for (size_t i = 0; i < KINDS; i++)
         is_enough = is_enough && Run.overtaken[i] >= OVERTAKEN_MIN;
-    return is_enough;
+    return is_enough && (!Run.docker || breaker_has_done_all());
 }
 
 static void rest(void) {
@@ -379,14 +397,19 @@ static void run(void) {
             fault();
             next_fault = now + FAULT_EVERY_MS + (int64_t)draw(2 * FAULT_EVERY_MS);
         }
+        if (Run.docker)
+            breaker_step();
     }
 }
 
 /* All go on, and come to their end. */
 static void end(void) {
-    const int64_t deadline = clock_ms() + END_MS;
+    int64_t deadline;
     size_t left = WORKERS;
 
+    if (Run.docker)
+        breaker_end();
+    deadline = clock_ms() + END_MS;
     Run.is_ending = true;
     for (size_t i = 0; i < WORKERS; i++) {
         end_silence_if_due(&Run.workers[i], INT64_MAX);
@@ -406,7 +429,8 @@ static void end(void) {
     for (size_t i = 0; i < WORKERS; i++) {
         if (Run.workers[i].pid != 0)
             kill_worker(&Run.workers[i]);
-        proxy_close(Run.workers[i].proxy);
+        if (Run.workers[i].proxy)
+            proxy_close(Run.workers[i].proxy);
     }
 }
 
@@ -448,8 +472,11 @@ static void judge(history *h, char kind, const char *name) {
     const bool is_strict = kind != KIND_LOCK;
     history_figures f;
     char why[200];
+    int64_t final;
 
-    if (!history_check(h, kind, value_of(kind), is_strict, &f, why, sizeof(why))) {
+    /* The reader may have to find a server first. */
+    WAIT_UNTIL((final = value_of(kind)) >= 0, 2 * SOON_MS);
+    if (!history_check(h, kind, final, is_strict, &f, why, sizeof(why))) {
         test_note("(%c) %s: %s", kind, name, why);
         CU_FAIL("the register's history is not one that may be");
         keep_history();
@@ -481,13 +508,17 @@ static void a_register_loses_nothing_by_fence_or_guard_and_without_them_to_late_
               "%zu silences and %zu ends of a session; %" PRId64 " processes, seed %" PRIu64,
               Run.kills, Run.stops, Run.asked, overtaken, Run.early, Run.cuts, Run.silences,
               Run.expiries, Run.processes, Wanted.seed);
+    if (Run.docker)
+        breaker_report();
     CHECK(Run.unexpected == 0);
     CHECK(has_enough());
     h = read_history();
     for (size_t i = 0; i < KINDS; i++)
         judge(h, Kinds[i], names[i]);
     history_free(h);
+    raw_close(Run.reader);
     CHECK_INT(raw_delete(fixture_raw(), worker_znode(fixture_root())), RAW_OK);
+    CHECK_INT(raw_delete(fixture_raw(), worker_barrier(fixture_root())), RAW_OK);
 }
 
 /* ---- The command line ---- */
@@ -528,6 +559,9 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: %s [--kills N] [--stops N] [--seconds N] [--seed N]\n", argv[0]);
         return 64;
     }
+    Run.docker = getenv("ZKLOCK_DOCKER_DIR");
+    if (Run.docker)
+        server_take_all();
     fixture_start(NULL);
     return TEST_MAIN(1, argv, "register", cases);
 }

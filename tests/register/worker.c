@@ -26,7 +26,6 @@
 /* Operations under one hold. The dead and the stopped keep the others waiting for most of the time,
  * so it is used well when there is a hold. */
 #define OPS_A_HOLD 5
-#define READER_SESSION_MS 4000
 #define LOCK_NAME "register"
 
 struct worker {
@@ -79,6 +78,13 @@ const char *worker_znode(const char *root) {
     return path;
 }
 
+const char *worker_barrier(const char *root) {
+    static char path[RAW_PATH_MAX];
+
+    (void)snprintf(path, sizeof(path), "%s-barrier", root);
+    return path;
+}
+
 void worker_value_format(char ret_text[WORKER_VALUE_SIZE + 1], int64_t value) {
     (void)snprintf(ret_text, WORKER_VALUE_SIZE + 1, "%0*" PRId64 "\n", WORKER_VALUE_SIZE - 1,
                    value);
@@ -99,15 +105,28 @@ int64_t worker_file_read(int fd) {
     return pread(fd, text, sizeof(text), 0) == sizeof(text) ? worker_value_parse(text) : -1;
 }
 
-int64_t worker_znode_read(raw *r, const char *root) {
+/* Another session is not shown what this one's server has not heard of yet: a follower that lags, a
+ * leader that was deposed and stood still meanwhile. */
+static int64_t read_behind_write(raw *r, const char *root) {
     char text[WORKER_VALUE_SIZE];
     size_t length = sizeof(text);
     raw_stat stat;
 
-    return raw_get(r, worker_znode(root), text, &length, &stat) == RAW_OK &&
+    return raw_set(r, worker_barrier(root), "", 0) == RAW_OK &&
+                   raw_get(r, worker_znode(root), text, &length, &stat) == RAW_OK &&
                    length == WORKER_VALUE_SIZE
                ? worker_value_parse(text)
                : -1;
+}
+
+int64_t worker_znode_read(raw **reader, const char *hosts, const char *root) {
+    const int64_t value = *reader ? read_behind_write(*reader, root) : -1;
+
+    if (value < 0 && (!*reader || raw_is_over(*reader))) {
+        raw_close(*reader);
+        *reader = raw_open(hosts, WORKER_READER_MS);
+    }
+    return value;
 }
 
 /* One write within a page: a signal comes before it or after it. */
@@ -193,22 +212,15 @@ static enum outcome write_value(struct worker *w, int64_t token, int64_t value) 
 }
 
 /* -1: it could not be read, because the process was stopped for longer than its reader's session
- * lasts. */
+ * lasts, or its servers do not serve. */
 static int64_t read_value(struct worker *w) {
     int64_t value;
 
-    if (w->kind != KIND_GUARD)
-        value = worker_file_read(w->file);
-    else
-        value = worker_znode_read(w->reader, w->root);
-    if (value < 0 && w->kind != KIND_GUARD)
+    if (w->kind == KIND_GUARD)
+        return worker_znode_read(&w->reader, w->server, w->root);
+    value = worker_file_read(w->file);
+    if (value < 0)
         die(w, "the register", "has no value");
-    if (value < 0 && raw_is_over(w->reader)) {
-        raw_close(w->reader);
-        w->reader = raw_open(w->server, READER_SESSION_MS);
-        if (!w->reader)
-            die(w, "the reader", "has no session");
-    }
     return value;
 }
 
@@ -302,10 +314,10 @@ static void open_all(struct worker *w) {
 
     w->history = open(worker_history_path(w->directory), O_WRONLY | O_APPEND | O_CLOEXEC);
     if (w->kind == KIND_GUARD)
-        w->reader = raw_open(w->server, READER_SESSION_MS);
+        w->reader = raw_open(w->server, WORKER_READER_MS);
     else
         w->file = open(worker_register_path(w->directory, w->kind), O_RDWR | O_CLOEXEC);
-    if (w->history < 0 || w->file < 0 || (w->kind == KIND_GUARD && !w->reader))
+    if (w->history < 0 || w->file < 0)
         die(w, w->directory, strerror(errno));
     (void)snprintf(fence, sizeof(fence), "%s/fence", w->directory);
     if (w->kind == KIND_FENCE) {

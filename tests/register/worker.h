@@ -20,6 +20,7 @@
 
 /* A hundred times what an operation takes, so that losing it costs little. */
 #define WORKER_SESSION_MS 1000
+#define WORKER_READER_MS 4000
 
 /* What a worker says about its session, so that another can end it. */
 struct worker_session {
@@ -37,14 +38,20 @@ int worker_main(int argc, char **argv);
 const char *worker_history_path(const char *directory);
 const char *worker_register_path(const char *directory, char kind);
 const char *worker_session_path(const char *directory, int64_t process);
-/* The znode beside the root; static, good for the next call. */
+/* The znodes beside the root: the register, and what is written before it is read. Static, good for
+ * the next call. */
 const char *worker_znode(const char *root);
+const char *worker_barrier(const char *root);
 
 /* The value in a file. -1: there is none that makes sense. */
 int64_t worker_file_read(int fd);
 bool worker_file_write(int fd, int64_t value);
-/* The value in the znode, read straight from the server. -1: it cannot be read. */
-int64_t worker_znode_read(raw *r, const char *root);
+/*
+ * The value in the znode, as it is or becomes while this goes on: read behind a write, which only
+ * servers that are up to date can make. -1: it cannot be read; then *reader, a session of
+ * WORKER_READER_MS, may be another one, or NULL, with which this may be called again.
+ */
+int64_t worker_znode_read(raw **reader, const char *hosts, const char *root);
 /* The value from its text, as it also stands in a znode; and the text of it, ended by a newline. */
 #define WORKER_VALUE_SIZE 20
 int64_t worker_value_parse(const char text[WORKER_VALUE_SIZE]);

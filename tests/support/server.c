@@ -27,6 +27,7 @@ static const char Script[] = ZKLOCK_SOURCE_DIR "/scripts/zk.sh";
 
 static struct {
     bool ours, running, frozen;
+    bool takes_all; /* of somebody else's */
     char hosts[128];
     char base[256];            /* removed in the end */
     char dir[272];             /* what zk.sh calls --dir; in base */
@@ -144,14 +145,18 @@ static void learn_process(void) {
         die("the server's command line");
 }
 
+void server_take_all(void) {
+    Server.takes_all = true;
+}
+
 void server_start(const char *const *options) {
     const char *arguments[ARGS_MAX] = {Script, "start", "--dir", Server.dir};
     const char *hosts = getenv("ZKLOCK_HOSTS"), *tmp = getenv("TMPDIR");
     size_t count = 4;
 
     if (hosts && *hosts) {
-        (void)snprintf(Server.hosts, sizeof(Server.hosts), "%.*s", (int)strcspn(hosts, ",/"),
-                       hosts);
+        (void)snprintf(Server.hosts, sizeof(Server.hosts), "%.*s",
+                       (int)strcspn(hosts, Server.takes_all ? "/" : ",/"), hosts);
         return;
     }
     Server.ours = true;

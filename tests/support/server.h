@@ -22,6 +22,9 @@
  */
 void server_start(const char *const *options);
 
+/* Before server_start: server_hosts are all of somebody else's servers, too. */
+void server_take_all(void);
+
 /* "host:port", without a chroot; of somebody else's servers only the first, of ours all. */
 const char *server_hosts(void);
 /* The process of one of ours, counted from 0. */
