@@ -4,9 +4,12 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/lib.sh
+. scripts/containers.sh
 
 # In this order: what fails early says most.
 readonly TIERS=(unit alloc sim server fault register cli package)
+# Only when they are named.
+readonly TIERS_ON_REQUEST=(containers)
 # Branches taken, in per cent: of core by the unit tests alone, of all by the tiers of --coverage.
 readonly CORE_BRANCHES_MIN=100
 readonly -A BRANCHES_MIN=([core]=$CORE_BRANCHES_MIN [session]=90 [lock]=90 [cli]=0)
@@ -16,12 +19,14 @@ readonly MEASURING_TIERS=(unit alloc server)
 readonly TELLING_TIERS=(alloc sim fault register)
 # Server tests spend their time waiting, and each has a server of its own.
 readonly TESTS_AT_ONCE=2
+readonly REPORT_ROW='%-20s %8s %6s %6s %7s %10s'
 
 usage() {
     cat <<END
 usage: scripts/test.sh [OPTION]... [TIER]...
 
 Tiers: ${TIERS[*]} (default: all; package only in an ordinary build)
+and, if named: ${TIERS_ON_REQUEST[*]}
 
   --build-dir DIR   build there (default: build; with the options below a directory in it)
   --sanitize LIST   build with sanitizers: address,undefined or thread
@@ -32,12 +37,17 @@ Tiers: ${TIERS[*]} (default: all; package only in an ordinary build)
 
 ZKLOCK_HOSTS=host:port[,...] makes the tests use those servers instead of starting some.
 
+The tier containers starts servers with Docker, and dockerd too where none runs: as root. It keeps
+the image it makes in ZKLOCK_IMAGE_CACHE (default: build/images), or a fresh one is made each time
+if that is empty.
+
 With the tier unit in an ordinary build, src/core's coverage by the unit tests is measured too, and
 less than $CORE_BRANCHES_MIN % of its branches is a failure. With --coverage, so are less than
 ${BRANCHES_MIN[session]} % of src/session's and ${BRANCHES_MIN[lock]} % of src/lock's.
 
-exit status: 0 passed; 1 a test failed, a server test was skipped, too little is covered, or
-something was left running; 64 wrong call; 69 a package is missing; 70 the build failed.
+exit status: 0 passed; 1 a test failed, a server test was skipped, too little is covered, the
+containers did not start, or something was left running; 64 wrong call; 69 a package is missing; 70
+the build failed.
 END
 }
 
@@ -92,7 +102,12 @@ on_exit() {
     trap - EXIT
     trap '' INT TERM HUP
     # Something is left only when a signal or an error has cut the run short.
-    [[ -z $Job ]] || kill -TERM -- "-$Job" 2>/dev/null || :
+    if [[ $Job ]]; then
+        kill -TERM -- "-$Job" 2>/dev/null || :
+        # docker.sh ends what it was starting.
+        wait "$Job" 2>/dev/null || :
+    fi
+    stop_containers || :
     end_leftovers 2>/dev/null || :
     rm -rf "$TMPDIR"
     exit "$status"
@@ -164,11 +179,14 @@ count_tests() { # LOG
 
 Report=()
 Failures=()
-run_tier() { # TIER
-    local tier=$1 log=$TMPDIR/$1.log status=0 begun=$EPOCHREALTIME
-    local programs tests failed skipped
-    printf '\n==== %s ====\n' "$tier"
-    in_group env -C "$BuildDir" ctest -L "^$tier\$" --no-tests=error --output-on-failure \
+note_failure() { Failures+=("$*"); }
+
+# Runs the programs that ctest's options choose. Leaves in Skipped how many tests were skipped.
+run_programs() { # ROW CTEST_OPTION...
+    local row=$1 log=$TMPDIR/$1.log status=0 begun=$EPOCHREALTIME
+    local programs tests failed
+    shift
+    in_group env -C "$BuildDir" ctest "$@" --no-tests=error --output-on-failure \
         -j "$TESTS_AT_ONCE" --output-log "$log" || status=$?
     local seconds
     seconds=$(awk -v a="$begun" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
@@ -176,14 +194,19 @@ run_tier() { # TIER
     local all=$BuildDir/Testing/Temporary/LastTest.log
     [[ " ${TELLING_TIERS[*]} " != *" $tier "* ]] || show_figures "$all"
     show_cunit_summaries "$all"
-    read -r tests failed skipped < <(count_tests "$all")
-    Report+=("$(printf '%-8s %8s %6s %6s %7s %8s s' \
-        "$tier" "${programs:-0}" "$tests" "$failed" "$skipped" "$seconds")")
+    read -r tests failed Skipped < <(count_tests "$all")
+    Report+=("$(printf "$REPORT_ROW" \
+        "$row" "${programs:-0}" "$tests" "$failed" "$Skipped" "$seconds s")")
     Totals=$((Totals + tests)) TotalFailed=$((TotalFailed + failed))
-    TotalSkipped=$((TotalSkipped + skipped)) TotalPrograms=$((TotalPrograms + ${programs:-0}))
-    ((status == 0)) || Failures+=("tier $tier")
-    if [[ " alloc server fault register " == *" $tier "* ]] && ((skipped > 0)); then
-        Failures+=("$skipped tests of the tier $tier were skipped")
+    TotalSkipped=$((TotalSkipped + Skipped)) TotalPrograms=$((TotalPrograms + ${programs:-0}))
+    ((status == 0)) || note_failure "tier $row"
+}
+
+run_tier() { # TIER
+    printf '\n==== %s ====\n' "$1"
+    run_programs "$1" -L "^$1\$"
+    if [[ " alloc server fault register " == *" $1 "* ]] && ((Skipped > 0)); then
+        note_failure "$Skipped tests of the tier $1 were skipped"
     fi
 }
 
@@ -305,7 +328,8 @@ parse_arguments() {
             ;;
         -*) wrong_call "no such option: $1" ;;
         *)
-            [[ " ${TIERS[*]} " == *" $1 "* ]] || wrong_call "no such tier: $1"
+            [[ " ${TIERS[*]} ${TIERS_ON_REQUEST[*]} " == *" $1 "* ]] ||
+                wrong_call "no such tier: $1"
             [[ " ${Chosen[*]-} " == *" $1 "* ]] || Chosen+=("$1")
             ;;
         esac
@@ -335,10 +359,10 @@ choose_build() {
 }
 
 report() {
-    printf '\n%-8s %8s %6s %6s %7s %10s\n' tier programs tests failed skipped time
-    printf '%s\n' "${Report[@]}"
-    printf '%-8s %8d %6d %6d %7d %8d s\n' total \
-        "$TotalPrograms" "$Totals" "$TotalFailed" "$TotalSkipped" "$SECONDS"
+    printf "\n$REPORT_ROW\n" tier programs tests failed skipped time
+    ((${#Report[@]} == 0)) || printf '%s\n' "${Report[@]}"
+    printf "$REPORT_ROW\n" total \
+        "$TotalPrograms" "$Totals" "$TotalFailed" "$TotalSkipped" "$SECONDS s"
     if ((${#Failures[@]})); then
         printf 'FAILED: %s\n' "${Failures[@]}"
         return 1
@@ -355,7 +379,7 @@ main() {
     need_packages "${packages[@]}"
 
     TMPDIR=$(mktemp -d /tmp/zklock-test.XXXXXX)
-    export TMPDIR
+    export TMPDIR ZKLOCK_IMAGE_CACHE=${ZKLOCK_IMAGE_CACHE-build/images}
     trap on_exit EXIT
     trap 'exit 129' HUP
     trap 'exit 130' INT
@@ -368,6 +392,7 @@ main() {
     for tier in "${TIERS[@]}"; do
         [[ " ${Chosen[*]} " != *" $tier "* ]] || run_tier "$tier"
     done
+    [[ " ${Chosen[*]} " != *" containers "* ]] || run_containers
     if [[ $IsOrdinary == yes && " ${Chosen[*]} " == *" unit "* ]]; then
         core_coverage
     fi

@@ -1,0 +1,144 @@
+# The tier containers, for test.sh: the programs of the tier server against the ensemble of
+# docker-compose.yml, with the leader and with a follower as the server they talk to; and the
+# register test with faults in the ensemble.
+# Sourced, never run; the caller has set -euo pipefail, sourced lib.sh, and has TMPDIR, BuildDir,
+# run_programs and note_failure.
+# shellcheck shell=bash
+# shellcheck disable=SC2154  # see above
+
+# Programs of the tier server that would run here as they run there, or not at all.
+declare -rA HAVE_THEIR_OWN_SERVERS=(
+    [server.counter]="forges the data of its server"
+    [server.frozen]="freezes its server in every case"
+    [server.lagging]="stops a thread of its servers"
+    [server.partition]="cuts its servers off in network namespaces of its own"
+)
+# What the other programs cannot do to servers that they have not started, and nothing else.
+readonly SKIPS_EXPECTED=(
+    "server.close: a session may close while the server is frozen (T40, T41)"
+    "server.guard_lost: a write to a frozen server is one step of the version (T41)"
+    "server.parents: 1,000 one-shot locks leave no directories (T31)"
+    "server.reconnect: a restart of the server costs neither place nor hold (T22)"
+    "server.support: the server can be frozen, killed and revived with its data"
+)
+
+# ---- the ensemble ----
+
+containers_directory() { printf '%s/docker\n' "$TMPDIR"; }
+
+# Its own words say how long it took and how large the image is.
+start_containers() {
+    local status=0 directory
+    directory=$(containers_directory)
+    ContainersHosts='' ContainersPool='' ContainersCgroup=''
+    in_group scripts/docker.sh start --dir "$directory" >"$TMPDIR/docker.env" || status=$?
+    if ((status)); then
+        note_failure "the ensemble in containers did not start (docker.sh: $status)"
+        return 1
+    fi
+    ContainersHosts=$(sed -n 's/^export ZKLOCK_HOSTS=//p' "$TMPDIR/docker.env")
+    # Empty with a daemon that was there before.
+    ContainersPool=$(cat "$directory/pool" 2>/dev/null) || :
+    ContainersCgroup=$(cat "$directory/cgroup" 2>/dev/null) || :
+}
+
+# For every way out.
+stop_containers() {
+    local directory
+    directory=$(containers_directory)
+    [[ ! -e $directory ]] || scripts/docker.sh stop --dir "$directory"
+}
+
+# What a daemon of ours could leave on the machine, by the names that it gave.
+traces_of_containers() {
+    ! grep -F " $TMPDIR/" /proc/mounts || :
+    [[ ! $ContainersCgroup ]] ||
+        find /sys/fs/cgroup -type d -name "$ContainersCgroup*" -prune 2>/dev/null || :
+    [[ ! $ContainersPool ]] || ip -o -4 addr | grep -F " $ContainersPool." || :
+}
+
+# Prints the hosts with the first server of that mode first: the programs talk to the first.
+hosts_with() { # MODE
+    scripts/docker.sh status --dir "$(containers_directory)" | awk -v mode="$1" '
+        !found && $NF == mode { found = $2; next }
+        { others = others "," $2 }
+        END { print found others; exit !found }
+    '
+}
+
+# ---- the programs ----
+
+# Prints "PROGRAM: CLAIM" for each case, and "PROGRAM: all" for each program, that was skipped.
+skips_in() { # LOG
+    awk '
+        /^[0-9]+\/[0-9]+ Test: / { name = $NF; cases = 0 }
+        match($0, /^  Test: .* \.\.\.skipped \(/) {
+            sub(/^  Test: /, "")
+            sub(/ \.\.\.skipped \(.*/, "")
+            print name ": " $0
+            cases++
+        }
+        /^Test Skipped\.$/ && !cases { print name ": all" }
+    ' "$1"
+}
+
+# Fails unless what was skipped is what had to be.
+check_skips() { # ROW COUNT
+    local found=$TMPDIR/skips.found expected=$TMPDIR/skips.expected
+    skips_in "$BuildDir/Testing/Temporary/LastTest.log" | LC_ALL=C sort >"$found"
+    printf '%s\n' "${SKIPS_EXPECTED[@]}" | LC_ALL=C sort >"$expected"
+    if ! diff "$expected" "$found" >"$TMPDIR/skips.diff"; then
+        printf 'skipped in %s (< what was expected, > what was):\n' "$1"
+        cat "$TMPDIR/skips.diff"
+        note_failure "$1: not the expected tests were skipped"
+    elif (($2 != ${#SKIPS_EXPECTED[@]})); then
+        note_failure "$1: $2 tests were skipped, ${#SKIPS_EXPECTED[@]} of them known"
+    else
+        printf '%s: skipped what was expected, %d cases\n' "$1" "$2"
+    fi
+}
+
+run_server_programs() { # MODE
+    local row=containers-$1 left_out
+    local -x ZKLOCK_HOSTS
+    ZKLOCK_HOSTS=$(hosts_with "$1") || {
+        note_failure "$row: there is no $1"
+        return 0
+    }
+    printf '\n==== %s: %s ====\n' "$row" "$ZKLOCK_HOSTS"
+    left_out=$(IFS='|' && printf '%s' "${!HAVE_THEIR_OWN_SERVERS[*]}")
+    run_programs "$row" -L '^server$' -E "^(${left_out//./\\.})\$"
+    check_skips "$row" "$Skipped"
+}
+
+# The servers' faults come from the test itself, which prints how many of which kind there were.
+run_register_with_faults() {
+    local row=containers-register
+    local -x ZKLOCK_HOSTS=$ContainersHosts ZKLOCK_DOCKER_DIR
+    ZKLOCK_DOCKER_DIR=$(containers_directory)
+    printf '\n==== %s: %s ====\n' "$row" "$ZKLOCK_HOSTS"
+    run_programs "$row" -R '^register\.register$'
+    sed -n '/^  Test: /,/\] passed$/p' "$BuildDir/Testing/Temporary/LastTest.log"
+    ((Skipped == 0)) || note_failure "$row: $Skipped tests were skipped"
+}
+
+run_containers() {
+    local program traces
+    printf '\n==== containers ====\n'
+    for program in "${!HAVE_THEIR_OWN_SERVERS[@]}"; do
+        printf 'without %s: it %s\n' "$program" "${HAVE_THEIR_OWN_SERVERS[$program]}"
+    done | sort
+    if start_containers; then
+        run_server_programs leader
+        run_server_programs follower
+        run_register_with_faults
+        scripts/docker.sh status --dir "$(containers_directory)" ||
+            note_failure "the ensemble in containers has not survived the tests"
+    fi
+    stop_containers || note_failure "the ensemble in containers cannot be stopped"
+    traces=$(traces_of_containers)
+    if [[ $traces ]]; then
+        printf 'left behind:\n%s\n' "$traces"
+        note_failure "the ensemble in containers has left something behind"
+    fi
+}
