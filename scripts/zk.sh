@@ -20,6 +20,8 @@ usage() {
     cat <<'END'
 usage: zk.sh start [OPTION]...         start servers, print the connect string once they serve
        zk.sh stop [--dir DIR]          end them and remove DIR
+       zk.sh revive [--dir DIR] N...   start these servers again, if they have ended, on their
+                                       ports and data; does not wait until they serve
        zk.sh status [--dir DIR]        print "ADDRESS PID MODE" per server
        zk.sh cmd [--netns NS] HOST:PORT WORD
                                        print the answer to a four-letter word (srvr, wchs, mntr)
@@ -47,7 +49,7 @@ wrong_call() {
     exit "$EX_USAGE"
 }
 
-# ---- the state directory: DIR/N/{zoo.cfg,data,log,pid,address,netns} ----
+# ---- the state directory: DIR/N/{zoo.cfg,command,data,log,pid,address,netns} ----
 
 server_homes() {
     local home
@@ -179,8 +181,7 @@ END
     } >"$home/zoo.cfg"
 }
 
-# setsid, ip netns exec and env end in an exec, so the subshell's pid becomes java's.
-launch() { # N
+write_command() { # N
     local home=$Dir/$1
     local -a line=(setsid)
     [[ -z ${Namespaces[$1 - 1]-} ]] || line+=(ip netns exec "${Namespaces[$1 - 1]}")
@@ -189,9 +190,17 @@ launch() { # N
         -XX:-UsePerfData -Dorg.slf4j.simpleLogger.showDateTime=true
         "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS" "${Jvm[@]}"
         -cp "$ClassPath" org.apache.zookeeper.server.quorum.QuorumPeerMain "$home/zoo.cfg")
+    printf '%s\0' "${line[@]}" >"$home/command"
+}
+
+# setsid, ip netns exec and env end in an exec, so the subshell's pid becomes java's.
+launch() { # N
+    local home=$Dir/$1
+    local -a line
+    mapfile -d '' -t line <"$home/command"
     (
         cd "$home"
-        exec </dev/null >log 2>&1
+        exec </dev/null >>log 2>&1
         close_inherited
         printf '%s\n' "$BASHPID" >pid
         exec "${line[@]}"
@@ -249,6 +258,7 @@ launch_all() {
     choose_addresses
     for ((n = 1; n <= Servers; n++)); do
         write_config "$n"
+        write_command "$n"
     done
     for ((n = 1; n <= Servers; n++)); do
         launch "$n"
@@ -323,6 +333,24 @@ start() {
 }
 
 # ---- the other commands ----
+
+# Until java runs, no stop would find it.
+revive() { # N...
+    local n deadline=$((SECONDS + START_LIMIT_S))
+    for n in "$@"; do
+        [[ $n == [1-9] && -e $Dir/$n/command ]] || wrong_call "there is no server $n in $Dir"
+    done
+    lock_directory
+    for n in "$@"; do
+        is_running "$Dir/$n" || launch "$n"
+    done
+    for n in "$@"; do
+        until is_running "$Dir/$n"; do
+            ((SECONDS < deadline)) || fail "$EX_SOFTWARE" "server $n did not start"
+            sleep 0.01
+        done
+    done
+}
 
 status() {
     local home mode running=0 silent=0
@@ -404,7 +432,7 @@ add_property() {
 
 take_option() { # COMMAND OPTION VALUE
     case $1:$2 in
-    start:--dir | stop:--dir | status:--dir) Dir=$3 ;;
+    start:--dir | stop:--dir | status:--dir | revive:--dir) Dir=$3 ;;
     start:--servers) Servers=$3 ;;
     start:--tick) require_number "$2" "$3" && Tick=$3 ;;
     start:--min-session) require_number "$2" "$3" && MinSession=$3 ;;
@@ -431,7 +459,7 @@ check_start_options() {
 main() {
     local command=${1-}
     case $command in
-    start | stop | status | cmd) shift ;;
+    start | stop | status | revive | cmd) shift ;;
     -h | --help) usage && return ;;
     "") wrong_call "no command" ;;
     *) wrong_call "no such command: $command" ;;
@@ -449,12 +477,16 @@ main() {
         four_letter_command "$@"
         return
     fi
-    (($# == 0)) || wrong_call "unexpected: $1"
+    if [[ $command == revive ]]; then
+        (($# > 0)) || wrong_call "revive takes the numbers of servers"
+    else
+        (($# == 0)) || wrong_call "unexpected: $1"
+    fi
     Dir=$(realpath -m -- "$Dir")
     # zoo.cfg is a Java property file: Latin-1, with backslash as the escape.
     [[ $Dir =~ ^[-/A-Za-z0-9._+,=@~\ ]+$ ]] || wrong_call "--dir: too unusual a name: $Dir"
     [[ $command != start ]] || check_start_options
-    "$command"
+    "$command" "$@"
 }
 
 main "$@"

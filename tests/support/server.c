@@ -19,8 +19,6 @@
 #include <unistd.h>
 
 #define ARGS_MAX 24
-#define COMMAND_MAX 16384 /* java's command line; the class path is the long part of it */
-#define ARGV_MAX 64
 #define WORD_ANSWER_MS 5000
 
 static const char Script[] = ZKLOCK_SOURCE_DIR "/scripts/zk.sh";
@@ -29,13 +27,10 @@ static struct {
     bool ours, running, frozen;
     bool takes_all; /* of somebody else's */
     char hosts[128];
-    char base[256];            /* removed in the end */
-    char dir[272];             /* what zk.sh calls --dir; in base */
-    pid_t pid;                 /* of java */
-    bool is_child;             /* we started that one ourselves */
-    pid_t owner;               /* who called server_start: a forked test must not stop the server */
-    char command[COMMAND_MAX]; /* of java, as in /proc: arguments, each ended by a NUL */
-    size_t command_size;
+    char base[256]; /* removed in the end */
+    char dir[272];  /* what zk.sh calls --dir; in base */
+    pid_t pid;      /* of the first one's java */
+    pid_t owner;    /* who called server_start: a forked test must not stop the server */
 } Server;
 
 static void die(const char *what) {
@@ -80,8 +75,6 @@ static void stop_server(void) {
         return;
     if (run_script(arguments, NULL, 0) != 0)
         fprintf(stderr, "test fixture: cannot stop the server in %s\n", Server.dir);
-    if (Server.is_child)
-        (void)waitpid(Server.pid, NULL, 0);
     (void)rmdir(Server.base);
 }
 
@@ -124,27 +117,6 @@ static void start_guardian(void) {
     (void)close(ends[0]); /* the other end stays open as long as we live */
 }
 
-/* Takes pid and command line of the one server in our directory. */
-static void learn_process(void) {
-    const char *const arguments[] = {Script, "status", "--dir", Server.dir, NULL};
-    char answer[256], path[64];
-    const char *space = NULL;
-    FILE *file;
-
-    errno = 0;
-    if (run_script(arguments, answer, sizeof(answer)) != 0 || !(space = strchr(answer, ' ')))
-        die("zk.sh status");
-    Server.pid = (pid_t)strtol(space + 1, NULL, 10);
-    (void)snprintf(path, sizeof(path), "/proc/%ld/cmdline", (long)Server.pid);
-    file = fopen(path, "re");
-    if (!file)
-        die(path);
-    Server.command_size = fread(Server.command, 1, sizeof(Server.command) - 1, file);
-    (void)fclose(file);
-    if (Server.command_size == 0)
-        die("the server's command line");
-}
-
 void server_take_all(void) {
     Server.takes_all = true;
 }
@@ -176,11 +148,15 @@ void server_start(const char *const *options) {
     Server.running = true;
     if (atexit(stop_server) != 0)
         die("atexit");
-    learn_process();
+    Server.pid = server_process(0);
 }
 
 const char *server_hosts(void) {
     return Server.hosts;
+}
+
+const char *server_directory(void) {
+    return Server.dir;
 }
 
 pid_t server_process(unsigned server) {
@@ -251,49 +227,24 @@ void server_thaw(void) {
 void server_kill(void) {
     if (!Server.ours || kill(Server.pid, SIGKILL) != 0)
         die("killing the server");
-    if (Server.is_child)
-        (void)waitpid(Server.pid, NULL, 0);
-    Server.is_child = Server.frozen = Server.running = false;
+    Server.frozen = Server.running = false;
     /* Not our child, so nobody tells us of its end; but its port stays taken until then. */
     for (int64_t end = clock_ms() + SOON_MS; kill(Server.pid, 0) == 0 && clock_ms() < end;)
         wait_pause();
 }
 
-/* zk.sh stop finds the server by this file and by the configuration in its command line. */
-static void write_pid(void) {
-    char path[300];
-    FILE *file;
-
-    (void)snprintf(path, sizeof(path), "%s/1/pid", Server.dir);
-    file = fopen(path, "we");
-    if (!file || fprintf(file, "%ld\n", (long)Server.pid) < 0 || fclose(file) != 0)
-        die(path);
-}
-
 void server_revive(void) {
-    posix_spawn_file_actions_t actions;
-    char *argv[ARGV_MAX] = {NULL}, log[300];
-    size_t argc = 0, at = 0;
+    const char *const arguments[] = {Script, "revive", "--dir", Server.dir, "1", NULL};
 
     if (!Server.ours || Server.running)
         return;
-    for (; at < Server.command_size && argc + 1 < ARGV_MAX; at += strlen(argv[argc++]) + 1)
-        argv[argc] = Server.command + at;
-    if (argc == 0)
-        die("the server's command line");
-    (void)snprintf(log, sizeof(log), "%s/1/log", Server.dir);
-    if (posix_spawn_file_actions_init(&actions) != 0 ||
-        posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_APPEND, 0) != 0 ||
-        posix_spawn_file_actions_adddup2(&actions, 1, 2) != 0)
-        die("posix_spawn_file_actions");
-    errno = posix_spawnp(&Server.pid, argv[0], &actions, NULL, argv, environ);
-    if (errno)
-        die(argv[0]);
-    (void)posix_spawn_file_actions_destroy(&actions);
-    Server.is_child = Server.running = true;
-    write_pid();
+    errno = 0;
+    if (run_script(arguments, NULL, 0) != 0)
+        die("zk.sh revive");
+    Server.pid = server_process(0);
+    Server.running = true;
     for (int64_t end = clock_ms() + 3 * SOON_MS; server_number("mntr", "zk_uptime") < 0;) {
-        if (clock_ms() > end || waitpid(Server.pid, NULL, WNOHANG) != 0)
+        if (clock_ms() > end)
             die("the server did not start again");
         wait_pause();
     }

@@ -27,6 +27,8 @@ void server_take_all(void);
 
 /* "host:port", without a chroot; of somebody else's servers only the first, of ours all. */
 const char *server_hosts(void);
+/* What zk.sh calls --dir, of ours. */
+const char *server_directory(void);
 /* The process of one of ours, counted from 0. */
 pid_t server_process(unsigned server);
 /* false: it is somebody else's, and must not be frozen or killed. */
