@@ -16,7 +16,7 @@ enum outcome {
 
 struct op {
     int64_t id, token, read, written;
-    int64_t held_ns, until_ns, after_ns;
+    int64_t begun_ns, held_ns, until_ns, after_ns;
     size_t begun, ended; /* lines */
     enum outcome outcome;
     char reg;
@@ -35,6 +35,8 @@ struct history {
     struct event *events;
     size_t event_count, event_room;
     size_t lines;
+    int64_t *ok_ns; /* when writes were OK, in order; NULL: not asked for yet */
+    size_t ok_count;
 };
 
 history *history_new(void) {
@@ -45,6 +47,7 @@ void history_free(history *h) {
     if (h) {
         free(h->ops);
         free(h->events);
+        free(h->ok_ns);
     }
     free(h);
 }
@@ -73,7 +76,8 @@ static bool add_begin(history *h, const char *line) {
     struct op op = {0};
     char end;
 
-    if (sscanf(line, "i %" SCNd64 " %c%c", &op.id, &op.reg, &end) != 2 || find_op(h, op.id))
+    if (sscanf(line, "i %" SCNd64 " %c %" SCNd64 "%c", &op.id, &op.reg, &op.begun_ns, &end) != 3 ||
+        find_op(h, op.id))
         return false;
     op.begun = h->lines;
     op.ended = SIZE_MAX;
@@ -148,6 +152,8 @@ bool history_add(history *h, const char *line) {
     case 'k':
     case 's':
     case 'c':
+    case 'e':
+    case 'l':
         return add_event(h, line);
     default:
         return false;
@@ -224,25 +230,37 @@ static bool was_stopped(const struct judge *j, const struct op *op) {
 }
 
 static int compare_tokens(const void *a, const void *b) {
-    const int64_t *x = a, *y = b;
+    const struct op *x = *(struct op *const *)a, *y = *(struct op *const *)b;
 
-    return (*x > *y) - (*x < *y);
+    return (x->token > y->token) - (x->token < y->token);
+}
+
+/* The operations of a register that came to a write, in the order of their tokens. To be freed. */
+static struct op **by_token(const history *h, char reg, size_t *ret_count) {
+    struct op **ops = malloc((h->op_count + 1) * sizeof(struct op *));
+
+    if (!ops)
+        abort();
+    *ret_count = 0;
+    for (size_t i = 0; i < h->op_count; i++)
+        if (h->ops[i].reg == reg && h->ops[i].has_written)
+            ops[(*ret_count)++] = &h->ops[i];
+    qsort(ops, *ret_count, sizeof(struct op *), compare_tokens);
+    return ops;
 }
 
 static void count_grants(struct judge *j) {
-    const history *h = j->h;
-    int64_t *tokens = malloc((h->op_count + 1) * sizeof(*tokens));
-    size_t count = 0;
+    size_t count;
+    struct op **ops = by_token(j->h, j->reg, &count);
 
-    if (!tokens)
-        abort();
-    for (size_t i = 0; i < h->op_count; i++)
-        if (h->ops[i].reg == j->reg && h->ops[i].has_written)
-            tokens[count++] = h->ops[i].token;
-    qsort(tokens, count, sizeof(*tokens), compare_tokens);
-    for (size_t i = 0; i < count; i++)
-        j->figures->grants += i == 0 || tokens[i] != tokens[i - 1];
-    free(tokens);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && ops[i]->token == ops[i - 1]->token)
+            continue;
+        j->figures->grants++;
+        j->figures->hand_offs +=
+            i > 0 && ops[i]->id / HISTORY_OPS != ops[i - 1]->id / HISTORY_OPS;
+    }
+    free(ops);
 }
 
 static bool collect(struct judge *j) {
@@ -440,4 +458,88 @@ bool history_check(history *h, char reg, int64_t final, bool is_strict,
     free(j.by_written);
     free(j.by_read);
     return is_good;
+}
+
+/* ---- Holders, and when writes were done ---- */
+
+static bool is_excused(const history *h, int64_t process, int64_t until_ns) {
+    bool is_found = false;
+
+    for (size_t i = 0; i < h->event_count && !is_found; i++)
+        is_found = h->events[i].kind == 'e' && h->events[i].process == process &&
+                   h->events[i].ns <= until_ns;
+    return is_found;
+}
+
+static int64_t certain_until(const struct op *op) {
+    return op->outcome != OUTCOME_NONE && op->held_after ? op->after_ns : op->held_ns;
+}
+
+bool history_check_holds(const history *h, char reg, char *why, size_t size) {
+    size_t count, end;
+    struct op **ops = by_token(h, reg, &count);
+    const struct op *before = NULL; /* of the lower tokens, the one that was certain last */
+    bool is_good = true;
+
+    for (size_t first = 0; first < count && is_good; first = end) {
+        const struct op *last = before, *earliest = ops[first];
+
+        for (end = first; end < count && ops[end]->token == ops[first]->token; end++) {
+            const struct op *op = ops[end];
+
+            if (op->begun_ns < earliest->begun_ns)
+                earliest = op;
+            if ((!last || certain_until(op) > certain_until(last)) &&
+                !is_excused(h, op->id / HISTORY_OPS, certain_until(op)))
+                last = op;
+        }
+        is_good = !before || earliest->begun_ns > certain_until(before);
+        if (!is_good)
+            (void)snprintf(why, size,
+                           "operation %" PRId64 " held for %" PRId64 " us after operation %" PRId64
+                           " had begun",
+                           before->id, (certain_until(before) - earliest->begun_ns) / 1000,
+                           earliest->id);
+        before = last;
+    }
+    free(ops);
+    return is_good;
+}
+
+size_t history_losses_told(const history *h) {
+    size_t count = 0;
+
+    for (size_t i = 0; i < h->event_count; i++)
+        count += h->events[i].kind == 'l';
+    return count;
+}
+
+static int compare_ns(const void *a, const void *b) {
+    const int64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+static void collect_ok(history *h) {
+    h->ok_ns = malloc((h->op_count + 1) * sizeof(*h->ok_ns));
+    if (!h->ok_ns)
+        abort();
+    for (size_t i = 0; i < h->op_count; i++)
+        if (h->ops[i].outcome == OUTCOME_OK)
+            h->ok_ns[h->ok_count++] = h->ops[i].after_ns;
+    qsort(h->ok_ns, h->ok_count, sizeof(*h->ok_ns), compare_ns);
+}
+
+int64_t history_longest_gap_ns(history *h, int64_t from_ns, int64_t until_ns) {
+    int64_t longest = 0;
+
+    if (!h->ok_ns)
+        collect_ok(h);
+    for (size_t i = 1; i < h->ok_count; i++) {
+        const int64_t before = h->ok_ns[i - 1], after = h->ok_ns[i];
+
+        if (after > from_ns && before < until_ns && after - before > longest)
+            longest = after - before;
+    }
+    return longest;
 }

@@ -3,11 +3,13 @@
  * and its judge. A history is lines of text, of which each process appends its own in one write, so
  * that those of a killed one are whole or missing:
  *
- *     i <op> <register>                                   the lock is held; before the read
+ *     i <op> <register> <now>                             the lock is held; before the read
  *     w <op> <token> <read> <written> <held> <until>      held is true; before the write
  *     r <op> ok|refused|unsure <now> <held>               after it
  *     k <process> <now>                                   the process is dead
  *     s <process> <now>  and  c <process> <now>           it is stopped; it goes on
+ *     e <process> <now>                                   somebody else ends its session, now or soon
+ *     l <process> <now>                                   it was told that its hold is lost
  *
  * <op> is <process> * HISTORY_OPS + a number; <register> one letter; times are CLOCK_BOOTTIME in
  * ns, <until> the end of the lease as it was known then. Each write is of a value never used
@@ -28,6 +30,7 @@ typedef struct history_figures {
     size_t operations; /* begun */
     size_t writes;     /* tried */
     size_t grants;     /* different tokens among these */
+    size_t hand_offs;  /* of the grants, those after another process's */
     size_t ok, refused, unsure;
     size_t unsure_done; /* of the unsure ones, those that somebody has read */
     size_t late;        /* writes that landed, or may have, after the writer's lease */
@@ -54,5 +57,21 @@ bool history_add(history *h, const char *line);
  */
 bool history_check(history *h, char reg, int64_t final, bool is_strict,
                    history_figures *ret_figures, char *why, size_t size);
+
+/*
+ * Whether no two processes held the register's lock at a time, by what they said about themselves:
+ * from an operation's begin, if the hold was certain later, to the last time that it was. Whose
+ * session somebody else has ended may have held on.
+ *
+ * False: two did, and why says which.
+ */
+bool history_check_holds(const history *h, char reg, char *why, size_t size);
+
+/* How many times a process was told that its hold is lost. */
+size_t history_losses_told(const history *h);
+
+/* The longest time, of what overlaps from_ns to until_ns, in which no write of any register was OK;
+ * 0: there were not two. */
+int64_t history_longest_gap_ns(history *h, int64_t from_ns, int64_t until_ns);
 
 #endif
