@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/containers.sh
 
 # In this order: what fails early says most.
-readonly TIERS=(unit alloc sim server fault register cli package)
+readonly TIERS=(unit alloc sim server fault register soak cli package)
 # Only when they are named.
 readonly TIERS_ON_REQUEST=(containers)
 # Branches taken, in per cent: of core by the unit tests alone, of all by the tiers of --coverage.
@@ -16,7 +16,7 @@ readonly -A BRANCHES_MIN=([core]=$CORE_BRANCHES_MIN [session]=90 [lock]=90 [cli]
 # Less than these are no measure of the library.
 readonly MEASURING_TIERS=(unit alloc server)
 # These print what they have done: one that has done nothing would pass as well.
-readonly TELLING_TIERS=(alloc sim fault register)
+readonly TELLING_ROWS=(alloc sim fault register soak containers-register)
 # Server tests spend their time waiting, and each has a server of its own.
 readonly TESTS_AT_ONCE=2
 readonly REPORT_ROW='%-20s %8s %6s %6s %7s %10s'
@@ -192,7 +192,7 @@ run_programs() { # ROW CTEST_OPTION...
     seconds=$(awk -v a="$begun" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
     programs=$(sed -n 's/^.* tests failed out of //p' "$log")
     local all=$BuildDir/Testing/Temporary/LastTest.log
-    [[ " ${TELLING_TIERS[*]} " != *" $tier "* ]] || show_figures "$all"
+    [[ " ${TELLING_ROWS[*]} " != *" $row "* ]] || show_figures "$all"
     show_cunit_summaries "$all"
     read -r tests failed Skipped < <(count_tests "$all")
     Report+=("$(printf "$REPORT_ROW" \
@@ -205,7 +205,7 @@ run_programs() { # ROW CTEST_OPTION...
 run_tier() { # TIER
     printf '\n==== %s ====\n' "$1"
     run_programs "$1" -L "^$1\$"
-    if [[ " alloc server fault register " == *" $1 "* ]] && ((Skipped > 0)); then
+    if [[ " alloc server fault register soak " == *" $1 "* ]] && ((Skipped > 0)); then
         note_failure "$Skipped tests of the tier $1 were skipped"
     fi
 }

@@ -1,17 +1,5 @@
-/*
- * Processes read and write a register, each time under a lock, and are killed, stopped for longer
- * than their session lasts, cut off, and have their sessions ended. A register protected by the
- * lock alone loses a write only to a writer that was late; behind a fence, or by guarded writes, it
- * loses none.
- *
- * The longer form: register_register --kills 1000 --stops 200 [--seconds N] [--seed N]
- *
- * With ZKLOCK_DOCKER_DIR, what docker.sh calls --dir, and its ZKLOCK_HOSTS, in the environment each
- * process uses all three servers, without a proxy, and the cuts are those of the servers.
- */
-#include "support/fixture.h"
-#include "support/history.h"
-#include "support/scratch.h"
+/* See run.h. */
+#include "register/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,24 +13,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "register/breaker.h"
+#include "register/verdict.h"
 #include "register/worker.h"
+#include "support/fixture.h"
+#include "support/scratch.h"
 
 #define KINDS 3
 #define WORKERS_A_KIND 3
 #define WORKERS (KINDS * WORKERS_A_KIND)
-#define LEASE_NS (WORKER_SESSION_MS * NS_PER_MS)
 /* How long a writer that has stopped at its worst moment waits for another to write. */
-#define OVERTAKEN_NS (10 * LEASE_NS)
-#define FAULT_EVERY_MS 200 /* and up to three times as much */
+#define OVERTAKEN_LEASES 10
 #define OVERTAKEN_MIN 2
 #define END_MS 20000
-#define WRITES_MIN 50 /* of each kind; fewer, and the test has shown nothing */
-
-static struct {
-    long kills, stops, seconds, seconds_max;
-    uint64_t seed;
-} Wanted = {.kills = 30, .stops = 10, .seconds = 60};
 
 static const char Kinds[KINDS] = {KIND_LOCK, KIND_FENCE, KIND_GUARD};
 
@@ -56,7 +38,7 @@ struct worker {
     char kind;
     pid_t pid; /* 0: none */
     int64_t process;
-    proxy *proxy; /* NULL: it talks to the servers */
+    proxy *proxy; /* NULL: it talks to the servers itself */
     enum state state;
     bool was_asked, is_early;
     int64_t since_ns, until_ns;
@@ -66,8 +48,8 @@ struct worker {
 };
 
 static struct {
+    const run_plan *plan;
     struct worker workers[WORKERS];
-    const char *docker; /* the directory of docker.sh; NULL: its servers are not concerned */
     raw *reader;
     char directory[200];
     int history, files[KINDS];
@@ -87,9 +69,14 @@ static uint64_t draw(uint64_t below) {
     return Run.random % below;
 }
 
+/* What a lease cannot last longer than. */
+static int64_t lease_ns(void) {
+    return Run.plan->session_ms * NS_PER_MS;
+}
+
 /* So many tenths of the lease. */
 static int64_t lease_tenths(uint64_t from, uint64_t to) {
-    return (int64_t)(from + draw(to - from)) * LEASE_NS / 10;
+    return (int64_t)(from + draw(to - from)) * lease_ns() / 10;
 }
 
 static void note(char what, const struct worker *w, int64_t ns) {
@@ -108,7 +95,10 @@ static size_t kind_index(char kind) {
     return i;
 }
 
+/* -1: nobody can tell now. */
 static int64_t value_of(char kind) {
+    if (kind == KIND_GUARD && Run.plan->breaker && !breaker_rests())
+        return -1; /* asking would take its time */
     if (kind == KIND_GUARD)
         return worker_znode_read(&Run.reader, server_hosts(), fixture_root());
     return worker_file_read(Run.files[kind_index(kind)]);
@@ -120,7 +110,7 @@ static int64_t value_of(char kind) {
 static void spawn(struct worker *w) {
     posix_spawnattr_t attributes;
     sigset_t blocked;
-    char kind[2] = {w->kind, '\0'}, process[24], parent[24];
+    char kind[2] = {w->kind, '\0'}, process[24], timeout[24], parent[24];
     char *argv[] = {"/proc/self/exe",
                     "--worker",
                     kind,
@@ -129,12 +119,14 @@ static void spawn(struct worker *w) {
                     (char *)server_hosts(),
                     (char *)fixture_root(),
                     Run.directory,
+                    timeout,
                     parent,
                     NULL};
 
     w->process = ++Run.processes;
     w->state = RUNNING;
     (void)snprintf(process, sizeof(process), "%" PRId64, w->process);
+    (void)snprintf(timeout, sizeof(timeout), "%d", Run.plan->session_ms);
     (void)snprintf(parent, sizeof(parent), "%ld", (long)getpid());
     (void)sigemptyset(&blocked);
     (void)sigaddset(&blocked, SIGTERM);
@@ -209,9 +201,9 @@ static void wake_if_due(struct worker *w, int64_t now) {
     if (w->value < 0)
         w->value = value;
     is_due = now >= w->until_ns;
-    if (w->was_asked && w->is_early && now < w->since_ns + OVERTAKEN_NS)
+    if (w->was_asked && w->is_early && now < w->since_ns + OVERTAKEN_LEASES * lease_ns())
         is_due = is_succeeded(w);
-    else if (w->was_asked && now < w->since_ns + OVERTAKEN_NS)
+    else if (w->was_asked && now < w->since_ns + OVERTAKEN_LEASES * lease_ns())
         is_due = is_due && is_overtaken;
     if (!is_due)
         return;
@@ -296,14 +288,15 @@ static void expire_worker(struct worker *w) {
     struct worker_session session;
     int fd;
 
-    if (w->kind == KIND_LOCK || (Run.docker && !breaker_rests()))
+    if (w->kind == KIND_LOCK || (Run.plan->breaker && !breaker_rests()))
         return;
     fd = open(worker_session_path(Run.directory, w->process), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return; /* it has not held yet */
-    if (pread(fd, &session, sizeof(session), 0) == sizeof(session) &&
-        raw_expire(server_hosts(), session.id, session.password))
-        Run.expiries++;
+    if (pread(fd, &session, sizeof(session), 0) == sizeof(session)) {
+        note('e', w, clock_ns());
+        Run.expiries += raw_expire(server_hosts(), session.id, session.password);
+    }
     (void)close(fd);
 }
 
@@ -313,7 +306,7 @@ static bool is_about_to_be_late(const struct worker *w) {
 
 static void fault(void) {
     struct worker *w = &Run.workers[draw(WORKERS)];
-    const bool enough = (long)Run.kills >= Wanted.kills && (long)Run.stops < Wanted.stops;
+    const bool enough = (long)Run.kills >= Run.plan->kills && (long)Run.stops < Run.plan->stops;
     const uint64_t what = draw(20);
 
     if (w->pid == 0)
@@ -340,7 +333,7 @@ static void fault(void) {
 static void begin(void) {
     char text[WORKER_VALUE_SIZE + 1];
 
-    Run.random = Wanted.seed ? Wanted.seed : 1;
+    Run.random = Run.plan->seed ? Run.plan->seed : 1;
     (void)snprintf(Run.directory, sizeof(Run.directory), "%s", scratch_directory());
     scratch_write(worker_history_path(Run.directory), "", 0);
     Run.history = open(worker_history_path(Run.directory), O_RDWR | O_APPEND | O_CLOEXEC);
@@ -360,20 +353,24 @@ static void begin(void) {
     }
     for (size_t i = 0; i < WORKERS; i++) {
         Run.workers[i].kind = Kinds[i % KINDS];
-        Run.workers[i].proxy = Run.docker ? NULL : proxy_new();
+        Run.workers[i].proxy = Run.plan->has_proxies ? proxy_new() : NULL;
         spawn(&Run.workers[i]);
     }
-    if (Run.docker)
-        breaker_begin(Run.docker, Run.random);
+    if (Run.plan->breaker)
+        breaker_begin(Run.plan->breaker, Run.random);
 }
 
-/* What was asked for, and of each kind a few writes that were surely too late. */
+/* What was asked for; with stops also of each kind a few writes that were surely too late. */
 static bool has_enough(void) {
-    bool is_enough = (long)Run.kills >= Wanted.kills && (long)Run.stops >= Wanted.stops;
+    bool is_enough =
+        (long)Run.kills >= Run.plan->kills && (long)Run.stops >= Run.plan->stops;
+    size_t strokes = 0;
 
     for (size_t i = 0; i < KINDS; i++)
-        is_enough = is_enough && Run.overtaken[i] >= OVERTAKEN_MIN;
-    return is_enough && (!Run.docker || breaker_has_done_all());
+        is_enough = is_enough && (Run.plan->stops == 0 || Run.overtaken[i] >= OVERTAKEN_MIN);
+    if (Run.plan->breaker)
+        (void)breaker_strokes(&strokes);
+    return is_enough && strokes >= Run.plan->strokes;
 }
 
 static void rest(void) {
@@ -382,10 +379,13 @@ static void rest(void) {
 
 static void run(void) {
     const int64_t start = clock_ms();
-    int64_t next_fault = start + 2 * WORKER_SESSION_MS, now = start;
+    /* A machine that has other things to do may take twice as long, and then some. */
+    const int64_t end_max = start + 2000 * Run.plan->seconds + 2000 * Run.plan->kills +
+                            5000 * Run.plan->stops;
+    int64_t next_fault = start + 2 * Run.plan->session_ms, now = start;
 
-    while (now < start + Wanted.seconds_max * 1000 && Run.unexpected == 0 &&
-           (now < start + Wanted.seconds * 1000 || !has_enough())) {
+    while (now < end_max && Run.unexpected == 0 &&
+           (now < start + 1000 * Run.plan->seconds || !has_enough())) {
         rest();
         now = clock_ms();
         for (size_t i = 0; i < WORKERS; i++) {
@@ -395,9 +395,10 @@ static void run(void) {
         }
         if (now >= next_fault) {
             fault();
-            next_fault = now + FAULT_EVERY_MS + (int64_t)draw(2 * FAULT_EVERY_MS);
+            next_fault =
+                now + Run.plan->fault_every_ms + (int64_t)draw(2 * (uint64_t)Run.plan->fault_every_ms);
         }
-        if (Run.docker)
+        if (Run.plan->breaker)
             breaker_step();
     }
 }
@@ -407,7 +408,7 @@ static void end(void) {
     int64_t deadline;
     size_t left = WORKERS;
 
-    if (Run.docker)
+    if (Run.plan->breaker)
         breaker_end();
     deadline = clock_ms() + END_MS;
     Run.is_ending = true;
@@ -434,87 +435,53 @@ static void end(void) {
     }
 }
 
+/* Nodes of those that were killed stay for as long as their sessions. */
+static void check_nothing_is_left(void) {
+    for (size_t i = 0; i < KINDS; i++)
+        WAIT_UNTIL(raw_child_count(fixture_raw(), lock_dir(worker_lock(Kinds[i]))) == 0,
+                   2 * Run.plan->session_ms + SOON_MS);
+}
+
 /* ---- The verdict ---- */
 
-/* A history that was not accepted is kept, to be looked at. */
-static void keep_history(void) {
-    const char *kept = ZKLOCK_BUILD_DIR "/register-history";
-    char block[1 << 16];
-    FILE *from = fopen(worker_history_path(Run.directory), "re"), *to = fopen(kept, "we");
-
-    for (size_t got; from && to && (got = fread(block, 1, sizeof(block), from)) > 0;)
-        (void)fwrite(block, 1, got, to);
-    if (from)
-        (void)fclose(from);
-    if (to)
-        (void)fclose(to);
-    test_note("the history is in %s", kept);
-}
-
-static history *read_history(void) {
-    FILE *file = fopen(worker_history_path(Run.directory), "re");
-    history *h = history_new();
-    char line[200];
-
-    REQUIRE(file && h);
-    while (fgets(line, sizeof(line), file)) {
-        line[strcspn(line, "\n")] = '\0';
-        if (!history_add(h, line)) {
-            test_note("not taken: %s", line);
-            CU_FAIL("a line of the history makes no sense");
-        }
-    }
-    (void)fclose(file);
-    return h;
-}
-
 static void judge(history *h, char kind, const char *name) {
-    const bool is_strict = kind != KIND_LOCK;
-    history_figures f;
-    char why[200];
     int64_t final;
 
     /* The reader may have to find a server first. */
     WAIT_UNTIL((final = value_of(kind)) >= 0, 2 * SOON_MS);
-    if (!history_check(h, kind, final, is_strict, &f, why, sizeof(why))) {
-        test_note("(%c) %s: %s", kind, name, why);
-        CU_FAIL("the register's history is not one that may be");
-        keep_history();
-    }
-    test_note("(%c) %s: %zu grants, %zu operations, %zu writes: %zu ok, %zu refused, %zu unsure "
-              "(%zu of them done); "
-              "%zu late; %zu lost, %zu of them to a writer that was stopped",
-              kind, name, f.grants, f.operations, f.writes, f.ok, f.refused, f.unsure,
-              f.unsure_done, f.late, f.lost, f.by_stop);
-    CHECK(f.ok >= WRITES_MIN);
-    if (is_strict)
-        CHECK(f.refused > 0);
-    else
-        CHECK(f.by_stop > 0);
+    verdict_of(h, Run.directory, kind, name, final, Run.plan->stops > 0);
 }
 
-static void a_register_loses_nothing_by_fence_or_guard_and_without_them_to_late_writers_only(void) {
-    static const char *const names[KINDS] = {"lock alone", "fence", "guarded writes"};
+static void report(void) {
     size_t overtaken = 0;
-    history *h;
 
-    begin();
-    run();
-    end();
     for (size_t i = 0; i < KINDS; i++)
         overtaken += Run.overtaken[i];
     test_note("%zu kills, %zu stops (%zu before a write, %zu of these until another had "
               "written, %zu until another was to read), %zu cuts, "
               "%zu silences and %zu ends of a session; %" PRId64 " processes, seed %" PRIu64,
               Run.kills, Run.stops, Run.asked, overtaken, Run.early, Run.cuts, Run.silences,
-              Run.expiries, Run.processes, Wanted.seed);
-    if (Run.docker)
-        breaker_report();
+              Run.expiries, Run.processes, Run.plan->seed);
+}
+
+void run_register(const run_plan *plan) {
+    static const char *const names[KINDS] = {"lock alone", "fence", "guarded writes"};
+    history *h;
+
+    Run.plan = plan;
+    begin();
+    run();
+    end();
+    report();
     CHECK(Run.unexpected == 0);
     CHECK(has_enough());
-    h = read_history();
+    check_nothing_is_left();
+    h = verdict_read(Run.directory);
     for (size_t i = 0; i < KINDS; i++)
         judge(h, Kinds[i], names[i]);
+    verdict_figures(h);
+    if (plan->breaker)
+        verdict_strokes(h, plan->breaker);
     history_free(h);
     raw_close(Run.reader);
     CHECK_INT(raw_delete(fixture_raw(), worker_znode(fixture_root())), RAW_OK);
@@ -523,8 +490,8 @@ static void a_register_loses_nothing_by_fence_or_guard_and_without_them_to_late_
 
 /* ---- The command line ---- */
 
-static bool parse(int argc, char **argv) {
-    Wanted.seed = (uint64_t)clock_ns();
+bool run_parse(int argc, char **argv, run_plan *plan) {
+    plan->seed = (uint64_t)clock_ns();
     for (int i = 1; i < argc; i += 2) {
         char *end = NULL;
         const long value = i + 1 < argc ? strtol(argv[i + 1], &end, 10) : -1;
@@ -532,36 +499,15 @@ static bool parse(int argc, char **argv) {
         if (value < 0 || *end)
             return false;
         if (strcmp(argv[i], "--kills") == 0)
-            Wanted.kills = value;
+            plan->kills = value;
         else if (strcmp(argv[i], "--stops") == 0)
-            Wanted.stops = value;
+            plan->stops = value;
         else if (strcmp(argv[i], "--seconds") == 0)
-            Wanted.seconds = value;
+            plan->seconds = value;
         else if (strcmp(argv[i], "--seed") == 0)
-            Wanted.seed = (uint64_t)value;
+            plan->seed = (uint64_t)value;
         else
             return false;
     }
-    /* A machine that has other things to do may take twice as long, and then some. */
-    Wanted.seconds_max = 2 * Wanted.seconds + 2 * Wanted.kills + 5 * Wanted.stops;
     return true;
-}
-
-int main(int argc, char **argv) {
-    static const test_case cases[] = {
-        {"a register loses nothing by fence or guard, and without them to late writers only",
-         a_register_loses_nothing_by_fence_or_guard_and_without_them_to_late_writers_only},
-    };
-
-    if (argc > 1 && strcmp(argv[1], "--worker") == 0)
-        return worker_main(argc, argv);
-    if (!parse(argc, argv)) {
-        fprintf(stderr, "usage: %s [--kills N] [--stops N] [--seconds N] [--seed N]\n", argv[0]);
-        return 64;
-    }
-    Run.docker = getenv("ZKLOCK_DOCKER_DIR");
-    if (Run.docker)
-        server_take_all();
-    fixture_start(NULL);
-    return TEST_MAIN(1, argv, "register", cases);
 }

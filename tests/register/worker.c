@@ -26,12 +26,12 @@
 /* Operations under one hold. The dead and the stopped keep the others waiting for most of the time,
  * so it is used well when there is a hold. */
 #define OPS_A_HOLD 5
-#define LOCK_NAME "register"
 
 struct worker {
     char kind;
     int64_t process, next;
     const char *hosts, *server, *root, *directory;
+    int session_ms;
     int history, file;
     zkl_session *session;
     int64_t session_id;
@@ -83,6 +83,13 @@ const char *worker_barrier(const char *root) {
 
     (void)snprintf(path, sizeof(path), "%s-barrier", root);
     return path;
+}
+
+const char *worker_lock(char kind) {
+    static char name[] = "register-?";
+
+    name[sizeof(name) - 2] = kind;
+    return name;
 }
 
 void worker_value_format(char ret_text[WORKER_VALUE_SIZE + 1], int64_t value) {
@@ -166,14 +173,14 @@ static bool show(struct worker *w, int64_t token) {
 
     if (w->kind != KIND_FENCE)
         return true;
-    err = zkl_fence_check(w->fence, LOCK_NAME, token);
+    err = zkl_fence_check(w->fence, worker_lock(w->kind), token);
     if (err != ZKL_OK && err != ZKL_STALE)
         die(w, "the fence", zkl_strerror(err));
     return err == ZKL_OK;
 }
 
 static enum outcome write_fenced(struct worker *w, int64_t token, int64_t value) {
-    const zkl_err err = zkl_fence_begin(w->fence, LOCK_NAME, token);
+    const zkl_err err = zkl_fence_begin(w->fence, worker_lock(w->kind), token);
 
     if (err == ZKL_STALE)
         return REFUSED;
@@ -232,7 +239,7 @@ static bool read_and_write(struct worker *w, int think_ms) {
     enum outcome outcome = REFUSED;
     int64_t value, now, left_ms;
 
-    note(w, "i %" PRId64 " %c\n", op, w->kind);
+    note(w, "i %" PRId64 " %c %" PRId64 "\n", op, w->kind, clock_ns());
     if (token > 0 && show(w, token)) {
         value = read_value(w);
         (void)poll(NULL, 0, think_ms);
@@ -251,6 +258,14 @@ static bool read_and_write(struct worker *w, int think_ms) {
     now = clock_ns();
     note(w, "r %" PRId64 " %s %" PRId64 " %d\n", op, outcomes[outcome], now, zkl_held(w->lock));
     return outcome == OK;
+}
+
+/* In the library's thread for callbacks. */
+static void on_lock_event(const zkl_event *event, void *arg) {
+    const struct worker *w = arg;
+
+    if (event->type == ZKL_EVENT_LOST)
+        note(w, "l %" PRId64 " %" PRId64 "\n", w->process, clock_ns());
 }
 
 static void tell_session(struct worker *w) {
@@ -328,15 +343,16 @@ static void open_all(struct worker *w) {
     do
         err = zkl_session_open(
             &w->session, w->hosts,
-            &ZKL_SESSION_OPTIONS(.session_timeout_ms = WORKER_SESSION_MS, .root = w->root));
+            &ZKL_SESSION_OPTIONS(.session_timeout_ms = w->session_ms, .root = w->root));
     while (err == ZKL_UNREACHABLE && !atomic_load(&Finish));
     if (err == ZKL_UNREACHABLE)
         _exit(0);
     if (err != ZKL_OK)
         die(w, "session", zkl_strerror(err));
-    if (zkl_session_timeout_ms(w->session) != WORKER_SESSION_MS)
+    if (zkl_session_timeout_ms(w->session) != w->session_ms)
         die(w, "session", "another timeout was granted");
-    err = zkl_lock_open(&w->lock, w->session, LOCK_NAME, NULL);
+    err = zkl_lock_open(&w->lock, w->session, worker_lock(w->kind),
+                        &ZKL_LOCK_OPTIONS(.on_event = on_lock_event, .arg = w));
     if (err != ZKL_OK)
         die(w, "lock", zkl_strerror(err));
 }
@@ -344,7 +360,7 @@ static void open_all(struct worker *w) {
 int worker_main(int argc, char **argv) {
     struct worker w = {.kind = '?'};
 
-    if (argc != 9)
+    if (argc != 10)
         die(&w, "--worker", "wrong arguments");
     w.kind = argv[2][0];
     w.process = strtoll(argv[3], NULL, 10);
@@ -352,8 +368,9 @@ int worker_main(int argc, char **argv) {
     w.server = argv[5];
     w.root = argv[6];
     w.directory = argv[7];
+    w.session_ms = (int)strtol(argv[8], NULL, 10);
     set_signals(&w);
-    if (getppid() != strtol(argv[8], NULL, 10))
+    if (getppid() != strtol(argv[9], NULL, 10))
         return EXIT_FAILURE; /* it died before we asked to be told */
     open_all(&w);
     while (!atomic_load(&Finish))

@@ -18,8 +18,6 @@
 #define KIND_FENCE 'b' /* a file; the lock and a fence */
 #define KIND_GUARD 'c' /* a znode; the lock and guarded writes */
 
-/* A hundred times what an operation takes, so that losing it costs little. */
-#define WORKER_SESSION_MS 1000
 #define WORKER_READER_MS 4000
 
 /* What a worker says about its session, so that another can end it. */
@@ -29,8 +27,8 @@ struct worker_session {
 };
 
 /*
- * argv: program, "--worker", kind, process, hosts, the same without a proxy, root, directory, pid
- * of the parent, with which the worker ends.
+ * argv: program, "--worker", kind, process, hosts, the same without a proxy, root, directory, session
+ * timeout in ms, pid of the parent, with which the worker ends.
  */
 int worker_main(int argc, char **argv);
 
@@ -38,6 +36,8 @@ int worker_main(int argc, char **argv);
 const char *worker_history_path(const char *directory);
 const char *worker_register_path(const char *directory, char kind);
 const char *worker_session_path(const char *directory, int64_t process);
+/* The name of the lock that each kind has to itself; static, good for the next call. */
+const char *worker_lock(char kind);
 /* The znodes beside the root: the register, and what is written before it is read. Static, good for
  * the next call. */
 const char *worker_znode(const char *root);

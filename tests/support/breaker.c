@@ -1,39 +1,26 @@
 /* See breaker.h. */
-#include "register/breaker.h"
+#include "support/breaker.h"
 
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/clock.h"
 #include "support/ensemble.h"
-#include "support/main.h"
 #include "support/net.h"
 #include "support/wait.h"
 
-#define KINDS 3
-#define ROLES 2
-#define SORTS (KINDS * ROLES)
-/* Followers give a silent leader up after 2.5 s; some faults are over before, some long after. */
-#define BROKEN_MIN_MS 1000
-#define BROKEN_MAX_MS 6000
-#define REST_MS 2000
 #define LOOK_EVERY_MS 100
 #define ANSWER_MS 200
+/* A script that does nothing else takes a second. */
+#define SCRIPT_MS (6 * SOON_MS)
 #define RECOVER_MS (6 * SOON_MS)
 
-static const char Script[] = ZKLOCK_SOURCE_DIR "/scripts/docker.sh";
-static const char *const Kinds[KINDS] = {"pause", "kill", "cut"};
-
-enum role {
-    LEADER,
-    FOLLOWER
-};
-static const char *const Roles[ROLES] = {"leader", "follower"};
-
 static struct {
-    const char *directory;
+    const breaker_plan *plan;
     uint64_t random;
     enum {
         RESTING,
@@ -42,13 +29,12 @@ static struct {
         MENDING, /* the script is at work */
         RECOVERING
     } state;
-    int64_t due_ms;   /* when to go on */
-    int64_t since_ms; /* of RECOVERING */
+    int64_t due_ms; /* when to go on */
     pid_t script;
     unsigned server; /* from 0 */
-    unsigned order[SORTS], at;
-    size_t done[KINDS][ROLES];
-    int64_t recovery_ms_max[KINDS][ROLES];
+    size_t order[BREAKER_FAULTS_MAX], at, round;
+    breaker_stroke *strokes; /* the last is under way unless RESTING */
+    size_t count, room;
 } Breaker;
 
 static uint64_t draw(uint64_t below) {
@@ -56,21 +42,26 @@ static uint64_t draw(uint64_t below) {
     return (Breaker.random >> 33) % below;
 }
 
-static void shuffle(void) {
-    for (unsigned i = SORTS; i-- > 1;) {
-        const unsigned other = (unsigned)draw(i + 1), kept = Breaker.order[i];
+/* The first round has only those that come first. */
+static void begin_round(void) {
+    Breaker.round = Breaker.count < Breaker.plan->first ? Breaker.plan->first : Breaker.plan->count;
+    Breaker.at = 0;
+    for (size_t i = 0; i < Breaker.round; i++)
+        Breaker.order[i] = i;
+    for (size_t i = Breaker.round; i-- > 1;) {
+        const size_t other = draw(i + 1), kept = Breaker.order[i];
 
         Breaker.order[i] = Breaker.order[other];
         Breaker.order[other] = kept;
     }
 }
 
-static unsigned kind(void) {
-    return Breaker.order[Breaker.at] / ROLES;
+static const breaker_fault *fault(void) {
+    return &Breaker.plan->faults[Breaker.order[Breaker.at]];
 }
 
-static unsigned role(void) {
-    return Breaker.order[Breaker.at] % ROLES;
+static breaker_stroke *stroke(void) {
+    return &Breaker.strokes[Breaker.count - 1];
 }
 
 /* Whether all three serve under one leader. Asks no further than the first that does not. */
@@ -92,15 +83,15 @@ static bool find_leader(unsigned *ret_leader) {
     return leaders == 1;
 }
 
-/* docker.sh COMMAND --dir DIRECTORY [KIND] SERVER */
-static void start_script(const char *command, const char *what) {
+static void start_script(const char *command, const char *kind) {
+    const breaker_plan *p = Breaker.plan;
     char server[12];
     const char *argv[] = {
-        Script, command, "--dir", Breaker.directory, what ? what : server, what ? server : NULL,
-        NULL};
+        p->script, command, "--dir", p->directory, kind ? kind : server, kind ? server : NULL, NULL};
 
     (void)snprintf(server, sizeof(server), "%u", Breaker.server + 1);
-    REQUIRE_INT(posix_spawn(&Breaker.script, Script, NULL, NULL, (char *const *)argv, environ), 0);
+    REQUIRE_INT(posix_spawn(&Breaker.script, p->script, NULL, NULL, (char *const *)argv, environ),
+                0);
 }
 
 static bool script_has_ended(void) {
@@ -118,6 +109,18 @@ static void go_on_in(int64_t ms) {
     Breaker.due_ms = clock_ms() + ms;
 }
 
+static unsigned choose_server(unsigned leader) {
+    switch (fault()->role) {
+    case BREAKER_LEADER:
+        return leader;
+    case BREAKER_FOLLOWER:
+        return (leader + 1 + (unsigned)draw(2)) % ENSEMBLE_SERVERS;
+    case BREAKER_ANY:
+        return (unsigned)draw(ENSEMBLE_SERVERS);
+    }
+    abort();
+}
+
 static void break_one(void) {
     unsigned leader = 0;
 
@@ -125,41 +128,40 @@ static void break_one(void) {
         go_on_in(LOOK_EVERY_MS);
         return;
     }
-    Breaker.server = leader;
-    if (role() == FOLLOWER)
-        Breaker.server = (leader + 1 + (unsigned)draw(2)) % ENSEMBLE_SERVERS;
-    start_script("fault", Kinds[kind()]);
+    if (Breaker.count == Breaker.room) {
+        Breaker.room = 2 * Breaker.room + 16;
+        Breaker.strokes = realloc(Breaker.strokes, Breaker.room * sizeof(*Breaker.strokes));
+        REQUIRE(Breaker.strokes != NULL);
+    }
+    Breaker.count++;
+    *stroke() = (breaker_stroke){.fault = Breaker.order[Breaker.at], .from_ns = clock_ns()};
+    Breaker.server = choose_server(leader);
+    start_script("fault", fault()->kind);
     Breaker.state = BREAKING;
 }
 
 static void look_for_recovery(void) {
-    const int64_t took_ms = clock_ms() - Breaker.since_ms;
+    const int64_t now_ns = clock_ns();
     unsigned leader = 0;
 
     if (!find_leader(&leader)) {
-        REQUIRE(took_ms < RECOVER_MS);
+        REQUIRE(now_ns - stroke()->healed_ns < RECOVER_MS * NS_PER_MS);
         go_on_in(LOOK_EVERY_MS);
         return;
     }
-    Breaker.done[kind()][role()]++;
-    if (took_ms > Breaker.recovery_ms_max[kind()][role()])
-        Breaker.recovery_ms_max[kind()][role()] = took_ms;
-    if (++Breaker.at == SORTS) {
-        Breaker.at = 0;
-        shuffle();
-    }
+    stroke()->until_ns = now_ns;
+    if (++Breaker.at == Breaker.round)
+        begin_round();
     Breaker.state = RESTING;
-    go_on_in(REST_MS);
+    go_on_in(Breaker.plan->rest_ms);
 }
 
-void breaker_begin(const char *directory, uint64_t seed) {
-    Breaker.directory = directory;
+void breaker_begin(const breaker_plan *plan, uint64_t seed) {
+    Breaker.plan = plan;
     Breaker.random = seed;
-    for (unsigned i = 0; i < SORTS; i++)
-        Breaker.order[i] = i;
-    shuffle();
+    begin_round();
     Breaker.state = RESTING;
-    go_on_in(REST_MS);
+    go_on_in(Breaker.plan->rest_ms);
 }
 
 void breaker_step(void) {
@@ -172,7 +174,8 @@ void breaker_step(void) {
     case BREAKING:
         if (script_has_ended()) {
             Breaker.state = BROKEN;
-            go_on_in(BROKEN_MIN_MS + (int64_t)draw(BROKEN_MAX_MS - BROKEN_MIN_MS));
+            go_on_in(fault()->min_ms +
+                     (int64_t)draw((uint64_t)(fault()->max_ms - fault()->min_ms) + 1));
         }
         break;
     case BROKEN:
@@ -182,7 +185,7 @@ void breaker_step(void) {
     case MENDING:
         if (script_has_ended()) {
             Breaker.state = RECOVERING;
-            Breaker.since_ms = clock_ms();
+            stroke()->healed_ns = clock_ns();
         }
         break;
     case RECOVERING:
@@ -195,25 +198,13 @@ bool breaker_rests(void) {
     return Breaker.state == RESTING;
 }
 
-bool breaker_has_done_all(void) {
-    bool has_all = true;
-
-    for (unsigned k = 0; k < KINDS; k++)
-        for (unsigned r = 0; r < ROLES; r++)
-            has_all = has_all && Breaker.done[k][r] > 0;
-    return has_all;
-}
-
 void breaker_end(void) {
     if (breaker_rests())
         return;
-    WAIT_UNTIL((breaker_step(), breaker_rests()), BROKEN_MAX_MS + 2 * RECOVER_MS);
+    WAIT_UNTIL((breaker_step(), breaker_rests()), 2 * SCRIPT_MS + fault()->max_ms + RECOVER_MS);
 }
 
-void breaker_report(void) {
-    for (unsigned r = 0; r < ROLES; r++)
-        for (unsigned k = 0; k < KINDS; k++)
-            test_note("%s, %s: %zu times; all three served again %lld ms after its end at most",
-                      Kinds[k], Roles[r], Breaker.done[k][r],
-                      (long long)Breaker.recovery_ms_max[k][r]);
+const breaker_stroke *breaker_strokes(size_t *ret_count) {
+    *ret_count = Breaker.count - (Breaker.count > 0 && !breaker_rests());
+    return Breaker.strokes;
 }

@@ -1,0 +1,148 @@
+/* See verdict.h. */
+#include "register/verdict.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "register/worker.h"
+#include "support/clock.h"
+#include "support/main.h"
+#include "support/wait.h"
+
+#define WRITES_MIN 50 /* of each kind; fewer, and the test has shown nothing */
+
+static struct {
+    size_t grants, hand_offs, writes, double_grants, lost;
+} Sum;
+
+/* A history that was not accepted is kept, to be looked at. */
+static void keep_history(const char *directory) {
+    const char *kept = ZKLOCK_BUILD_DIR "/register-history";
+    char block[1 << 16];
+    FILE *from = fopen(worker_history_path(directory), "re"), *to = fopen(kept, "we");
+
+    for (size_t got; from && to && (got = fread(block, 1, sizeof(block), from)) > 0;)
+        (void)fwrite(block, 1, got, to);
+    if (from)
+        (void)fclose(from);
+    if (to)
+        (void)fclose(to);
+    test_note("the history is in %s", kept);
+}
+
+history *verdict_read(const char *directory) {
+    FILE *file = fopen(worker_history_path(directory), "re");
+    history *h = history_new();
+    char line[200];
+
+    REQUIRE(file && h);
+    while (fgets(line, sizeof(line), file)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (!history_add(h, line)) {
+            test_note("not taken: %s", line);
+            CU_FAIL("a line of the history makes no sense");
+        }
+    }
+    (void)fclose(file);
+    return h;
+}
+
+void verdict_of(history *h, const char *directory, char kind, const char *name, int64_t final,
+                bool has_stops) {
+    const bool is_strict = kind != KIND_LOCK;
+    history_figures f;
+    char why[2][200];
+    const bool may_be = history_check(h, kind, final, is_strict, &f, why[0], sizeof(why[0]));
+    const bool is_exclusive = history_check_holds(h, kind, why[1], sizeof(why[1]));
+
+    if (!may_be)
+        test_note("(%c) %s: %s", kind, name, why[0]);
+    if (!is_exclusive)
+        test_note("(%c) %s: %s", kind, name, why[1]);
+    if (!may_be || !is_exclusive) {
+        CU_FAIL("the register's history is not one that may be");
+        keep_history(directory);
+    }
+    test_note("(%c) %s: %zu grants, %zu operations, %zu writes: %zu ok, %zu refused, %zu unsure "
+              "(%zu of them done); "
+              "%zu late; %zu lost, %zu of them to a writer that was stopped",
+              kind, name, f.grants, f.operations, f.writes, f.ok, f.refused, f.unsure,
+              f.unsure_done, f.late, f.lost, f.by_stop);
+    CHECK(f.ok >= WRITES_MIN);
+    if (has_stops && is_strict)
+        CHECK(f.refused > 0);
+    else if (has_stops)
+        CHECK(f.by_stop > 0);
+    Sum.grants += f.grants;
+    Sum.hand_offs += f.hand_offs;
+    Sum.writes += f.ok;
+    Sum.lost += is_strict ? f.lost : 0;
+    Sum.double_grants += !is_exclusive;
+}
+
+void verdict_figures(history *h) {
+    test_note("in all: %zu grants, %zu hand-offs, %zu writes, %zu losses of a hold told; registers "
+              "with two holders at a time: %zu; updates lost behind fence and guard: %zu",
+              Sum.grants, Sum.hand_offs, Sum.writes, history_losses_told(h), Sum.double_grants,
+              Sum.lost);
+}
+
+/* ---- What the faults of the servers cost ---- */
+
+static int compare(const void *a, const void *b) {
+    const int64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* The longest time without a write that no fault of a server has a part in. */
+static int64_t gap_without_fault(history *h, const breaker_stroke *strokes, size_t count) {
+    int64_t longest = 0;
+
+    for (size_t i = 0; i + 1 < count; i++) {
+        const int64_t from = strokes[i].until_ns, until = strokes[i + 1].from_ns;
+        const int64_t gap = until > from ? history_longest_gap_ns(h, from + 1, until) : 0;
+        const bool belongs = gap > until - from; /* to a fault beside it */
+
+        if (!belongs && gap > longest)
+            longest = gap;
+    }
+    return longest;
+}
+
+static void report_fault(history *h, const breaker_plan *plan, size_t fault,
+                         const breaker_stroke *strokes, size_t count) {
+    int64_t *gaps = malloc((count + 1) * sizeof(*gaps)), recovery = 0;
+    size_t done = 0;
+
+    REQUIRE(gaps != NULL);
+    for (size_t i = 0; i < count; i++) {
+        const breaker_stroke *s = &strokes[i];
+
+        if (s->fault != fault)
+            continue;
+        gaps[done++] = history_longest_gap_ns(h, s->from_ns, s->until_ns);
+        if (s->until_ns - s->healed_ns > recovery)
+            recovery = s->until_ns - s->healed_ns;
+    }
+    qsort(gaps, done, sizeof(*gaps), compare);
+    if (done > 0)
+        test_note("%-42s %3zu times; no write for %5lld ms at most, %5lld in the median; all "
+                  "served %5lld ms after its end at most",
+                  plan->faults[fault].what, done, (long long)(gaps[done - 1] / NS_PER_MS),
+                  (long long)(gaps[done / 2] / NS_PER_MS), (long long)(recovery / NS_PER_MS));
+    free(gaps);
+}
+
+void verdict_strokes(history *h, const breaker_plan *plan) {
+    const breaker_stroke *strokes;
+    size_t count;
+
+    strokes = breaker_strokes(&count);
+    for (size_t i = 0; i < plan->count; i++)
+        report_fault(h, plan, i, strokes, count);
+    test_note("%zu faults of servers; between them no write for %lld ms at most", count,
+              (long long)(gap_without_fault(h, strokes, count) / NS_PER_MS));
+}
