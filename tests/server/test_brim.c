@@ -1,0 +1,202 @@
+/*
+ * A session filled up to the limits that protect the servers, on an ensemble: cut off, it comes
+ * back with one packet of watches, and its end is one transaction, and neither does harm.
+ *
+ * server_brim --harm COUNT, built without the limits (see scripts/limits.sh), fills the session with
+ * so many contenders, and passes if that does the harm from which the limits protect.
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/ensemble.h"
+#include "support/fixture.h"
+#include "support/net.h"
+
+#define NAME_LENGTH 255 /* so that paths are long, and few of them fill a session */
+#define CONTENDERS_MAX 20000
+#define SESSION_MS 10000
+/* What comes back, does so within a second; what does not is watched for a while longer. */
+#define WATCHED_MS 5000
+#define CONNECTS_MAX 3
+#define ANSWER_MS 5000
+/* The session's end, and an election of those who have survived it. */
+#define END_MS (SESSION_MS + 6 * SOON_MS)
+
+static struct {
+    bool expects_harm;
+    size_t most;
+} Wanted = {.most = CONTENDERS_MAX};
+
+static struct {
+    proxy *proxy;
+    events *events;
+    zkl_session *session;
+    zkl_lock *locks[CONTENDERS_MAX];
+    size_t count, bytes;
+} Brim;
+
+/* ---- The servers ---- */
+
+/* -1: no answer, or none with the key in it. */
+static int64_t number_of(unsigned server, const char *word, const char *key) {
+    static char answer[1 << 16];
+    const char *at = NULL;
+
+    if (net_ask(ensemble_hosts(server), word, answer, sizeof(answer), ANSWER_MS))
+        at = strstr(answer, key);
+    return at ? strtoll(at + strlen(key), NULL, 0) : -1;
+}
+
+/* The election that a server's last transaction is from. */
+static int64_t epoch_of(unsigned server) {
+    const int64_t zxid = number_of(server, "srvr", "Zxid: ");
+
+    return zxid < 0 ? -1 : zxid >> 32;
+}
+
+/* How many serve, without an election since, and have no node of a session any more. */
+static size_t healthy(int64_t epoch) {
+    size_t count = 0;
+
+    for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++)
+        count += epoch_of(i) == epoch && number_of(i, "mntr", "zk_ephemerals_count\t") == 0;
+    return count;
+}
+
+static void wait_for_health(int64_t epoch, int64_t ms) {
+    for (const int64_t end = clock_ms() + ms;
+         healthy(epoch) < ENSEMBLE_SERVERS && clock_ms() < end;)
+        (void)poll(NULL, 0, 100);
+}
+
+/* ---- The session ---- */
+
+static void name_of(char ret_name[NAME_LENGTH + 1], size_t number) {
+    const int length = snprintf(ret_name, NAME_LENGTH + 1, "brim-%zu-", number);
+
+    memset(ret_name + length, 'b', (size_t)(NAME_LENGTH - length));
+    ret_name[NAME_LENGTH] = '\0';
+}
+
+/* ZKL_OK: the limits have not been met. */
+static zkl_err fill(void) {
+    zkl_err err = ZKL_OK;
+
+    while (err == ZKL_OK && Brim.count < Wanted.most) {
+        char name[NAME_LENGTH + 1], path[RAW_PATH_MAX] = "";
+
+        name_of(name, Brim.count);
+        Brim.locks[Brim.count] = lock_open(Brim.session, name, NULL);
+        err = zkl_acquire(Brim.locks[Brim.count], SOON_MS);
+        if (err != ZKL_OK) {
+            lock_close(Brim.locks[Brim.count]);
+            break;
+        }
+        CHECK_INT(zkl_node_path(Brim.locks[Brim.count], path, sizeof(path)), ZKL_OK);
+        Brim.bytes += strlen(path);
+        Brim.count++;
+    }
+    return err;
+}
+
+/* Each contender's watch on its own node is set with the heartbeat after its grant. */
+static bool is_watched(void) {
+    return proxy_answered(Brim.proxy, PROXY_GET, "-lock-") >= Brim.count;
+}
+
+/* How many times it connected after the cut; ret_back: it is connected for good. */
+static size_t cut(bool *ret_back) {
+    const int64_t end = clock_ms() + WATCHED_MS;
+    size_t links = 0, connected = 0, looks = 0;
+
+    proxy_forget(Brim.proxy);
+    proxy_drop(Brim.proxy);
+    for (; clock_ms() < end; looks++) {
+        wait_pause();
+        links = zkl_session_state(Brim.session) == ZKL_STATE_CONNECTED;
+        connected = links ? connected + 1 : 0;
+    }
+    /* The last half of the time without a break. */
+    *ret_back = connected > looks / 2;
+    return proxy_connects(Brim.proxy);
+}
+
+static size_t held(void) {
+    size_t count = 0;
+
+    for (size_t i = 0; i < Brim.count; i++)
+        count += zkl_held(Brim.locks[i]);
+    return count;
+}
+
+static void a_full_session_comes_back_and_ends_without_harm(void) {
+    const int64_t epoch = epoch_of(ensemble_leader());
+    size_t connects, holds, well;
+    bool is_back, is_same;
+    int64_t id, begun;
+    zkl_err err;
+
+    Brim.proxy = proxy_open(ensemble_hosts(0), "127.0.0.1");
+    REQUIRE(Brim.proxy != NULL);
+    Brim.events = events_new();
+    Brim.session = session_open(proxy_hosts(Brim.proxy), SESSION_MS, Brim.events);
+    id = zkl_session_id(Brim.session);
+    err = fill();
+    CHECK_INT(err, Wanted.expects_harm ? ZKL_OK : ZKL_LIMIT);
+    WAIT_UNTIL(is_watched(), SOON_MS);
+    test_note("%zu contenders, %zu bytes of paths", Brim.count, Brim.bytes);
+
+    connects = cut(&is_back);
+    holds = held();
+    is_same = zkl_session_id(Brim.session) == id;
+    test_note("cut off: %zu connections in %d s, %s; %zu of %zu held", connects, WATCHED_MS / 1000,
+              is_back ? "the last one stays" : "none stays", holds, Brim.count);
+
+    begun = clock_ms();
+    (void)zkl_session_close(Brim.session);
+    wait_for_health(epoch, END_MS);
+    well = healthy(epoch);
+    test_note("closed: %zu of %d servers serve on, without the nodes, after %lld ms", well,
+              ENSEMBLE_SERVERS, (long long)(clock_ms() - begun));
+    for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++)
+        test_note("server %u: epoch %" PRId64 ", which was %" PRId64 ", %" PRId64
+                  " ephemeral nodes (-1: no answer)",
+                  i + 1, epoch_of(i), epoch, number_of(i, "mntr", "zk_ephemerals_count\t"));
+    if (Wanted.expects_harm) {
+        CHECK(!is_back && connects > CONNECTS_MAX);
+        CHECK(well < ENSEMBLE_SERVERS);
+    } else {
+        CHECK(is_back && is_same);
+        CHECK_RANGE(connects, 1, CONNECTS_MAX);
+        CHECK_INT(holds, Brim.count);
+        CHECK_INT(well, ENSEMBLE_SERVERS);
+    }
+    for (size_t i = 0; i < Brim.count; i++)
+        (void)zkl_lock_close(Brim.locks[i]);
+    proxy_close(Brim.proxy);
+    events_free(Brim.events);
+}
+
+int main(int argc, char **argv) {
+    static const char *const options[] = {"--servers", "3", NULL};
+    static const test_case cases[] = {
+        {"a full session comes back, and ends, without harm to an ensemble",
+         a_full_session_comes_back_and_ends_without_harm},
+    };
+
+    if (argc > 1 && strcmp(argv[1], "--harm") == 0) {
+        Wanted.expects_harm = true;
+        Wanted.most = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+        if (Wanted.most == 0 || Wanted.most > CONTENDERS_MAX) {
+            fprintf(stderr, "usage: %s [--harm COUNT], of at most %d\n", argv[0], CONTENDERS_MAX);
+            return 64;
+        }
+    }
+    /* Somebody else's servers are not for this. */
+    (void)unsetenv("ZKLOCK_HOSTS");
+    fixture_start(options);
+    return TEST_MAIN(1, argv, "brim", cases);
+}
