@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# How long a lock stays taken after its holder was killed, for session timeouts and tickTimes: from
+# kill -9 of "zklock run" to the first line of the next one's command, on three servers.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/lib.sh
+
+readonly BUILD=build/bench
+readonly TICKS=(100 500 2000) TIMEOUTS=(1000 4000 10000)
+
+usage() {
+    cat <<END
+usage: bench/failover.sh [-n ROUNDS]    so many for each pair of tickTime and timeout [10]
+
+Prints, for each tickTime and session timeout in ms, how long it took at least, in the median and
+at most, and how long after a release in good order (median). Takes some 11 s a round and tickTime.
+END
+}
+
+on_exit() {
+    local status=$?
+    trap - EXIT
+    trap '' INT TERM HUP
+    # shellcheck disable=SC2046  # several words
+    kill -KILL $(jobs -p) 2>/dev/null || :
+    [[ ! -e $Work/zk ]] || scripts/zk.sh stop --dir "$Work/zk" || :
+    rm -rf "$Work"
+    exit "$status"
+}
+
+await_file() {
+    while [[ ! -s $1 ]]; do
+        sleep 0.002
+    done
+}
+
+# Each command line is one process, so killing it kills nothing else; its command ends with it.
+hold_then_wait() { # NAME TIMEOUT FILE
+    local timeout
+    timeout=$(awk -v ms="$2" 'BEGIN { print ms / 1000 }')
+    rm -f "$3".*
+    # shellcheck disable=SC2016  # expanded by the inner shell
+    "$BUILD/zklock" --timeout "$timeout" run "$1" -- \
+        bash -c 'echo "$EPOCHREALTIME" >"$0.held"; read -r _ <"$0.stay"' "$3" 2>/dev/null &
+    Holder=$!
+    await_file "$3.held"
+    # shellcheck disable=SC2016  # expanded by the inner shell
+    "$BUILD/zklock" run "$1" -- bash -c 'echo "$EPOCHREALTIME" >"$0.next"' "$3" &
+    Waiter=$!
+    until [[ $("$BUILD/zklock" ls "$1") == *2* ]]; do
+        sleep 0.01
+    done
+}
+
+# Appends "TIMEOUT KIND MILLISECONDS".
+round() { # TIMEOUT
+    local kind signal begun file=$Work/round-$1
+    for kind in killed released; do
+        mkfifo "$file.stay"
+        hold_then_wait "bench-$1" "$1" "$file"
+        signal=TERM
+        [[ $kind == released ]] || signal=KILL
+        begun=$EPOCHREALTIME
+        kill "-$signal" "$Holder"
+        await_file "$file.next"
+        awk -v t="$1" -v kind="$kind" -v a="$begun" -v b="$(<"$file.next")" \
+            'BEGIN { printf "%d %s %.0f\n", t, kind, (b - a) * 1000 }' >>"$Work/results"
+        wait "$Holder" "$Waiter" 2>/dev/null || :
+    done
+}
+
+rounds() { # TIMEOUT COUNT
+    local i
+    for ((i = 0; i < $2; i++)); do
+        round "$1"
+    done
+}
+
+measure() { # TICK COUNT
+    local timeout
+    local -a pids=()
+    : >"$Work/results"
+    ZKLOCK_HOSTS=$(scripts/zk.sh start --dir "$Work/zk" --servers 3 --tick "$1" \
+        --min-session $((2 * $1)))
+    export ZKLOCK_HOSTS
+    for timeout in "${TIMEOUTS[@]}"; do
+        ((timeout >= 2 * $1)) || continue
+        rounds "$timeout" "$2" &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+    scripts/zk.sh stop --dir "$Work/zk"
+    sort -k 1,1n -k 2,2 -k 3,3n "$Work/results" | awk -v tick="$1" '
+        function row() {
+            if (key == "") return
+            if (kind == "killed") printf "%8d %8d %8d %8d %8d", tick, timeout, v[1], v[int((n + 1) / 2)], v[n]
+            else printf " %9d\n", v[int((n + 1) / 2)]
+        }
+        $1 " " $2 != key { row(); key = $1 " " $2; timeout = $1; kind = $2; n = 0 }
+        { v[++n] = $3 }
+        END { row() }'
+}
+
+main() {
+    local count=10 tick
+    [[ ${1-} != -h && ${1-} != --help ]] || { usage && return; }
+    if [[ ${1-} == -n && ${2-} =~ ^[1-9][0-9]{0,3}$ ]]; then
+        count=$2
+    elif (($#)); then
+        usage >&2
+        exit "$EX_USAGE"
+    fi
+    need_packages "${BUILD_PACKAGES[@]}" "${SERVER_PACKAGES[@]}"
+    Work=$(mktemp -d "${TMPDIR:-/tmp}/zklock-bench.XXXXXX")
+    trap on_exit EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    { cmake -S . -B "$BUILD" -DZKLOCK_BUILD_TESTS=OFF -DZKLOCK_BUILD_CLI=ON \
+        -DZKLOCK_BUILD_BENCH=ON && cmake --build "$BUILD" --parallel "$(nproc)"; } \
+        >"$Work/build.log" 2>&1 || {
+        cat "$Work/build.log" >&2
+        fail "$EX_SOFTWARE" "the build in $BUILD failed"
+    }
+    printf '%d rounds each, in ms; load average before %s\n\n' "$count" \
+        "$(cut -d ' ' -f 1 /proc/loadavg)"
+    printf '%8s %8s %8s %8s %8s %9s\n' tickTime timeout min median max released
+    for tick in "${TICKS[@]}"; do
+        measure "$tick" "$count"
+    done
+}
+
+main "$@"
