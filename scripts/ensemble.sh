@@ -98,14 +98,14 @@ report() {
         }
         END {
             for (name in count)
-                printf "%-42s %4d times; no write for %5d ms at most\n", name, count[name],
-                    longest[name] | "sort"
+                printf "%-42s %4d times; no write for %5d ms at most\n", name,
+                    count[name], longest[name] | "sort"
             close("sort")
             for (commit in seconds)
                 printf "%d s at %s, %d runs failed\n", seconds[commit], commit, failed[commit]
-            printf "%d faults of servers, %d grants, %d hand-offs, %d writes, %d losses of a hold " \
-                "told; with two holders at a time: %d; updates lost behind fence and guard: %d\n",
-                sum[7], sum[8], sum[9], sum[10], sum[11], sum[12], sum[13]
+            printf "%d faults of servers, %d grants, %d hand-offs, %d writes, %d losses of a " \
+                "hold told; registers with two holders at a time: %d; updates lost behind " \
+                "fence and guard: %d\n", sum[7], sum[8], sum[9], sum[10], sum[11], sum[12], sum[13]
         }
     ' "$CAMPAIGN"
 }
@@ -113,10 +113,11 @@ report() {
 campaign() { # SECONDS
     local commit seed seconds status=0 result log=build/ensemble.log
     commit=$(commit_name)
-    [[ -e $CAMPAIGN ]] ||
-        printf '# %s\n' "run: date commit seed seconds status faults grants hand-offs writes losses-told \
-registers-with-two-holders updates-lost" "fault: times longest-ms-without-a-write name; of the run below" \
-            >"$CAMPAIGN"
+    [[ -e $CAMPAIGN ]] || cat <<'END' >"$CAMPAIGN"
+# run: date commit seed seconds status faults grants hand-offs writes losses-told
+#      registers-with-two-holders updates-lost
+# fault: times longest-ms-without-a-write name; of the run below
+END
     while (($(done_at "$commit") < $1)); do
         seed=$(($(grep -c '^run' "$CAMPAIGN" || :) + 1))
         result=0 seconds=$SECONDS

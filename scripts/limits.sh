@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Shows what the limits of a session protect the servers from: builds the library without them, fills
-# a session beyond, and looks what becomes of three servers of its own.
+# Shows what the limits of a session protect the servers from: builds the library without them,
+# fills a session beyond, and looks what becomes of three servers of its own.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/lib.sh

@@ -18,7 +18,7 @@
 #include "support/fixture.h"
 #include "support/scratch.h"
 
-#define KINDS 3
+#define KINDS 6
 #define WORKERS_A_KIND 3
 #define WORKERS (KINDS * WORKERS_A_KIND)
 /* How long a writer that has stopped at its worst moment waits for another to write. */
@@ -26,7 +26,8 @@
 #define OVERTAKEN_MIN 2
 #define END_MS 20000
 
-static const char Kinds[KINDS] = {KIND_LOCK, KIND_FENCE, KIND_GUARD};
+static const char Kinds[KINDS] = {KIND_LOCK, KIND_FENCE,  KIND_GUARD,
+                                  KIND_LONG, KIND_LONG_2, KIND_LONG_3};
 
 enum state {
     RUNNING,
@@ -288,7 +289,7 @@ static void expire_worker(struct worker *w) {
     struct worker_session session;
     int fd;
 
-    if (w->kind == KIND_LOCK || (Run.plan->breaker && !breaker_rests()))
+    if (w->kind == KIND_LOCK || worker_is_long(w->kind) || (Run.plan->breaker && !breaker_rests()))
         return;
     fd = open(worker_session_path(Run.directory, w->process), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -362,12 +363,12 @@ static void begin(void) {
 
 /* What was asked for; with stops also of each kind a few writes that were surely too late. */
 static bool has_enough(void) {
-    bool is_enough =
-        (long)Run.kills >= Run.plan->kills && (long)Run.stops >= Run.plan->stops;
+    bool is_enough = (long)Run.kills >= Run.plan->kills && (long)Run.stops >= Run.plan->stops;
     size_t strokes = 0;
 
     for (size_t i = 0; i < KINDS; i++)
-        is_enough = is_enough && (Run.plan->stops == 0 || Run.overtaken[i] >= OVERTAKEN_MIN);
+        is_enough = is_enough && (Run.plan->stops == 0 || worker_is_long(Kinds[i]) ||
+                                  Run.overtaken[i] >= OVERTAKEN_MIN);
     if (Run.plan->breaker)
         (void)breaker_strokes(&strokes);
     return is_enough && strokes >= Run.plan->strokes;
@@ -395,8 +396,8 @@ static void run(void) {
         }
         if (now >= next_fault) {
             fault();
-            next_fault =
-                now + Run.plan->fault_every_ms + (int64_t)draw(2 * (uint64_t)Run.plan->fault_every_ms);
+            next_fault = now + Run.plan->fault_every_ms +
+                         (int64_t)draw(2 * (uint64_t)Run.plan->fault_every_ms);
         }
         if (Run.plan->breaker)
             breaker_step();
@@ -465,7 +466,8 @@ static void report(void) {
 }
 
 void run_register(const run_plan *plan) {
-    static const char *const names[KINDS] = {"lock alone", "fence", "guarded writes"};
+    static const char *const names[KINDS] = {
+        "lock alone", "fence", "guarded writes", "lock alone, long holds", "the same", "the same"};
     history *h;
 
     Run.plan = plan;

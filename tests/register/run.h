@@ -4,8 +4,8 @@
  * too. In the end, whatever was done:
  *
  * a register protected by the lock alone has lost a write only to a writer that was late; behind a
- * fence, or by guarded writes, it has lost none; no two processes held a lock at a time; and no node
- * is left.
+ * fence, or by guarded writes, it has lost none; no two processes held a lock at a time; and no
+ * node is left.
  */
 #ifndef REGISTER_RUN_H
 #define REGISTER_RUN_H

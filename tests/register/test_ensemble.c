@@ -1,6 +1,6 @@
 /*
- * The register test on three servers, each in a network namespace, that are broken in every way that
- * the network and an operator have; see run.h and, for what each fault is, ensemble.sh.
+ * The register test on three servers, each in a network namespace, that are broken in every way
+ * that the network and an operator have; see run.h and, for what each fault is, ensemble.sh.
  *
  * The longer form: register_ensemble [--seconds N] [--seed N]
  */
@@ -13,21 +13,24 @@
 #include "support/fixture.h"
 #include "support/netns.h"
 
-/* initLimit: see server.partition. The rest is that of zk.sh: a silent server is given up by the
- * others after syncLimit ticks, 2.5 s. */
+/*
+ * A server that is cut off from the others serves its clients for syncLimit ticks, 4 s: longer than
+ * their sessions last. The others give it up after the same time. initLimit: see server.partition.
+ */
 #define SERVER_OPTIONS                                                                             \
-    "--prop", "initLimit=4", "--prop", "cnxTimeout=500", "--prop",                                 \
+    "--prop", "syncLimit=8", "--prop", "initLimit=4", "--prop", "cnxTimeout=500", "--prop",        \
         "fastleader.maxNotificationInterval=400"
 
 #define SESSION_MS 2000
 /* Some are over before anybody has noticed, some long after all have. */
-#define EACH 1000, 5000
+#define EACH 1000, 6000
 #define AT_ONCE 0, 0 /* the script makes it last */
 /* Longer than any session, unless the servers that come back count anew. */
 #define DOWN 2 * SESSION_MS, 4 * SESSION_MS
 
 static const breaker_fault Faults[] = {
     {"the leader cut off from the others", "isolate", BREAKER_LEADER, EACH},
+    {"a follower cut off from the others", "isolate", BREAKER_FOLLOWER, EACH},
     {"clients cut off from their server", "clients", BREAKER_ANY, EACH},
     {"a follower that lags", "lag", BREAKER_FOLLOWER, AT_ONCE},
     {"packets from the leader lost", "mute", BREAKER_LEADER, EACH},
@@ -35,7 +38,6 @@ static const breaker_fault Faults[] = {
     {"the leader killed", "kill", BREAKER_LEADER, EACH},
     {"all restarted one by one", "restart", BREAKER_ANY, AT_ONCE},
     {"all down for longer than a session lasts", "down", BREAKER_ANY, DOWN},
-    {"a follower cut off from the others", "isolate", BREAKER_FOLLOWER, EACH},
     {"packets to the leader lost", "deaf", BREAKER_LEADER, EACH},
     {"packets from a follower lost", "mute", BREAKER_FOLLOWER, EACH},
     {"packets to a follower lost", "deaf", BREAKER_FOLLOWER, EACH},
@@ -43,7 +45,7 @@ static const breaker_fault Faults[] = {
     {"the leader frozen", "freeze", BREAKER_LEADER, EACH},
     {"a follower frozen", "freeze", BREAKER_FOLLOWER, EACH},
 };
-#define FIRST 8
+#define FIRST 9
 
 static breaker_plan Servers = {
     .script = ZKLOCK_SOURCE_DIR "/tests/support/ensemble.sh",

@@ -38,7 +38,8 @@ static run_plan Plan = {
     .kills = 30,
     .stops = 10,
     .seconds = 60,
-    .session_ms = 1000, /* a hundred times what an operation takes, so that losing it costs little */
+    .session_ms =
+        1000, /* a hundred times what an operation takes, so that losing it costs little */
     .fault_every_ms = 200,
     .has_proxies = true,
 };

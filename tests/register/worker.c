@@ -85,6 +85,10 @@ const char *worker_barrier(const char *root) {
     return path;
 }
 
+bool worker_is_long(char kind) {
+    return kind == KIND_LONG || kind == KIND_LONG_2 || kind == KIND_LONG_3;
+}
+
 const char *worker_lock(char kind) {
     static char name[] = "register-?";
 
@@ -285,6 +289,13 @@ static void tell_session(struct worker *w) {
     (void)close(fd);
 }
 
+static void hold_for_long(struct worker *w) {
+    const int64_t end = clock_ms() + 2 * w->session_ms;
+
+    while (read_and_write(w, THINK_LONG_MS) && clock_ms() < end && !atomic_load(&Finish))
+        continue;
+}
+
 static void operate(struct worker *w) {
     const zkl_err err = zkl_acquire(w->lock, ACQUIRE_MS);
 
@@ -301,7 +312,9 @@ static void operate(struct worker *w) {
         die(w, "acquire", zkl_strerror(err));
     }
     tell_session(w);
-    if (read_and_write(w, THINK_LONG_MS))
+    if (worker_is_long(w->kind))
+        hold_for_long(w);
+    else if (read_and_write(w, THINK_LONG_MS))
         for (int i = 1; i < OPS_A_HOLD && read_and_write(w, THINK_MS); i++)
             continue;
     (void)zkl_release(w->lock); /* it may have been lost */

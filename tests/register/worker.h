@@ -3,7 +3,8 @@
  * library survives a fork. It goes on until SIGTERM; SIGUSR1 makes it stop itself (SIGSTOP) once,
  * at the worst moment: between its last look at the hold and its write. The first operation
  * under a hold takes its time between read and write, so that a late write of another can come in
- * between.
+ * between. A short hold hardly ever meets the moment in which its session ends elsewhere, so there
+ * are kinds that hold for long.
  */
 #ifndef REGISTER_WORKER_H
 #define REGISTER_WORKER_H
@@ -17,6 +18,9 @@
 #define KIND_LOCK 'a'  /* a file; the lock alone */
 #define KIND_FENCE 'b' /* a file; the lock and a fence */
 #define KIND_GUARD 'c' /* a znode; the lock and guarded writes */
+#define KIND_LONG 'd'  /* a file; the lock alone, held for as long as two sessions last */
+#define KIND_LONG_2 'e'
+#define KIND_LONG_3 'f'
 
 #define WORKER_READER_MS 4000
 
@@ -27,8 +31,8 @@ struct worker_session {
 };
 
 /*
- * argv: program, "--worker", kind, process, hosts, the same without a proxy, root, directory, session
- * timeout in ms, pid of the parent, with which the worker ends.
+ * argv: program, "--worker", kind, process, hosts, the same without a proxy, root, directory,
+ * session timeout in ms, pid of the parent, with which the worker ends.
  */
 int worker_main(int argc, char **argv);
 
@@ -36,6 +40,8 @@ int worker_main(int argc, char **argv);
 const char *worker_history_path(const char *directory);
 const char *worker_register_path(const char *directory, char kind);
 const char *worker_session_path(const char *directory, int64_t process);
+/* Whether it is one of those that are held for long. */
+bool worker_is_long(char kind);
 /* The name of the lock that each kind has to itself; static, good for the next call. */
 const char *worker_lock(char kind);
 /* The znodes beside the root: the register, and what is written before it is read. Static, good for

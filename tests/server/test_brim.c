@@ -2,8 +2,8 @@
  * A session filled up to the limits that protect the servers, on an ensemble: cut off, it comes
  * back with one packet of watches, and its end is one transaction, and neither does harm.
  *
- * server_brim --harm COUNT, built without the limits (see scripts/limits.sh), fills the session with
- * so many contenders, and passes if that does the harm from which the limits protect.
+ * server_brim --harm COUNT, built without the limits (see scripts/limits.sh), fills the session
+ * with so many contenders, and passes if that does the harm from which the limits protect.
  */
 #include <inttypes.h>
 #include <poll.h>

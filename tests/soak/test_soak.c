@@ -74,7 +74,7 @@ static struct {
 
 static void spawn(size_t number) {
     char text[24], parent[24];
-    char *argv[] = {"/proc/self/exe",         "--worker", text,   (char *)server_hosts(),
+    char *argv[] = {"/proc/self/exe",       "--worker", text,   (char *)server_hosts(),
                     (char *)fixture_root(), Soak.path,  parent, NULL};
 
     (void)snprintf(text, sizeof(text), "%zu", number);

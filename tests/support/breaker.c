@@ -87,7 +87,8 @@ static void start_script(const char *command, const char *kind) {
     const breaker_plan *p = Breaker.plan;
     char server[12];
     const char *argv[] = {
-        p->script, command, "--dir", p->directory, kind ? kind : server, kind ? server : NULL, NULL};
+        p->script, command, "--dir", p->directory, kind ? kind : server, kind ? server : NULL,
+        NULL};
 
     (void)snprintf(server, sizeof(server), "%u", Breaker.server + 1);
     REQUIRE_INT(posix_spawn(&Breaker.script, p->script, NULL, NULL, (char *const *)argv, environ),

@@ -24,7 +24,7 @@ PATH=$PATH:/usr/sbin:/sbin
 . "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
 
 readonly SERVERS=10.0.0.0/24 CLIENTS=10.0.1.1/32
-# A pulse is over before the servers give each other up; the packets of it come when TCP tries again.
+# A pulse is over before the servers give each other up; its packets come when TCP tries again.
 readonly LAG_PULSES=5 LAG_PULSE_S=0.6 LAG_PAUSE_S=0.3
 readonly RESTART_LIMIT_S=30
 

@@ -35,8 +35,6 @@ struct history {
     struct event *events;
     size_t event_count, event_room;
     size_t lines;
-    int64_t *ok_ns; /* when writes were OK, in order; NULL: not asked for yet */
-    size_t ok_count;
 };
 
 history *history_new(void) {
@@ -47,7 +45,6 @@ void history_free(history *h) {
     if (h) {
         free(h->ops);
         free(h->events);
-        free(h->ok_ns);
     }
     free(h);
 }
@@ -257,8 +254,7 @@ static void count_grants(struct judge *j) {
         if (i > 0 && ops[i]->token == ops[i - 1]->token)
             continue;
         j->figures->grants++;
-        j->figures->hand_offs +=
-            i > 0 && ops[i]->id / HISTORY_OPS != ops[i - 1]->id / HISTORY_OPS;
+        j->figures->hand_offs += i > 0 && ops[i]->id / HISTORY_OPS != ops[i - 1]->id / HISTORY_OPS;
     }
     free(ops);
 }
@@ -520,26 +516,20 @@ static int compare_ns(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-static void collect_ok(history *h) {
-    h->ok_ns = malloc((h->op_count + 1) * sizeof(*h->ok_ns));
-    if (!h->ok_ns)
+int64_t history_longest_gap_ns(const history *h, const char *registers, int64_t from_ns,
+                               int64_t until_ns) {
+    int64_t *ok_ns = malloc((h->op_count + 1) * sizeof(*ok_ns)), longest = 0;
+    size_t count = 0;
+
+    if (!ok_ns)
         abort();
     for (size_t i = 0; i < h->op_count; i++)
-        if (h->ops[i].outcome == OUTCOME_OK)
-            h->ok_ns[h->ok_count++] = h->ops[i].after_ns;
-    qsort(h->ok_ns, h->ok_count, sizeof(*h->ok_ns), compare_ns);
-}
-
-int64_t history_longest_gap_ns(history *h, int64_t from_ns, int64_t until_ns) {
-    int64_t longest = 0;
-
-    if (!h->ok_ns)
-        collect_ok(h);
-    for (size_t i = 1; i < h->ok_count; i++) {
-        const int64_t before = h->ok_ns[i - 1], after = h->ok_ns[i];
-
-        if (after > from_ns && before < until_ns && after - before > longest)
-            longest = after - before;
-    }
+        if (h->ops[i].outcome == OUTCOME_OK && strchr(registers, h->ops[i].reg))
+            ok_ns[count++] = h->ops[i].after_ns;
+    qsort(ok_ns, count, sizeof(*ok_ns), compare_ns);
+    for (size_t i = 1; i < count; i++)
+        if (ok_ns[i] > from_ns && ok_ns[i - 1] < until_ns && ok_ns[i] - ok_ns[i - 1] > longest)
+            longest = ok_ns[i] - ok_ns[i - 1];
+    free(ok_ns);
     return longest;
 }

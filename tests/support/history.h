@@ -8,7 +8,7 @@
  *     r <op> ok|refused|unsure <now> <held>               after it
  *     k <process> <now>                                   the process is dead
  *     s <process> <now>  and  c <process> <now>           it is stopped; it goes on
- *     e <process> <now>                                   somebody else ends its session, now or soon
+ *     e <process> <now>                                   somebody else ends its session
  *     l <process> <now>                                   it was told that its hold is lost
  *
  * <op> is <process> * HISTORY_OPS + a number; <register> one letter; times are CLOCK_BOOTTIME in
@@ -70,8 +70,9 @@ bool history_check_holds(const history *h, char reg, char *why, size_t size);
 /* How many times a process was told that its hold is lost. */
 size_t history_losses_told(const history *h);
 
-/* The longest time, of what overlaps from_ns to until_ns, in which no write of any register was OK;
- * 0: there were not two. */
-int64_t history_longest_gap_ns(history *h, int64_t from_ns, int64_t until_ns);
+/* The longest time, of what overlaps from_ns to until_ns, in which no write of any of these
+ * registers was OK; 0: there were not two. */
+int64_t history_longest_gap_ns(const history *h, const char *registers, int64_t from_ns,
+                               int64_t until_ns);
 
 #endif

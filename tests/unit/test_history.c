@@ -65,25 +65,27 @@ static void check_sample(const struct sample *s, history_figures *ret_figures) {
 
 /* Two writes, one behind the other. */
 #define TWO                                                                                        \
-    "i 1:1 a 900\nw 1:1 10 0 101 1000 2000\nr 1:1 ok 1100 1\n"                                         \
+    "i 1:1 a 900\nw 1:1 10 0 101 1000 2000\nr 1:1 ok 1100 1\n"                                     \
     "i 2:1 a 900\nw 2:1 20 101 201 1200 2200\nr 2:1 ok 1300 1\n"
 
 static void what_may_be_is_accepted(void) {
     static const struct sample samples[] = {
         {"nothing", "", 0, NULL, NULL},
         {"two", TWO, 201, NULL, NULL},
-        {"the same token again", TWO "i 2:2 a 900\nw 2:2 20 201 202 1400 2400\nr 2:2 ok 1500 1\n", 202,
-         NULL, NULL},
-        {"a register beside it", TWO "i 3:1 b 900\nw 3:1 5 0 301 1 2\nr 3:1 ok 3 1\n", 201, NULL, NULL},
-        {"one refused at its write", TWO "i 1:2 a 900\nw 1:2 10 101 102 1 2\nr 1:2 refused 3 0\n", 201,
-         NULL, NULL},
+        {"the same token again", TWO "i 2:2 a 900\nw 2:2 20 201 202 1400 2400\nr 2:2 ok 1500 1\n",
+         202, NULL, NULL},
+        {"a register beside it", TWO "i 3:1 b 900\nw 3:1 5 0 301 1 2\nr 3:1 ok 3 1\n", 201, NULL,
+         NULL},
+        {"one refused at its write", TWO "i 1:2 a 900\nw 1:2 10 101 102 1 2\nr 1:2 refused 3 0\n",
+         201, NULL, NULL},
         {"one refused before it", TWO "i 1:2 a 900\nr 1:2 refused 3 0\n", 201, NULL, NULL},
         {"one that died before its write", TWO "i 1:2 a 900\nk 1 5000\n", 201, NULL, NULL},
-        {"one unsure that was not done", TWO "i 1:2 a 900\nw 1:2 30 201 102 1 2\nr 1:2 unsure 3 0\n",
-         201, NULL, NULL},
-        {"one unsure that was", TWO "i 1:2 a 900\nw 1:2 30 201 102 1 2\nr 1:2 unsure 3 0\n", 102, NULL,
+        {"one unsure that was not done",
+         TWO "i 1:2 a 900\nw 1:2 30 201 102 1 2\nr 1:2 unsure 3 0\n", 201, NULL, NULL},
+        {"one unsure that was", TWO "i 1:2 a 900\nw 1:2 30 201 102 1 2\nr 1:2 unsure 3 0\n", 102,
+         NULL, NULL},
+        {"one that died after it", TWO "i 1:2 a 900\nw 1:2 30 201 102 1 2\nk 1 5\n", 102, NULL,
          NULL},
-        {"one that died after it", TWO "i 1:2 a 900\nw 1:2 30 201 102 1 2\nk 1 5\n", 102, NULL, NULL},
     };
 
     for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++)
@@ -95,8 +97,9 @@ static void a_broken_past_is_refused(void) {
         {"a value from nowhere", TWO, 999, "nobody wrote 999", "nobody wrote 999"},
         {"the end forgotten", TWO, 101, "was OK, and is lost", "without a late write"},
         {"all forgotten", TWO, 0, "is not in the past", "without a late write"},
-        {"a refused write that was done", TWO "i 1:2 a 900\nw 1:2 30 201 102 1 2\nr 1:2 refused 3 0\n",
-         102, "it was refused", "it was refused"},
+        {"a refused write that was done",
+         TWO "i 1:2 a 900\nw 1:2 30 201 102 1 2\nr 1:2 refused 3 0\n", 102, "it was refused",
+         "it was refused"},
         {"a refused write that was read",
          TWO "i 1:2 a 900\nw 1:2 30 201 102 1 2\nr 1:2 refused 3 0\n"
              "i 2:2 a 900\nw 2:2 40 102 202 1 2\nr 2:2 ok 3 1\n",
@@ -139,7 +142,8 @@ static void a_loss_has_to_have_a_late_write(void) {
         {"both in time, and the other way round", HELD_BY_1 THEN_2 "r 1:1 ok 3000 1\n", 101,
          "is lost", "without a late write"},
         {"two in time and one late",
-         HELD_BY_1 THEN_2 "i 3:1 a 900\nw 3:1 25 0 301 2500 3500\nr 3:1 ok 2600 1\nr 1:1 ok 3000 0\n",
+         HELD_BY_1 THEN_2
+         "i 3:1 a 900\nw 3:1 25 0 301 2500 3500\nr 3:1 ok 2600 1\nr 1:1 ok 3000 0\n",
          101, "is lost", "were in time"},
         {"the late one came last", HELD_BY_1 THEN_2 "r 1:1 ok 3000 0\n", 101, "is lost", NULL},
         {"the late one was overwritten", HELD_BY_1 "r 1:1 ok 2400 0\n" THEN_2, 201, "is lost",
@@ -261,10 +265,11 @@ static void two_holders_at_a_time_are_found(void) {
 }
 
 static void gaps_hand_offs_and_losses_are_counted(void) {
-    history *h = history_of(FIRST("1") SECOND("1200") "l 1 1250\n"
-                            "i 3:1 b 1400\nw 3:1 5 0 301 1500 1600\nr 3:1 ok 1900 1\n"
-                            "i 2:2 a 1900\nw 2:2 20 201 202 2000 2200\nr 2:2 refused 2100 1\n"
-                            "i 2:3 a 2300\nw 2:3 30 201 203 2300 2400\nr 2:3 ok 2400 1\n");
+    history *h = history_of(
+        FIRST("1") SECOND("1200") "l 1 1250\n"
+                                  "i 3:1 b 1400\nw 3:1 5 0 301 1500 1600\nr 3:1 ok 1900 1\n"
+                                  "i 2:2 a 1900\nw 2:2 20 201 202 2000 2200\nr 2:2 refused 2100 1\n"
+                                  "i 2:3 a 2300\nw 2:3 30 201 203 2300 2400\nr 2:3 ok 2400 1\n");
     history_figures f;
     char why[200];
 
@@ -273,11 +278,13 @@ static void gaps_hand_offs_and_losses_are_counted(void) {
     CHECK_INT(f.hand_offs, 1);
     CHECK_INT(history_losses_told(h), 1);
     /* 1100, 1300, 1900, 2400 */
-    CHECK_INT(history_longest_gap_ns(h, 0, 1100), 0);
-    CHECK_INT(history_longest_gap_ns(h, 1150, 1160), 200);
-    CHECK_INT(history_longest_gap_ns(h, 1150, 1301), 600);
-    CHECK_INT(history_longest_gap_ns(h, 0, 9000), 600);
-    CHECK_INT(history_longest_gap_ns(h, 1900, 9000), 500);
+    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 1100), 0);
+    CHECK_INT(history_longest_gap_ns(h, "ab", 1150, 1160), 200);
+    CHECK_INT(history_longest_gap_ns(h, "ab", 1150, 1301), 600);
+    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 9000), 600);
+    CHECK_INT(history_longest_gap_ns(h, "ab", 1900, 9000), 500);
+    CHECK_INT(history_longest_gap_ns(h, "a", 0, 9000), 1100);
+    CHECK_INT(history_longest_gap_ns(h, "b", 0, 9000), 0);
     history_free(h);
 }
 
