@@ -6,6 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/lib.sh
 
 readonly BUILD=build/bench
+readonly WAIT_LIMIT_S=60
 readonly TICKS=(100 500 2000) TIMEOUTS=(1000 4000 10000)
 
 usage() {
@@ -21,51 +22,57 @@ on_exit() {
     local status=$?
     trap - EXIT
     trap '' INT TERM HUP
-    # shellcheck disable=SC2046  # several words
-    kill -KILL $(jobs -p) 2>/dev/null || :
-    [[ ! -e $Work/zk ]] || scripts/zk.sh stop --dir "$Work/zk" || :
-    rm -rf "$Work"
+    end_leftovers 2>/dev/null || :
+    rm -rf "$TMPDIR"
     exit "$status"
 }
 
-await_file() {
-    while [[ ! -s $1 ]]; do
+await_file() { # FILE
+    local deadline=$((SECONDS + WAIT_LIMIT_S))
+    until [[ -s $1 ]]; do
+        ((SECONDS < deadline)) || fail "$EX_SOFTWARE" "$1: not within $WAIT_LIMIT_S s"
         sleep 0.002
     done
 }
 
-# Each command line is one process, so killing it kills nothing else; its command ends with it.
-hold_then_wait() { # NAME TIMEOUT FILE
-    local timeout
+is_queued() { # NAME
+    [[ $("$BUILD/zklock" ls "$1") =~ ^"$1"[[:space:]]+2$ ]]
+}
+
+# Their command lines are one process each, so that killing one kills nothing else.
+hold_and_wait() { # NAME TIMEOUT FILE
+    local timeout deadline=$((SECONDS + WAIT_LIMIT_S))
     timeout=$(awk -v ms="$2" 'BEGIN { print ms / 1000 }')
-    rm -f "$3".*
+    rm -f "$3".held "$3".next
     # shellcheck disable=SC2016  # expanded by the inner shell
     "$BUILD/zklock" --timeout "$timeout" run "$1" -- \
-        bash -c 'echo "$EPOCHREALTIME" >"$0.held"; read -r _ <"$0.stay"' "$3" 2>/dev/null &
+        bash -c 'echo "$EPOCHREALTIME" >"$0.held"; exec sleep 1000' "$3" 2>/dev/null &
     Holder=$!
     await_file "$3.held"
     # shellcheck disable=SC2016  # expanded by the inner shell
     "$BUILD/zklock" run "$1" -- bash -c 'echo "$EPOCHREALTIME" >"$0.next"' "$3" &
     Waiter=$!
-    until [[ $("$BUILD/zklock" ls "$1") == *2* ]]; do
+    until is_queued "$1"; do
+        ((SECONDS < deadline)) || fail "$EX_SOFTWARE" "$1: nobody waits"
         sleep 0.01
     done
+    [[ ! -e $3.next ]] || fail "$EX_SOFTWARE" "$1: the lock was free too soon"
 }
 
 # Appends "TIMEOUT KIND MILLISECONDS".
 round() { # TIMEOUT
-    local kind signal begun file=$Work/round-$1
+    local kind signal begun file=$TMPDIR/round-$1
     for kind in killed released; do
-        mkfifo "$file.stay"
-        hold_then_wait "bench-$1" "$1" "$file"
+        hold_and_wait "bench-$1" "$1" "$file"
         signal=TERM
         [[ $kind == released ]] || signal=KILL
         begun=$EPOCHREALTIME
         kill "-$signal" "$Holder"
         await_file "$file.next"
         awk -v t="$1" -v kind="$kind" -v a="$begun" -v b="$(<"$file.next")" \
-            'BEGIN { printf "%d %s %.0f\n", t, kind, (b - a) * 1000 }' >>"$Work/results"
-        wait "$Holder" "$Waiter" 2>/dev/null || :
+            'BEGIN { printf "%d %s %.0f\n", t, kind, (b - a) * 1000 }' >>"$TMPDIR/results"
+        wait "$Holder" 2>/dev/null || :
+        wait "$Waiter"
     done
 }
 
@@ -77,10 +84,10 @@ rounds() { # TIMEOUT COUNT
 }
 
 measure() { # TICK COUNT
-    local timeout
+    local timeout pid
     local -a pids=()
-    : >"$Work/results"
-    ZKLOCK_HOSTS=$(scripts/zk.sh start --dir "$Work/zk" --servers 3 --tick "$1" \
+    : >"$TMPDIR/results"
+    ZKLOCK_HOSTS=$(scripts/zk.sh start --dir "$TMPDIR/zk" --servers 3 --tick "$1" \
         --min-session $((2 * $1)))
     export ZKLOCK_HOSTS
     for timeout in "${TIMEOUTS[@]}"; do
@@ -88,9 +95,11 @@ measure() { # TICK COUNT
         rounds "$timeout" "$2" &
         pids+=($!)
     done
-    wait "${pids[@]}"
-    scripts/zk.sh stop --dir "$Work/zk"
-    sort -k 1,1n -k 2,2 -k 3,3n "$Work/results" | awk -v tick="$1" '
+    for pid in "${pids[@]}"; do
+        wait "$pid" || fail "$EX_SOFTWARE" "tickTime $1: a row could not be measured"
+    done
+    scripts/zk.sh stop --dir "$TMPDIR/zk"
+    sort -k 1,1n -k 2,2 -k 3,3n "$TMPDIR/results" | awk -v tick="$1" '
         function row() {
             if (key == "") return
             if (kind == "killed") printf "%8d %8d %8d %8d %8d", tick, timeout, v[1], v[int((n + 1) / 2)], v[n]
@@ -111,15 +120,16 @@ main() {
         exit "$EX_USAGE"
     fi
     need_packages "${BUILD_PACKAGES[@]}" "${SERVER_PACKAGES[@]}"
-    Work=$(mktemp -d "${TMPDIR:-/tmp}/zklock-bench.XXXXXX")
+    TMPDIR=$(mktemp -d /tmp/zklock-bench.XXXXXX)
+    export TMPDIR
     trap on_exit EXIT
     trap 'exit 129' HUP
     trap 'exit 130' INT
     trap 'exit 143' TERM
     { cmake -S . -B "$BUILD" -DZKLOCK_BUILD_TESTS=OFF -DZKLOCK_BUILD_CLI=ON \
         -DZKLOCK_BUILD_BENCH=ON && cmake --build "$BUILD" --parallel "$(nproc)"; } \
-        >"$Work/build.log" 2>&1 || {
-        cat "$Work/build.log" >&2
+        >"$TMPDIR/build.log" 2>&1 || {
+        cat "$TMPDIR/build.log" >&2
         fail "$EX_SOFTWARE" "the build in $BUILD failed"
     }
     printf '%d rounds each, in ms; load average before %s\n\n' "$count" \

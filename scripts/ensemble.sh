@@ -15,12 +15,12 @@ usage: scripts/ensemble.sh run SECONDS [SEED]   one run; prints figures
        scripts/ensemble.sh campaign SECONDS     runs of $PIECE_S s with new seeds, until so much was
                                                 done at this commit; what was done is kept in
                                                 $CAMPAIGN
-       scripts/ensemble.sh report               sums up that file
+       scripts/ensemble.sh report               sums up that file; fails as a campaign would
 
 Needs root, for network namespaces.
 
 exit status: 0 nothing was lost and no two held; 1 something was wrong; 64 wrong call; 69 a package
-is missing; 70 the build failed.
+or the right is missing; 70 the build failed.
 END
 }
 
@@ -83,10 +83,9 @@ done_at() { # COMMIT
         END { print seconds + 0 }' "$CAMPAIGN"
 }
 
-report() {
-    awk '
+report() { # COMMIT; fails if a run at this commit has failed
+    awk -v commit="$1" '
         $1 == "run" {
-            runs++
             seconds[$3] += $5; failed[$3] += $6 != 0
             for (i = 7; i <= NF; i++) sum[i] += $i
         }
@@ -101,35 +100,44 @@ report() {
                 printf "%-42s %4d times; no write for %5d ms at most\n", name,
                     count[name], longest[name] | "sort"
             close("sort")
-            for (commit in seconds)
-                printf "%d s at %s, %d runs failed\n", seconds[commit], commit, failed[commit]
+            for (name in seconds)
+                printf "%d s at %s, %d runs failed\n", seconds[name], name, failed[name]
             printf "%d faults of servers, %d grants, %d hand-offs, %d writes, %d losses of a " \
                 "hold told; registers with two holders at a time: %d; updates lost behind " \
                 "fence and guard: %d\n", sum[7], sum[8], sum[9], sum[10], sum[11], sum[12], sum[13]
+            exit failed[commit] > 0
         }
     ' "$CAMPAIGN"
 }
 
+# A run that failed, however, is written down and ends it.
 campaign() { # SECONDS
-    local commit seed seconds status=0 result log=build/ensemble.log
+    local commit seed begun result=0 log=build/ensemble.log
     commit=$(commit_name)
     [[ -e $CAMPAIGN ]] || cat <<'END' >"$CAMPAIGN"
 # run: date commit seed seconds status faults grants hand-offs writes losses-told
 #      registers-with-two-holders updates-lost
 # fault: times longest-ms-without-a-write name; of the run below
 END
-    while (($(done_at "$commit") < $1)); do
+    while ((result == 0 && $(done_at "$commit") < $1)); do
         seed=$(($(grep -c '^run' "$CAMPAIGN" || :) + 1))
-        result=0 seconds=$SECONDS
+        begun=$SECONDS
         run "$PIECE_S" "$seed" >"$log" 2>&1 || result=$?
-        ((result == 0)) || status=1
-        ((result < 128)) || exit "$result"
-        summarize "$commit" "$seed" $((SECONDS - seconds)) "$result" <"$log" >>"$CAMPAIGN"
+        summarize "$commit" "$seed" $((SECONDS - begun)) "$result" <"$log" >>"$CAMPAIGN"
         tail -n 1 "$CAMPAIGN"
         ((result == 0)) || cat "$log"
     done
-    report
-    return "$status"
+    report "$commit"
+}
+
+on_exit() {
+    local status=$?
+    trap - EXIT
+    trap '' INT TERM HUP
+    [[ -z $Job ]] || kill -TERM -- "-$Job" 2>/dev/null || :
+    end_leftovers 2>/dev/null || :
+    rm -rf "$TMPDIR"
+    exit "$status"
 }
 
 main() {
@@ -150,14 +158,19 @@ main() {
     esac
     if [[ $command != report ]]; then
         need_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${SERVER_PACKAGES[@]}"
-        trap '[[ -z $Job ]] || kill -TERM -- "-$Job" 2>/dev/null || :' EXIT
+        ((EUID == 0)) || fail "$EX_UNAVAILABLE" "only root can make network namespaces"
+        TMPDIR=$(mktemp -d /tmp/zklock-ensemble.XXXXXX)
+        export TMPDIR
+        trap on_exit EXIT
+        trap 'exit 129' HUP
         trap 'exit 130' INT
         trap 'exit 143' TERM
         build
     fi
     case $command in
     run) run "$1" "${2:-$SRANDOM}" ;;
-    *) "$command" "$@" ;;
+    campaign) campaign "$1" ;;
+    report) report "$(commit_name)" ;;
     esac
 }
 

@@ -8,7 +8,7 @@ readonly EX_USAGE=64 EX_UNAVAILABLE=69 EX_SOFTWARE=70 EX_CANTCREAT=73
 
 SERVER_PACKAGES=(libzookeeper-java default-jre-headless)
 BUILD_PACKAGES=(gcc libc6-dev cmake make pkg-config libzookeeper-mt-dev)
-TEST_PACKAGES=(libcunit1-dev iproute2 iptables procps)
+TEST_PACKAGES=(libcunit1-dev iproute2 iptables patch procps)
 INTEROP_PACKAGES=(python3-kazoo libcurator-recipes-java)
 DOCKER_PACKAGES=(docker.io docker-compose debootstrap iproute2 iptables procps)
 CI_PACKAGES=(clang clang-format clang-tidy libclang-rt-dev llvm shellcheck)
@@ -205,4 +205,46 @@ four_letter() {
     "${enter[@]}" timeout "$5" bash -c \
         'exec 3<>"/dev/tcp/$1/$2" && printf %s "$3" >&3 && cat <&3' \
         four_letter "$2" "$3" "$4" 2>/dev/null
+}
+
+# ---- what a run leaves, for scripts with a TMPDIR of their own, exported ----
+
+# Every process that the run started has its TMPDIR in its environment.
+left_running() {
+    local environment pid
+    for environment in /proc/[0-9]*/environ; do
+        pid=${environment#/proc/}
+        pid=${pid%/environ}
+        if [[ $pid != "$$" ]] && grep -qzxF "TMPDIR=$TMPDIR" "$environment" 2>/dev/null; then
+            printf '%s\n' "$pid"
+        fi
+    done
+}
+
+stop_servers() {
+    local marker
+    while IFS= read -r marker; do
+        "$(dirname "${BASH_SOURCE[0]}")/zk.sh" stop --dir "${marker%/*}" || :
+    done < <(find "$TMPDIR" -name .zklock-zk 2>/dev/null)
+}
+
+# Ends what is left. Fails, and says what it was, if that was anything.
+end_leftovers() {
+    local tries status=0
+    local -a pids
+    mapfile -t pids < <(left_running)
+    if ((${#pids[@]})); then
+        note "these were left running (ended now):"
+        ps -o pid,args -p "${pids[*]}" >&2 || :
+        status=1
+    fi
+    stop_servers
+    # What was just being started comes up late, and a killed server takes a moment to end.
+    for ((tries = 50; tries > 0; tries--)); do
+        mapfile -t pids < <(left_running)
+        ((${#pids[@]})) || break
+        kill -KILL "${pids[@]}" 2>/dev/null || :
+        sleep 0.1
+    done
+    return "$status"
 }

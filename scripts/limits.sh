@@ -24,9 +24,19 @@ wrong_call() {
     exit "$EX_USAGE"
 }
 
-build() { # SOURCE BUILD_DIR LOG
-    cmake -S "$1" -B "$2" -DZKLOCK_BUILD_TESTS=ON -DZKLOCK_BUILD_CLI=OFF >"$3" 2>&1 &&
-        cmake --build "$2" --target server_brim --parallel "$(nproc)" >>"$3" 2>&1
+build() { # SOURCE BUILD_DIR
+    cmake -S "$1" -B "$2" -DZKLOCK_BUILD_TESTS=ON -DZKLOCK_BUILD_CLI=OFF &&
+        cmake --build "$2" --target server_brim --parallel "$(nproc)"
+}
+
+on_exit() {
+    local status=$?
+    trap - EXIT
+    trap '' INT TERM HUP
+    [[ -z $Job ]] || kill -TERM -- "-$Job" 2>/dev/null || :
+    end_leftovers 2>/dev/null || :
+    rm -rf "$TMPDIR"
+    exit "$status"
 }
 
 main() {
@@ -34,18 +44,20 @@ main() {
     [[ ${1-} != -h && ${1-} != --help ]] || { usage && return; }
     (($# <= 1)) && [[ $count =~ ^[1-9][0-9]{0,4}$ ]] || wrong_call "COUNT is a number below 20000"
     need_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${SERVER_PACKAGES[@]}" patch
-    Scratch=$(mktemp -d /tmp/zklock-limits.XXXXXX)
-    trap 'rm -rf "$Scratch"' EXIT
+    TMPDIR=$(mktemp -d /tmp/zklock-limits.XXXXXX)
+    export TMPDIR
+    trap on_exit EXIT
+    trap 'exit 129' HUP
     trap 'exit 130' INT
     trap 'exit 143' TERM
-    mkdir "$Scratch/code"
-    cp -a CMakeLists.txt cmake include scripts src tests "$Scratch/code"
-    patch -d "$Scratch/code" -p1 -s --no-backup-if-mismatch <"$PATCH" &&
-        in_group build "$Scratch/code" "$Scratch/build" "$Scratch/log" || {
-        tail -n 20 "$Scratch/log" >&2
+    mkdir "$TMPDIR/code"
+    cp -a CMakeLists.txt cmake include scripts src tests "$TMPDIR/code"
+    if ! { in_group patch -d "$TMPDIR/code" -p1 -s --no-backup-if-mismatch -i "$PWD/$PATCH" &&
+        in_group build "$TMPDIR/code" "$TMPDIR/build"; } >"$TMPDIR/log" 2>&1; then
+        tail -n 20 "$TMPDIR/log" >&2
         fail "$EX_SOFTWARE" "the library without limits could not be built"
-    }
-    "$Scratch/build/tests/server_brim" --harm "$count"
+    fi
+    in_group "$TMPDIR/build/tests/server_brim" --harm "$count"
 }
 
 main "$@"

@@ -57,46 +57,6 @@ wrong_call() {
     exit "$EX_USAGE"
 }
 
-# Every process the tests started has this run's TMPDIR in its environment.
-left_running() {
-    local environment pid
-    for environment in /proc/[0-9]*/environ; do
-        pid=${environment#/proc/}
-        pid=${pid%/environ}
-        if [[ $pid != "$$" ]] && grep -qzxF "TMPDIR=$TMPDIR" "$environment" 2>/dev/null; then
-            printf '%s\n' "$pid"
-        fi
-    done
-}
-
-stop_servers() {
-    local marker
-    while IFS= read -r marker; do
-        scripts/zk.sh stop --dir "${marker%/*}" || :
-    done < <(find "$TMPDIR" -name .zklock-zk 2>/dev/null)
-}
-
-# Ends what is left of the tests. Fails, and says what it was, if that was anything.
-end_leftovers() {
-    local tries status=0
-    local -a pids
-    mapfile -t pids < <(left_running)
-    if ((${#pids[@]})); then
-        note "the tests left these running (ended now):"
-        ps -o pid,args -p "${pids[*]}" >&2 || :
-        status=1
-    fi
-    stop_servers
-    # What was just being started comes up late, and a killed server takes a moment to end.
-    for ((tries = 50; tries > 0; tries--)); do
-        mapfile -t pids < <(left_running)
-        ((${#pids[@]})) || break
-        kill -KILL "${pids[@]}" 2>/dev/null || :
-        sleep 0.1
-    done
-    return "$status"
-}
-
 on_exit() {
     local status=$?
     trap - EXIT

@@ -90,19 +90,21 @@ mode_of() { # HOME SECONDS
 }
 
 # Held while the directory changes. The lock is on the directory itself, so nothing is left over;
-# it may have been removed between mkdir and flock, hence the comparison.
-lock_directory() {
+# it may have been removed before we had the lock, hence the comparison.
+lock_directory() { # SECONDS
     exec {Lock}<"$Dir"
-    if ! flock -n "$Lock" || [[ ! /proc/self/fd/$Lock -ef $Dir ]]; then
-        fail "$EX_CANTCREAT" "another zk.sh is at work in $Dir"
-    fi
+    flock -w "$1" "$Lock" && [[ /proc/self/fd/$Lock -ef $Dir ]]
+}
+
+lock_directory_or_fail() {
+    lock_directory 0 || fail "$EX_CANTCREAT" "another zk.sh is at work in $Dir"
 }
 
 claim_directory() {
     (umask 077 && mkdir -p "$Dir")
     # The default name can be guessed, and /tmp is everyone's.
     [[ -O $Dir ]] || fail "$EX_CANTCREAT" "$Dir belongs to somebody else"
-    lock_directory
+    lock_directory_or_fail
     if [[ -e $Dir/$MARKER ]]; then
         ! any_running || fail "$EX_CANTCREAT" "servers are running in $Dir; stop them first"
     elif [[ $(ls -A "$Dir") ]]; then
@@ -340,7 +342,7 @@ revive() { # N...
     for n in "$@"; do
         [[ $n == [1-9] && -e $Dir/$n/command ]] || wrong_call "there is no server $n in $Dir"
     done
-    lock_directory
+    lock_directory_or_fail
     for n in "$@"; do
         is_running "$Dir/$n" || launch "$n"
     done
@@ -391,10 +393,14 @@ signal_all() {
     done
 }
 
+# What is just starting again would be missed.
 stop() {
     [[ -e $Dir ]] || return 0
     [[ -e $Dir/$MARKER ]] || fail "$EX_CANTCREAT" "$Dir was not made by zk.sh"
-    lock_directory
+    if ! lock_directory "$START_LIMIT_S"; then
+        [[ -e $Dir ]] || return 0 # somebody else has stopped it
+        fail "$EX_CANTCREAT" "another zk.sh is at work in $Dir"
+    fi
     # A test may have frozen a server, and a frozen process does not see SIGTERM.
     signal_all TERM CONT
     if ! await_end "$TERM_LIMIT_S"; then

@@ -19,6 +19,7 @@
 #include "support/scratch.h"
 
 #define KINDS 6
+#define SHORT_KINDS 3 /* the first, of which late writes are wanted */
 #define WORKERS_A_KIND 3
 #define WORKERS (KINDS * WORKERS_A_KIND)
 /* How long a writer that has stopped at its worst moment waits for another to write. */
@@ -249,7 +250,7 @@ static void stop_worker(struct worker *w) {
 
 /* Has one of each kind in turn stop itself at the worst moment. */
 static void stop_before_write(void) {
-    struct worker *w = &Run.workers[Run.asks++ % KINDS + KINDS * draw(WORKERS_A_KIND)];
+    struct worker *w = &Run.workers[Run.asks++ % SHORT_KINDS + KINDS * draw(WORKERS_A_KIND)];
 
     if (w->pid == 0 || w->state != RUNNING)
         return;
@@ -378,6 +379,15 @@ static void rest(void) {
     (void)poll(NULL, 0, 5);
 }
 
+/* What is due, other than faults. */
+static void go_on(void) {
+    for (size_t i = 0; i < WORKERS; i++) {
+        look_after(&Run.workers[i]);
+        wake_if_due(&Run.workers[i], clock_ns());
+        end_silence_if_due(&Run.workers[i], clock_ns());
+    }
+}
+
 static void run(void) {
     const int64_t start = clock_ms();
     /* A machine that has other things to do may take twice as long, and then some. */
@@ -389,11 +399,7 @@ static void run(void) {
            (now < start + 1000 * Run.plan->seconds || !has_enough())) {
         rest();
         now = clock_ms();
-        for (size_t i = 0; i < WORKERS; i++) {
-            look_after(&Run.workers[i]);
-            wake_if_due(&Run.workers[i], clock_ns());
-            end_silence_if_due(&Run.workers[i], clock_ns());
-        }
+        go_on();
         if (now >= next_fault) {
             fault();
             next_fault = now + Run.plan->fault_every_ms +
@@ -404,6 +410,37 @@ static void run(void) {
     }
 }
 
+/* Whether each lock has been granted since the history had that length. */
+static bool all_are_granted(off_t *at, bool granted[KINDS]) {
+    char lines[1 << 16];
+    const ssize_t got = pread(Run.history, lines, sizeof(lines) - 1, *at);
+    size_t count = 0;
+    char *line = lines;
+
+    lines[got > 0 ? got : 0] = '\0';
+    for (char *line_end; (line_end = strchr(line, '\n')); line = line_end + 1) {
+        int64_t op;
+        char kind;
+
+        if (sscanf(line, "i %" SCNd64 " %c", &op, &kind) == 2)
+            granted[kind_index(kind)] = true;
+    }
+    *at += line - lines;
+    for (size_t i = 0; i < KINDS; i++)
+        count += granted[i];
+    return count == KINDS;
+}
+
+/* Without any more faults every lock is granted again: as soon as the dead have lost theirs, and
+ * the stopped have gone on. */
+static void check_life(void) {
+    off_t at = lseek(Run.history, 0, SEEK_END);
+    bool granted[KINDS] = {false};
+
+    WAIT_UNTIL((go_on(), all_are_granted(&at, granted)),
+               (OVERTAKEN_LEASES + 5) * Run.plan->session_ms + SOON_MS);
+}
+
 /* All go on, and come to their end. */
 static void end(void) {
     int64_t deadline;
@@ -411,6 +448,7 @@ static void end(void) {
 
     if (Run.plan->breaker)
         breaker_end();
+    check_life();
     deadline = clock_ms() + END_MS;
     Run.is_ending = true;
     for (size_t i = 0; i < WORKERS; i++) {
@@ -436,11 +474,22 @@ static void end(void) {
     }
 }
 
+/* A listing that failed is not an empty one. */
+static bool is_empty(raw *r, const char *directory) {
+    const bool is = raw_child_count(r, directory) == 0;
+
+    return is && raw_set(r, worker_barrier(fixture_root()), "", 0) == RAW_OK;
+}
+
 /* Nodes of those that were killed stay for as long as their sessions. */
 static void check_nothing_is_left(void) {
+    raw *r = raw_open(server_hosts(), WORKER_READER_MS);
+
+    REQUIRE(r != NULL);
     for (size_t i = 0; i < KINDS; i++)
-        WAIT_UNTIL(raw_child_count(fixture_raw(), lock_dir(worker_lock(Kinds[i]))) == 0,
+        WAIT_UNTIL(is_empty(r, lock_dir(worker_lock(Kinds[i]))),
                    2 * Run.plan->session_ms + SOON_MS);
+    raw_close(r);
 }
 
 /* ---- The verdict ---- */

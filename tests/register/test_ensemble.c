@@ -25,11 +25,14 @@
 /* Some are over before anybody has noticed, some long after all have. */
 #define EACH 1000, 6000
 #define AT_ONCE 0, 0 /* the script makes it last */
+/* Until another leads. */
+#define DEPOSED 5000, 7000
+#define MOMENT 500, 3000
 /* Longer than any session, unless the servers that come back count anew. */
 #define DOWN 2 * SESSION_MS, 4 * SESSION_MS
 
 static const breaker_fault Faults[] = {
-    {"the leader cut off from the others", "isolate", BREAKER_LEADER, EACH},
+    {"the leader cut off from the others", "isolate", BREAKER_LEADER, DEPOSED},
     {"a follower cut off from the others", "isolate", BREAKER_FOLLOWER, EACH},
     {"clients cut off from their server", "clients", BREAKER_ANY, EACH},
     {"a follower that lags", "lag", BREAKER_FOLLOWER, AT_ONCE},
@@ -38,6 +41,7 @@ static const breaker_fault Faults[] = {
     {"the leader killed", "kill", BREAKER_LEADER, EACH},
     {"all restarted one by one", "restart", BREAKER_ANY, AT_ONCE},
     {"all down for longer than a session lasts", "down", BREAKER_ANY, DOWN},
+    {"the leader cut off for a moment", "isolate", BREAKER_LEADER, MOMENT},
     {"packets to the leader lost", "deaf", BREAKER_LEADER, EACH},
     {"packets from a follower lost", "mute", BREAKER_FOLLOWER, EACH},
     {"packets to a follower lost", "deaf", BREAKER_FOLLOWER, EACH},

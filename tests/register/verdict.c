@@ -97,21 +97,6 @@ static int compare(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* The longest time without a write that no fault of a server has a part in. */
-static int64_t gap_without_fault(history *h, const breaker_stroke *strokes, size_t count) {
-    int64_t longest = 0;
-
-    for (size_t i = 0; i + 1 < count; i++) {
-        const int64_t from = strokes[i].until_ns, until = strokes[i + 1].from_ns;
-        const int64_t gap = until > from ? history_longest_gap_ns(h, Short, from + 1, until) : 0;
-        const bool belongs = gap > until - from; /* to a fault beside it */
-
-        if (!belongs && gap > longest)
-            longest = gap;
-    }
-    return longest;
-}
-
 static void report_fault(history *h, const breaker_plan *plan, size_t fault,
                          const breaker_stroke *strokes, size_t count) {
     int64_t *gaps = malloc((count + 1) * sizeof(*gaps)), recovery = 0;
@@ -143,6 +128,5 @@ void verdict_strokes(history *h, const breaker_plan *plan) {
     strokes = breaker_strokes(&count);
     for (size_t i = 0; i < plan->count; i++)
         report_fault(h, plan, i, strokes, count);
-    test_note("%zu faults of servers; between them no write for %lld ms at most", count,
-              (long long)(gap_without_fault(h, strokes, count) / NS_PER_MS));
+    test_note("%zu faults of servers", count);
 }

@@ -243,7 +243,7 @@ static bool read_and_write(struct worker *w, int think_ms) {
     enum outcome outcome = REFUSED;
     int64_t value, now, left_ms;
 
-    note(w, "i %" PRId64 " %c %" PRId64 "\n", op, w->kind, clock_ns());
+    note(w, "i %" PRId64 " %c %" PRId64 " %" PRId64 "\n", op, w->kind, token, clock_ns());
     if (token > 0 && show(w, token)) {
         value = read_value(w);
         (void)poll(NULL, 0, think_ms);

@@ -15,7 +15,8 @@
 #include "support/fixture.h"
 #include "support/net.h"
 
-#define NAME_LENGTH 255 /* so that paths are long, and few of them fill a session */
+#define BUDGET (400 * 1024) /* bytes of node paths a session may have */
+#define NAME_LENGTH 255     /* so that paths are long, and few of them fill a session */
 #define CONTENDERS_MAX 20000
 #define SESSION_MS 10000
 /* What comes back, does so within a second; what does not is watched for a while longer. */
@@ -55,6 +56,25 @@ static int64_t epoch_of(unsigned server) {
     const int64_t zxid = number_of(server, "srvr", "Zxid: ");
 
     return zxid < 0 ? -1 : zxid >> 32;
+}
+
+/* How often the servers have looked for a leader, by what they have logged. */
+static size_t searches(void) {
+    static const char word[] = "LOOKING";
+    char path[300], line[1024];
+    size_t count = 0;
+
+    for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++) {
+        FILE *log;
+
+        (void)snprintf(path, sizeof(path), "%s/%u/log", server_directory(), i + 1);
+        log = fopen(path, "re");
+        REQUIRE(log != NULL);
+        while (fgets(line, sizeof(line), log))
+            count += strstr(line, word) != NULL;
+        (void)fclose(log);
+    }
+    return count;
 }
 
 /* How many serve, without an election since, and have no node of a session any more. */
@@ -134,7 +154,9 @@ static size_t held(void) {
 
 static void a_full_session_comes_back_and_ends_without_harm(void) {
     const int64_t epoch = epoch_of(ensemble_leader());
+    const size_t searched = searches();
     size_t connects, holds, well;
+    int64_t watches;
     bool is_back, is_same;
     int64_t id, begun;
     zkl_err err;
@@ -152,8 +174,10 @@ static void a_full_session_comes_back_and_ends_without_harm(void) {
     connects = cut(&is_back);
     holds = held();
     is_same = zkl_session_id(Brim.session) == id;
-    test_note("cut off: %zu connections in %d s, %s; %zu of %zu held", connects, WATCHED_MS / 1000,
-              is_back ? "the last one stays" : "none stays", holds, Brim.count);
+    watches = number_of(0, "wchs", "Total watches:");
+    test_note("cut off: %zu connections in %d s, %s; %zu of %zu held, %" PRId64 " watches",
+              connects, WATCHED_MS / 1000, is_back ? "the last one stays" : "none stays", holds,
+              Brim.count, watches);
 
     begun = clock_ms();
     (void)zkl_session_close(Brim.session);
@@ -165,14 +189,18 @@ static void a_full_session_comes_back_and_ends_without_harm(void) {
         test_note("server %u: epoch %" PRId64 ", which was %" PRId64 ", %" PRId64
                   " ephemeral nodes (-1: no answer)",
                   i + 1, epoch_of(i), epoch, number_of(i, "mntr", "zk_ephemerals_count\t"));
+    test_note("the servers have looked for a leader %zu times since", searches() - searched);
     if (Wanted.expects_harm) {
         CHECK(!is_back && connects > CONNECTS_MAX);
-        CHECK(well < ENSEMBLE_SERVERS);
+        CHECK(well == 0 && searches() > searched);
     } else {
+        CHECK_RANGE(Brim.bytes, BUDGET - 4096, BUDGET);
         CHECK(is_back && is_same);
         CHECK_RANGE(connects, 1, CONNECTS_MAX);
         CHECK_INT(holds, Brim.count);
+        CHECK_INT(watches, Brim.count); /* of each its own node */
         CHECK_INT(well, ENSEMBLE_SERVERS);
+        CHECK_INT(searches(), searched); /* no server has left the others for a moment, either */
     }
     for (size_t i = 0; i < Brim.count; i++)
         (void)zkl_lock_close(Brim.locks[i]);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -23,6 +24,8 @@
 #define WAIT_SHORT_MS 50
 #define WAIT_LONG_MS 2000
 #define HOLD_MAX_MS 5
+/* Every other time one of these few is taken, so that there is somebody to wait for. */
+#define HOT_LOCKS 20
 
 struct worker {
     long number;
@@ -97,7 +100,7 @@ static int choose_timeout(struct worker *w) {
 }
 
 static void operate(struct worker *w) {
-    const size_t lock = draw(w, SOAK_LOCKS);
+    const size_t lock = draw(w, draw(w, 2) ? SOAK_LOCKS : HOT_LOCKS);
     zkl_lock *l = NULL;
     char name[32];
     zkl_err err;
@@ -157,6 +160,7 @@ static void pause_here(struct worker *w) {
     const int pause = atomic_load(&w->shared->pause);
 
     await_connection(w);
+    (void)malloc_trim(0); /* what it keeps for later is no leak */
     w->own->resident_kib = process_resident_kib();
     w->own->descriptors = process_descriptors();
     w->own->threads = process_threads();

@@ -158,6 +158,7 @@ static void look_for_recovery(void) {
 }
 
 void breaker_begin(const breaker_plan *plan, uint64_t seed) {
+    REQUIRE(plan->count <= BREAKER_FAULTS_MAX && plan->first <= plan->count);
     Breaker.plan = plan;
     Breaker.random = seed;
     begin_round();

@@ -25,8 +25,8 @@ PATH=$PATH:/usr/sbin:/sbin
 
 readonly SERVERS=10.0.0.0/24 CLIENTS=10.0.1.1/32
 # A pulse is over before the servers give each other up; its packets come when TCP tries again.
-readonly LAG_PULSES=5 LAG_PULSE_S=0.6 LAG_PAUSE_S=0.3
-readonly RESTART_LIMIT_S=30
+readonly LAG_PULSES=5 LAG_PULSE_S=0.5 LAG_PAUSE_S=0.5
+readonly RESTART_LIMIT_S=30 END_LIMIT_S=20
 
 network() { "$Here/netns.sh" "$@"; }
 zk() { "$Here/../../scripts/zk.sh" "$@"; }
@@ -55,11 +55,13 @@ signal() { # NAME N
     kill "-$1" "$(<"$Dir/$2/pid")"
 }
 
-# Killed ones are nobody's children: they are gone when their process is.
+# A zombie, which somebody has yet to wait for, has no command line.
 await_end() { # N
-    while kill -0 "$(<"$Dir/$1/pid")" 2>/dev/null; do
+    local _ deadline=$((SECONDS + END_LIMIT_S))
+    while IFS= read -r -d '' _ 2>/dev/null <"/proc/$(<"$Dir/$1/pid")/cmdline"; do
+        ((SECONDS < deadline)) || fail "$EX_SOFTWARE" "server $1 does not end"
         sleep 0.02
-    done
+    done 2>/dev/null
 }
 
 restart() { # N
@@ -100,10 +102,13 @@ fault() { # KIND N
 # Old connections between servers would wake up only when TCP tries again, which by now may be
 # seconds away.
 heal() { # N
-    local n rules
-    rules=$(ip netns exec "zk$1" iptables -S)
+    local n rules packets
+    rules=$(ip netns exec "zk$1" iptables -nvxL)
     drop "$1"
     [[ $rules != *"$SERVERS"* ]] || network end_connections "$1" "$SERVERS"
+    packets=$(awk '$3 == "DROP" { sum += $1 } END { print sum + 0 }' <<<"$rules")
+    [[ $rules != *DROP* ]] || ((packets > 0)) ||
+        fail "$EX_SOFTWARE" "the rules in zk$1 have dropped nothing"
     for n in 1 2 3; do
         signal CONT "$n" 2>/dev/null || :
     done

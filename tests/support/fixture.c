@@ -194,16 +194,16 @@ size_t process_descriptors(void) {
 }
 
 size_t process_resident_kib(void) {
-    FILE *file = fopen("/proc/self/statm", "re");
-    unsigned long resident = 0;
-    char line[128], *end;
+    static const char key[] = "RssAnon:";
+    FILE *file = fopen("/proc/self/status", "re");
+    unsigned long kib = 0;
+    char line[128];
 
     if (!file)
         return 0;
-    if (fgets(line, sizeof(line), file)) { /* all, then resident, in pages */
-        (void)strtoul(line, &end, 10);
-        resident = strtoul(end, NULL, 10);
-    }
+    while (fgets(line, sizeof(line), file))
+        if (strncmp(line, key, strlen(key)) == 0)
+            kib = strtoul(line + strlen(key), NULL, 10);
     (void)fclose(file);
-    return resident * (unsigned long)sysconf(_SC_PAGESIZE) / 1024;
+    return kib;
 }

@@ -75,6 +75,7 @@ void uproot(const char *path);
 /* Of this process. */
 size_t process_threads(void);
 size_t process_descriptors(void);
+/* Without what comes from files, of which more is read as more code is run. */
 size_t process_resident_kib(void);
 
 #endif

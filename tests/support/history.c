@@ -73,7 +73,8 @@ static bool add_begin(history *h, const char *line) {
     struct op op = {0};
     char end;
 
-    if (sscanf(line, "i %" SCNd64 " %c %" SCNd64 "%c", &op.id, &op.reg, &op.begun_ns, &end) != 3 ||
+    if (sscanf(line, "i %" SCNd64 " %c %" SCNd64 " %" SCNd64 "%c", &op.id, &op.reg, &op.token,
+               &op.begun_ns, &end) != 4 ||
         find_op(h, op.id))
         return false;
     op.begun = h->lines;
@@ -92,10 +93,10 @@ static bool add_write(history *h, const char *line) {
                &id, &token, &read, &written, &held, &until, &end) != 6)
         return false;
     op = find_op(h, id);
-    if (!op || op->has_written || op->ended != SIZE_MAX || token <= 0 || written <= 0)
+    if (!op || op->has_written || op->ended != SIZE_MAX || token <= 0 || token != op->token ||
+        written <= 0)
         return false;
     op->has_written = true;
-    op->token = token;
     op->read = read;
     op->written = written;
     op->held_ns = held;
@@ -167,18 +168,24 @@ struct judge {
     struct op **by_read;    /* the same */
     size_t count;
     history_figures *figures;
+    bool has_objected;
     char *why;
     size_t size;
 };
 
-__attribute__((format(printf, 2, 3))) static bool object(struct judge *j, const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static bool tell(char *why, size_t size, const char *format,
+                                                       ...) {
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(j->why, j->size, format, args);
+    (void)vsnprintf(why, size, format, args);
     va_end(args);
     return false;
 }
+
+/* The first one counts. */
+#define object(j, ...)                                                                             \
+    ((j)->has_objected ? false : ((j)->has_objected = true, tell((j)->why, (j)->size, __VA_ARGS__)))
 
 static int compare_written(const void *a, const void *b) {
     const struct op *x = *(struct op *const *)a, *y = *(struct op *const *)b;
@@ -232,7 +239,12 @@ static int compare_tokens(const void *a, const void *b) {
     return (x->token > y->token) - (x->token < y->token);
 }
 
-/* The operations of a register that came to a write, in the order of their tokens. To be freed. */
+/* Whether it was certain of its hold at any time. */
+static bool was_certain(const struct op *op) {
+    return op->has_written || (op->token > 0 && op->held_after);
+}
+
+/* The operations of a register that were, in the order of their tokens. To be freed. */
 static struct op **by_token(const history *h, char reg, size_t *ret_count) {
     struct op **ops = malloc((h->op_count + 1) * sizeof(struct op *));
 
@@ -240,7 +252,7 @@ static struct op **by_token(const history *h, char reg, size_t *ret_count) {
         abort();
     *ret_count = 0;
     for (size_t i = 0; i < h->op_count; i++)
-        if (h->ops[i].reg == reg && h->ops[i].has_written)
+        if (h->ops[i].reg == reg && was_certain(&h->ops[i]))
             ops[(*ret_count)++] = &h->ops[i];
     qsort(ops, *ret_count, sizeof(struct op *), compare_tokens);
     return ops;
@@ -300,12 +312,12 @@ static bool follow(struct judge *j, int64_t final) {
         if (op->in_chain)
             return object(j, "%" PRId64 " is its own past", value);
         if (after && after->token < op->token && (j->is_strict || !is_late(j, after)))
-            return object(j, "token %" PRId64 " after %" PRId64, after->token, op->token);
+            (void)object(j, "token %" PRId64 " after %" PRId64, after->token, op->token);
         op->in_chain = op->was_read = true;
         after = op;
         value = op->read;
     }
-    return true;
+    return !j->has_objected;
 }
 
 /* What comes before another in the chain has not begun after that had ended. */
@@ -409,16 +421,21 @@ static bool check_losses(struct judge *j) {
             continue;
         j->figures->lost++;
         if (j->is_strict)
-            return object(j, "operation %" PRId64 " was OK, and is lost", op->id);
-        if (!explain(j, op))
-            return false;
+            (void)object(j, "operation %" PRId64 " was OK, and is lost", op->id);
+        else
+            (void)explain(j, op);
     }
-    return true;
+    return !j->has_objected;
 }
 
 static bool judge_all(struct judge *j, int64_t final) {
     count_grants(j);
-    if (!collect(j) || !follow(j, final) || !check_reads(j) || !check_losses(j))
+    if (!collect(j))
+        return false;
+    /* All of them, because losses are counted also where something else is wrong. */
+    (void)follow(j, final);
+    (void)check_reads(j);
+    if (!check_losses(j))
         return false;
     for (size_t first = 0, end; first < j->count; first = end) {
         for (end = first; end < j->count && j->by_read[end]->read == j->by_read[first]->read; end++)
@@ -458,17 +475,22 @@ bool history_check(history *h, char reg, int64_t final, bool is_strict,
 
 /* ---- Holders, and when writes were done ---- */
 
-static bool is_excused(const history *h, int64_t process, int64_t until_ns) {
+static int64_t certain_until(const struct op *op) {
+    return op->outcome != OUTCOME_NONE && op->held_after ? op->after_ns : op->held_ns;
+}
+
+/* So long it may take to end somebody's session. */
+#define ENDING_NS INT64_C(15000000000)
+
+static bool is_excused(const history *h, const struct op *op) {
+    const int64_t process = op->id / HISTORY_OPS;
     bool is_found = false;
 
     for (size_t i = 0; i < h->event_count && !is_found; i++)
         is_found = h->events[i].kind == 'e' && h->events[i].process == process &&
-                   h->events[i].ns <= until_ns;
+                   h->events[i].ns <= certain_until(op) &&
+                   h->events[i].ns + ENDING_NS >= op->begun_ns;
     return is_found;
-}
-
-static int64_t certain_until(const struct op *op) {
-    return op->outcome != OUTCOME_NONE && op->held_after ? op->after_ns : op->held_ns;
 }
 
 bool history_check_holds(const history *h, char reg, char *why, size_t size) {
@@ -483,15 +505,15 @@ bool history_check_holds(const history *h, char reg, char *why, size_t size) {
         for (end = first; end < count && ops[end]->token == ops[first]->token; end++) {
             const struct op *op = ops[end];
 
+            if (op->id / HISTORY_OPS != ops[first]->id / HISTORY_OPS)
+                is_good = tell(why, size, "two processes have the token %" PRId64, op->token);
             if (op->begun_ns < earliest->begun_ns)
                 earliest = op;
-            if ((!last || certain_until(op) > certain_until(last)) &&
-                !is_excused(h, op->id / HISTORY_OPS, certain_until(op)))
+            if ((!last || certain_until(op) > certain_until(last)) && !is_excused(h, op))
                 last = op;
         }
-        is_good = !before || earliest->begun_ns > certain_until(before);
-        if (!is_good)
-            (void)snprintf(why, size,
+        if (before && earliest->begun_ns <= certain_until(before))
+            is_good = tell(why, size,
                            "operation %" PRId64 " held for %" PRId64 " us after operation %" PRId64
                            " had begun",
                            before->id, (certain_until(before) - earliest->begun_ns) / 1000,
@@ -530,6 +552,8 @@ int64_t history_longest_gap_ns(const history *h, const char *registers, int64_t 
     for (size_t i = 1; i < count; i++)
         if (ok_ns[i] > from_ns && ok_ns[i - 1] < until_ns && ok_ns[i] - ok_ns[i - 1] > longest)
             longest = ok_ns[i] - ok_ns[i - 1];
+    if (count > 0 && until_ns - ok_ns[count - 1] > longest)
+        longest = until_ns - ok_ns[count - 1];
     free(ok_ns);
     return longest;
 }

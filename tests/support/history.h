@@ -3,7 +3,7 @@
  * and its judge. A history is lines of text, of which each process appends its own in one write, so
  * that those of a killed one are whole or missing:
  *
- *     i <op> <register> <now>                             the lock is held; before the read
+ *     i <op> <register> <token> <now>                     the lock is held; before the read
  *     w <op> <token> <read> <written> <held> <until>      held is true; before the write
  *     r <op> ok|refused|unsure <now> <held>               after it
  *     k <process> <now>                                   the process is dead
@@ -60,8 +60,8 @@ bool history_check(history *h, char reg, int64_t final, bool is_strict,
 
 /*
  * Whether no two processes held the register's lock at a time, by what they said about themselves:
- * from an operation's begin, if the hold was certain later, to the last time that it was. Whose
- * session somebody else has ended may have held on.
+ * from an operation's begin, if the hold was certain later, to the last time that it was. A hold
+ * that was there when somebody else ended the session may have gone on.
  *
  * False: two did, and why says which.
  */
@@ -71,7 +71,7 @@ bool history_check_holds(const history *h, char reg, char *why, size_t size);
 size_t history_losses_told(const history *h);
 
 /* The longest time, of what overlaps from_ns to until_ns, in which no write of any of these
- * registers was OK; 0: there were not two. */
+ * registers was OK; what was never followed by another goes on to until_ns. */
 int64_t history_longest_gap_ns(const history *h, const char *registers, int64_t from_ns,
                                int64_t until_ns);
 

@@ -65,26 +65,26 @@ static void check_sample(const struct sample *s, history_figures *ret_figures) {
 
 /* Two writes, one behind the other. */
 #define TWO                                                                                        \
-    "i 1:1 a 900\nw 1:1 10 0 101 1000 2000\nr 1:1 ok 1100 1\n"                                     \
-    "i 2:1 a 900\nw 2:1 20 101 201 1200 2200\nr 2:1 ok 1300 1\n"
+    "i 1:1 a 10 900\nw 1:1 10 0 101 1000 2000\nr 1:1 ok 1100 1\n"                                  \
+    "i 2:1 a 20 900\nw 2:1 20 101 201 1200 2200\nr 2:1 ok 1300 1\n"
 
 static void what_may_be_is_accepted(void) {
     static const struct sample samples[] = {
         {"nothing", "", 0, NULL, NULL},
         {"two", TWO, 201, NULL, NULL},
-        {"the same token again", TWO "i 2:2 a 900\nw 2:2 20 201 202 1400 2400\nr 2:2 ok 1500 1\n",
-         202, NULL, NULL},
-        {"a register beside it", TWO "i 3:1 b 900\nw 3:1 5 0 301 1 2\nr 3:1 ok 3 1\n", 201, NULL,
+        {"the same token again",
+         TWO "i 2:2 a 20 900\nw 2:2 20 201 202 1400 2400\nr 2:2 ok 1500 1\n", 202, NULL, NULL},
+        {"a register beside it", TWO "i 3:1 b 5 900\nw 3:1 5 0 301 1 2\nr 3:1 ok 3 1\n", 201, NULL,
          NULL},
-        {"one refused at its write", TWO "i 1:2 a 900\nw 1:2 10 101 102 1 2\nr 1:2 refused 3 0\n",
-         201, NULL, NULL},
-        {"one refused before it", TWO "i 1:2 a 900\nr 1:2 refused 3 0\n", 201, NULL, NULL},
-        {"one that died before its write", TWO "i 1:2 a 900\nk 1 5000\n", 201, NULL, NULL},
+        {"one refused at its write",
+         TWO "i 1:2 a 10 900\nw 1:2 10 101 102 1 2\nr 1:2 refused 3 0\n", 201, NULL, NULL},
+        {"one refused before it", TWO "i 1:2 a 30 900\nr 1:2 refused 3 0\n", 201, NULL, NULL},
+        {"one that died before its write", TWO "i 1:2 a 30 900\nk 1 5000\n", 201, NULL, NULL},
         {"one unsure that was not done",
-         TWO "i 1:2 a 900\nw 1:2 30 201 102 1 2\nr 1:2 unsure 3 0\n", 201, NULL, NULL},
-        {"one unsure that was", TWO "i 1:2 a 900\nw 1:2 30 201 102 1 2\nr 1:2 unsure 3 0\n", 102,
+         TWO "i 1:2 a 30 900\nw 1:2 30 201 102 1 2\nr 1:2 unsure 3 0\n", 201, NULL, NULL},
+        {"one unsure that was", TWO "i 1:2 a 30 900\nw 1:2 30 201 102 1 2\nr 1:2 unsure 3 0\n", 102,
          NULL, NULL},
-        {"one that died after it", TWO "i 1:2 a 900\nw 1:2 30 201 102 1 2\nk 1 5\n", 102, NULL,
+        {"one that died after it", TWO "i 1:2 a 30 900\nw 1:2 30 201 102 1 2\nk 1 5\n", 102, NULL,
          NULL},
     };
 
@@ -98,32 +98,34 @@ static void a_broken_past_is_refused(void) {
         {"the end forgotten", TWO, 101, "was OK, and is lost", "without a late write"},
         {"all forgotten", TWO, 0, "is not in the past", "without a late write"},
         {"a refused write that was done",
-         TWO "i 1:2 a 900\nw 1:2 30 201 102 1 2\nr 1:2 refused 3 0\n", 102, "it was refused",
+         TWO "i 1:2 a 30 900\nw 1:2 30 201 102 1 2\nr 1:2 refused 3 0\n", 102, "it was refused",
          "it was refused"},
         {"a refused write that was read",
-         TWO "i 1:2 a 900\nw 1:2 30 201 102 1 2\nr 1:2 refused 3 0\n"
-             "i 2:2 a 900\nw 2:2 40 102 202 1 2\nr 2:2 ok 3 1\n",
+         TWO "i 1:2 a 30 900\nw 1:2 30 201 102 1 2\nr 1:2 refused 3 0\n"
+             "i 2:2 a 40 900\nw 2:2 40 102 202 1 2\nr 2:2 ok 3 1\n",
          202, "it was refused", "it was refused"},
         {"a write that was read and undone",
-         TWO "i 1:2 a 900\nw 1:2 30 201 102 1 2\nk 1 5\n"
-             "i 2:2 a 900\nw 2:2 40 102 202 1 2\nk 2 5\n"
-             "i 3:2 a 900\nw 3:2 50 201 302 1 2\nr 3:2 ok 3 1\n",
+         TWO "i 1:2 a 30 900\nw 1:2 30 201 102 1 2\nk 1 5\n"
+             "i 2:2 a 40 900\nw 2:2 40 102 202 1 2\nk 2 5\n"
+             "i 3:2 a 50 900\nw 3:2 50 201 302 1 2\nr 3:2 ok 3 1\n",
          302, "102 was read, and is not in the past", NULL},
-        {"a value written twice", TWO "i 1:2 a 900\nw 1:2 30 201 101 1 2\nr 1:2 ok 3 1\n", 101,
+        {"a value written twice", TWO "i 1:2 a 30 900\nw 1:2 30 201 101 1 2\nr 1:2 ok 3 1\n", 101,
          "101 was written twice", "101 was written twice"},
         {"a circle",
-         "i 1:1 a 900\nw 1:1 10 201 101 1 2\nr 1:1 ok 3 1\ni 2:1 a 900\nw 2:1 10 101 201 1 2\n"
+         "i 1:1 a 10 900\nw 1:1 10 201 101 1 2\nr 1:1 ok 3 1\ni 2:1 a 10 900\nw 2:1 10 101 201 1 "
+         "2\n"
          "r 2:1 ok 3 1\n",
          201, "its own past", "its own past"},
         {"a circle beside the chain",
-         TWO "i 1:2 a 900\nw 1:2 30 202 102 1 2\nr 1:2 ok 3 1\ni 2:2 a 900\nw 2:2 30 102 202 1 2\n"
+         TWO "i 1:2 a 30 900\nw 1:2 30 202 102 1 2\nr 1:2 ok 3 1\ni 2:2 a 30 900\nw 2:2 30 102 202 "
+             "1 2\n"
              "r 2:2 ok 3 1\n",
          201, "not in the past", "its own past"},
-        {"a lower token", TWO "i 1:2 a 900\nw 1:2 19 201 102 1 2\nr 1:2 ok 3 1\n", 102,
+        {"a lower token", TWO "i 1:2 a 19 900\nw 1:2 19 201 102 1 2\nr 1:2 ok 3 1\n", 102,
          "token 19 after 20", "token 19 after 20"},
         {"a write before one that had ended",
-         "i 2:1 a 900\nw 2:1 10 101 201 1 2\nr 2:1 ok 3 1\n"
-         "i 1:1 a 900\nw 1:1 10 0 101 1 2\nr 1:1 ok 3 1\n",
+         "i 2:1 a 10 900\nw 2:1 10 101 201 1 2\nr 2:1 ok 3 1\n"
+         "i 1:1 a 10 900\nw 1:1 10 0 101 1 2\nr 1:1 ok 3 1\n",
          201, "began after one behind it", NULL},
     };
 
@@ -132,8 +134,8 @@ static void a_broken_past_is_refused(void) {
 }
 
 /* 1:1 has read 0, and so has 2:1, which has held the lock since. */
-#define HELD_BY_1 "i 1:1 a 900\nw 1:1 10 0 101 1000 2000\n"
-#define THEN_2 "i 2:1 a 900\nw 2:1 20 0 201 2500 3500\nr 2:1 ok 2600 1\n"
+#define HELD_BY_1 "i 1:1 a 10 900\nw 1:1 10 0 101 1000 2000\n"
+#define THEN_2 "i 2:1 a 20 900\nw 2:1 20 0 201 2500 3500\nr 2:1 ok 2600 1\n"
 
 static void a_loss_has_to_have_a_late_write(void) {
     static const struct sample samples[] = {
@@ -143,14 +145,14 @@ static void a_loss_has_to_have_a_late_write(void) {
          "is lost", "without a late write"},
         {"two in time and one late",
          HELD_BY_1 THEN_2
-         "i 3:1 a 900\nw 3:1 25 0 301 2500 3500\nr 3:1 ok 2600 1\nr 1:1 ok 3000 0\n",
+         "i 3:1 a 25 900\nw 3:1 25 0 301 2500 3500\nr 3:1 ok 2600 1\nr 1:1 ok 3000 0\n",
          101, "is lost", "were in time"},
         {"the late one came last", HELD_BY_1 THEN_2 "r 1:1 ok 3000 0\n", 101, "is lost", NULL},
         {"the late one was overwritten", HELD_BY_1 "r 1:1 ok 2400 0\n" THEN_2, 201, "is lost",
          NULL},
         {"a late write that takes nothing away is no excuse",
-         HELD_BY_1 "r 1:1 ok 2400 0\ni 2:1 a 900\nw 2:1 20 101 201 1 2\nr 2:1 ok 3 1\n"
-                   "i 3:1 a 900\nw 3:1 30 101 301 1 2\nr 3:1 ok 3 1\n",
+         HELD_BY_1 "r 1:1 ok 2400 0\ni 2:1 a 20 900\nw 2:1 20 101 201 1 2\nr 2:1 ok 3 1\n"
+                   "i 3:1 a 30 900\nw 3:1 30 101 301 1 2\nr 3:1 ok 3 1\n",
          301, "is lost", "without a late write"},
         {"a dead one was alive after its lease", HELD_BY_1 THEN_2 "k 1 3000\n", 101, "is lost",
          NULL},
@@ -159,8 +161,8 @@ static void a_loss_has_to_have_a_late_write(void) {
         {"one that was told nothing and has not died", HELD_BY_1 THEN_2, 101, "is lost",
          "without a late write"},
         {"a late one with a lower token",
-         HELD_BY_1 THEN_2 "i 3:1 a 900\nw 3:1 30 201 301 1 2\nr 3:1 ok 3 1\nr 1:1 ok 3000 0\n", 101,
-         "is not in the past", NULL},
+         HELD_BY_1 THEN_2 "i 3:1 a 30 900\nw 3:1 30 201 301 1 2\nr 3:1 ok 3 1\nr 1:1 ok 3000 0\n",
+         101, "is not in the past", NULL},
     };
 
     for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++)
@@ -170,7 +172,8 @@ static void a_loss_has_to_have_a_late_write(void) {
 static void losses_are_counted_with_their_cause(void) {
     static const struct sample stopped = {
         "stopped",
-        HELD_BY_1 "s 1 1500\n" THEN_2 "i 2:2 a 900\nw 2:2 20 201 202 2700 3700\nr 2:2 ok 2800 1\n"
+        HELD_BY_1 "s 1 1500\n" THEN_2
+                  "i 2:2 a 20 900\nw 2:2 20 201 202 2700 3700\nr 2:2 ok 2800 1\n"
                   "c 1 2900\nr 1:1 ok 3000 0\n",
         101, "is not in the past", NULL};
     static const struct sample slow = {
@@ -191,10 +194,11 @@ static void a_line_that_makes_no_sense_is_not_taken(void) {
         "",
         "x 1 2",
         "i 1",
-        "i x a 9",
-        "i 5 a 9 b",
-        "i 1 a 9",
+        "i x a 1 9",
+        "i 5 a 1 9 b",
+        "i 1 a 1 9",
         "w 2 1 0 1 1 1",
+        "w 1 2 0 1 1 1",
         "w 1 1 0 1 1",
         "w 1 0 0 1 1 1",
         "w 1 1 0 0 1 1",
@@ -209,7 +213,7 @@ static void a_line_that_makes_no_sense_is_not_taken(void) {
     };
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        history *h = history_of("i 1 a 9");
+        history *h = history_of("i 1 a 1 9");
 
         if (history_add(h, bad[i])) {
             test_note("taken: %s", bad[i]);
@@ -220,8 +224,8 @@ static void a_line_that_makes_no_sense_is_not_taken(void) {
 }
 
 /* The first is certain of its hold at 1000 and, if it says so after its write, at 1100. */
-#define FIRST(held) "i 1:1 a 900\nw 1:1 10 0 101 1000 2000\nr 1:1 ok 1100 " held "\n"
-#define SECOND(begun) "i 2:1 a " begun "\nw 2:1 20 101 201 1200 2200\nr 2:1 ok 1300 1\n"
+#define FIRST(held) "i 1:1 a 10 900\nw 1:1 10 0 101 1000 2000\nr 1:1 ok 1100 " held "\n"
+#define SECOND(begun) "i 2:1 a 20 " begun "\nw 2:1 20 101 201 1200 2200\nr 2:1 ok 1300 1\n"
 
 static void two_holders_at_a_time_are_found(void) {
     static const struct {
@@ -234,20 +238,27 @@ static void two_holders_at_a_time_are_found(void) {
         {SECOND("1100") FIRST("1"), false},
         {FIRST("0") SECOND("1100"), true}, /* it did not hold any more when it looked */
         {FIRST("0") SECOND("1000"), false},
-        {"i 1:1 a 900\nw 1:1 10 0 101 1000 2000\n" SECOND("1001"), true}, /* it died */
-        {"i 1:1 a 900\nw 1:1 10 0 101 1000 2000\n" SECOND("999"), false},
+        {"i 1:1 a 10 900\nw 1:1 10 0 101 1000 2000\n" SECOND("1001"), true}, /* it died */
+        {"i 1:1 a 10 900\nw 1:1 10 0 101 1000 2000\n" SECOND("999"), false},
         /* The one between them was short. */
-        {FIRST("1") "i 3:1 a 950\nr 3:1 refused 960 0\n" SECOND("1101"), true},
-        {"i 1:1 a 900\nw 1:1 10 0 101 1000 2000\nr 1:1 ok 1500 1\n"
-         "i 3:1 b 910\nw 3:1 15 0 301 920 2000\nr 3:1 ok 930 1\n" SECOND("1501"),
+        {FIRST("1") "i 3:1 a 15 950\nr 3:1 refused 960 0\n" SECOND("1101"), true},
+        {"i 1:1 a 10 900\nw 1:1 10 0 101 1000 2000\nr 1:1 ok 1500 1\n"
+         "i 3:1 b 15 910\nw 3:1 15 0 301 920 2000\nr 3:1 ok 930 1\n" SECOND("1501"),
          true},
         /* The first of a hold's operations, and the last of the other's. */
-        {FIRST("1") "i 1:2 a 1110\nw 1:2 10 101 102 1120 2000\nr 1:2 ok 1130 1\n" SECOND("1125"),
+        {FIRST("1") "i 1:2 a 10 1110\nw 1:2 10 101 102 1120 2000\nr 1:2 ok 1130 1\n" SECOND("1125"),
          false},
-        {FIRST("1") "i 2:2 a 1050\nw 2:2 20 101 202 1200 2200\nr 2:2 ok 1300 1\n" SECOND("1400"),
+        {FIRST("1") "i 2:2 a 20 1050\nw 2:2 20 101 202 1200 2200\nr 2:2 ok 1300 1\n" SECOND("1400"),
          false},
+        /* No write, but a hold. */
+        {FIRST("1") "i 3:1 a 15 1050\nr 3:1 refused 1060 1\n" SECOND("1200"), false},
+        {FIRST("1") "i 3:1 a 15 1150\nr 3:1 refused 1160 1\n" SECOND("1155"), false},
+        /* Two with one token. */
+        {FIRST("1") "i 3:1 a 10 1500\nw 3:1 10 101 301 1600 2200\n", false},
         {"e 1 800\n" FIRST("1") SECOND("1050"), true},
-        {"e 1 1101\n" FIRST("1") SECOND("1050"), false}, /* after it had said so */
+        {"e 1 -14000000000\n" FIRST("1") SECOND("1050"), true},
+        {"e 1 -16000000000\n" FIRST("1") SECOND("1050"), false}, /* of an earlier session */
+        {"e 1 1101\n" FIRST("1") SECOND("1050"), false},         /* after it had said so */
         {"e 2 800\n" FIRST("1") SECOND("1050"), false},
     };
 
@@ -265,11 +276,11 @@ static void two_holders_at_a_time_are_found(void) {
 }
 
 static void gaps_hand_offs_and_losses_are_counted(void) {
-    history *h = history_of(
-        FIRST("1") SECOND("1200") "l 1 1250\n"
-                                  "i 3:1 b 1400\nw 3:1 5 0 301 1500 1600\nr 3:1 ok 1900 1\n"
-                                  "i 2:2 a 1900\nw 2:2 20 201 202 2000 2200\nr 2:2 refused 2100 1\n"
-                                  "i 2:3 a 2300\nw 2:3 30 201 203 2300 2400\nr 2:3 ok 2400 1\n");
+    history *h = history_of(FIRST("1") SECOND(
+        "1200") "l 1 1250\n"
+                "i 3:1 b 5 1400\nw 3:1 5 0 301 1500 1600\nr 3:1 ok 1900 1\n"
+                "i 2:2 a 20 1900\nw 2:2 20 201 202 2000 2200\nr 2:2 refused 2100 1\n"
+                "i 2:3 a 30 2300\nw 2:3 30 201 203 2300 2400\nr 2:3 ok 2400 1\n");
     history_figures f;
     char why[200];
 
@@ -281,10 +292,13 @@ static void gaps_hand_offs_and_losses_are_counted(void) {
     CHECK_INT(history_longest_gap_ns(h, "ab", 0, 1100), 0);
     CHECK_INT(history_longest_gap_ns(h, "ab", 1150, 1160), 200);
     CHECK_INT(history_longest_gap_ns(h, "ab", 1150, 1301), 600);
-    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 9000), 600);
-    CHECK_INT(history_longest_gap_ns(h, "ab", 1900, 9000), 500);
-    CHECK_INT(history_longest_gap_ns(h, "a", 0, 9000), 1100);
-    CHECK_INT(history_longest_gap_ns(h, "b", 0, 9000), 0);
+    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 2400), 600);
+    CHECK_INT(history_longest_gap_ns(h, "ab", 1900, 2400), 500);
+    CHECK_INT(history_longest_gap_ns(h, "a", 0, 2400), 1100);
+    CHECK_INT(history_longest_gap_ns(h, "b", 0, 1900), 0);
+    /* Nobody writes any more. */
+    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 9000), 6600);
+    CHECK_INT(history_longest_gap_ns(h, "b", 5000, 9000), 7100);
     history_free(h);
 }
 
