@@ -34,10 +34,10 @@
 static const breaker_fault Faults[] = {
     {"the leader cut off from the others", "isolate", BREAKER_LEADER, DEPOSED},
     {"a follower cut off from the others", "isolate", BREAKER_FOLLOWER, EACH},
-    {"clients cut off from their server", "clients", BREAKER_ANY, EACH},
+    {"clients cut off from their server", "clients", BREAKER_BUSIEST, EACH},
     {"a follower that lags", "lag", BREAKER_FOLLOWER, AT_ONCE},
     {"packets from the leader lost", "mute", BREAKER_LEADER, EACH},
-    {"replies to clients lost", "replies", BREAKER_ANY, EACH},
+    {"replies to clients lost", "replies", BREAKER_BUSIEST, EACH},
     {"the leader killed", "kill", BREAKER_LEADER, EACH},
     {"all restarted one by one", "restart", BREAKER_ANY, AT_ONCE},
     {"all down for longer than a session lasts", "down", BREAKER_ANY, DOWN},

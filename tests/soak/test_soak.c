@@ -40,10 +40,10 @@
 
 static const breaker_fault Faults[] = {
     {"the leader killed", "kill", BREAKER_LEADER, EACH},
-    {"clients cut off from their server", "clients", BREAKER_ANY, EACH},
+    {"clients cut off from their server", "clients", BREAKER_BUSIEST, EACH},
     {"the leader cut off from the others", "isolate", BREAKER_LEADER, EACH},
     {"a follower frozen", "freeze", BREAKER_FOLLOWER, EACH},
-    {"replies to clients lost", "replies", BREAKER_ANY, EACH},
+    {"replies to clients lost", "replies", BREAKER_BUSIEST, EACH},
     {"a follower killed", "kill", BREAKER_FOLLOWER, EACH},
     {"all restarted one by one", "restart", BREAKER_ANY, 0, 0},
 };

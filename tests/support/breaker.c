@@ -32,6 +32,7 @@ static struct {
     int64_t due_ms; /* when to go on */
     pid_t script;
     unsigned server; /* from 0 */
+    unsigned busiest;
     size_t order[BREAKER_FAULTS_MAX], at, round;
     breaker_stroke *strokes; /* the last is under way unless RESTING */
     size_t count, room;
@@ -66,13 +67,21 @@ static breaker_stroke *stroke(void) {
 
 /* Whether all three serve under one leader. Asks no further than the first that does not. */
 static bool find_leader(unsigned *ret_leader) {
+    static const char connections[] = "Connections: ";
     unsigned leaders = 0;
+    long most = -1;
 
     for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++) {
         char answer[4096];
+        const char *at;
 
-        if (!net_ask(ensemble_hosts(i), "srvr", answer, sizeof(answer), ANSWER_MS))
+        if (!net_ask(ensemble_hosts(i), "srvr", answer, sizeof(answer), ANSWER_MS) ||
+            !(at = strstr(answer, connections)))
             return false;
+        if (strtol(at + strlen(connections), NULL, 10) > most) {
+            most = strtol(at + strlen(connections), NULL, 10);
+            Breaker.busiest = i;
+        }
         if (strstr(answer, "Mode: leader")) {
             *ret_leader = i;
             leaders++;
@@ -116,6 +125,8 @@ static unsigned choose_server(unsigned leader) {
         return leader;
     case BREAKER_FOLLOWER:
         return (leader + 1 + (unsigned)draw(2)) % ENSEMBLE_SERVERS;
+    case BREAKER_BUSIEST:
+        return Breaker.busiest;
     case BREAKER_ANY:
         return (unsigned)draw(ENSEMBLE_SERVERS);
     }

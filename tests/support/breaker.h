@@ -16,6 +16,7 @@
 typedef enum breaker_role {
     BREAKER_LEADER,
     BREAKER_FOLLOWER,
+    BREAKER_BUSIEST, /* the one with the most clients */
     BREAKER_ANY
 } breaker_role;
 
