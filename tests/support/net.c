@@ -39,21 +39,30 @@ int net_listen(const char *address, uint16_t *ret_port) {
     return fd;
 }
 
-int net_connect(const char *hosts) {
+static bool limit_waits(int fd, int timeout_ms) {
+    const struct timeval limit = {.tv_sec = timeout_ms / 1000,
+                                  .tv_usec = (timeout_ms % 1000) * 1000};
+
+    return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
+           setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0;
+}
+
+int net_connect(const char *host, int timeout_ms) {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
-    const char *colon = strrchr(hosts, ':');
+    const char *colon = strrchr(host, ':');
     char name[128];
     int fd = -1;
 
-    if (!colon || (size_t)(colon - hosts) >= sizeof(name))
+    if (!colon || (size_t)(colon - host) >= sizeof(name))
         return -1;
-    (void)snprintf(name, sizeof(name), "%.*s", (int)(colon - hosts), hosts);
+    (void)snprintf(name, sizeof(name), "%.*s", (int)(colon - host), host);
     if (getaddrinfo(name, colon + 1, &hints, &found) != 0)
         return -1;
     for (const struct addrinfo *i = found; i && fd < 0; i = i->ai_next) {
         fd = socket(i->ai_family, i->ai_socktype | SOCK_CLOEXEC, i->ai_protocol);
-        if (fd >= 0 && connect(fd, i->ai_addr, i->ai_addrlen) != 0) {
+        if (fd >= 0 &&
+            (!limit_waits(fd, timeout_ms) || connect(fd, i->ai_addr, i->ai_addrlen) != 0)) {
             (void)close(fd);
             fd = -1;
         }
@@ -70,17 +79,14 @@ bool net_make_quick(int fd) {
            setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0;
 }
 
-bool net_ask(const char *hosts, const char *word, char *buf, size_t size, int timeout_ms) {
-    const struct timeval limit = {.tv_sec = timeout_ms / 1000,
-                                  .tv_usec = (timeout_ms % 1000) * 1000};
-    const int fd = net_connect(hosts);
+bool net_ask(const char *host, const char *word, char *buf, size_t size, int timeout_ms) {
+    const int fd = net_connect(host, timeout_ms);
     size_t used = 0;
     ssize_t got = 1;
 
     if (fd < 0)
         return false;
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
-        send(fd, word, strlen(word), MSG_NOSIGNAL) == (ssize_t)strlen(word)) {
+    if (send(fd, word, strlen(word), MSG_NOSIGNAL) == (ssize_t)strlen(word)) {
         while (got > 0 && used + 1 < size) {
             got = recv(fd, buf + used, size - 1 - used, 0);
             used += got > 0 ? (size_t)got : 0;

@@ -78,7 +78,7 @@ static void accept_route(proxy *p) {
     p->connects++;
     l = calloc(1, sizeof(*l));
     if (l && !p->refuse && p->route_count < ROUTES_MAX)
-        server = net_connect(p->target);
+        server = net_connect(p->target, 0);
     if (server < 0 || !net_make_quick(client) || !net_make_quick(server)) {
         reset(client);
         if (server >= 0)

@@ -33,26 +33,20 @@ static void on_event(zhandle_t *handle, int type, int state, const char *path, v
         atomic_store(&r->connected, state == ZOO_CONNECTED_STATE);
 }
 
-/* Returns as well when the server has answered that the session is over. */
-static raw *open_as(const char *hosts, int timeout_ms, const clientid_t *id) {
+raw *raw_open(const char *hosts, int session_timeout_ms) {
     const int64_t end = clock_ms() + SOON_MS;
     raw *r = calloc(1, sizeof(*r));
 
     if (!r)
         return NULL;
-    r->handle = zookeeper_init2(hosts, on_event, timeout_ms, id, r, 0, ignore_log);
-    while (r->handle && !atomic_load(&r->connected) && !is_unrecoverable(r->handle) &&
-           clock_ms() < end)
+    r->handle = zookeeper_init2(hosts, on_event, session_timeout_ms, NULL, r, 0, ignore_log);
+    while (r->handle && !atomic_load(&r->connected) && clock_ms() < end)
         wait_pause();
     if (!r->handle || clock_ms() >= end) {
         raw_close(r);
         return NULL;
     }
     return r;
-}
-
-raw *raw_open(const char *hosts, int session_timeout_ms) {
-    return open_as(hosts, session_timeout_ms, NULL);
 }
 
 void raw_close(raw *r) {
@@ -73,27 +67,6 @@ bool raw_is_over(raw *r) {
     while (!atomic_load(&r->connected) && !is_unrecoverable(r->handle) && clock_ms() < end)
         wait_pause();
     return !atomic_load(&r->connected);
-}
-
-/*
- * The owner comes back within milliseconds and may push us out before our request to close is
- * there. So again, until the server says that there is no such session.
- */
-bool raw_expire(const char *hosts, int64_t session, const char password[16]) {
-    const int64_t end = clock_ms() + SOON_MS;
-    clientid_t id = {.client_id = session};
-    bool is_gone = false;
-
-    memcpy(id.passwd, password, sizeof(id.passwd));
-    while (!is_gone && clock_ms() < end) {
-        raw *r = open_as(hosts, SOON_MS, &id);
-
-        if (!r)
-            return false;
-        is_gone = zoo_state(r->handle) == ZOO_EXPIRED_SESSION_STATE;
-        raw_close(r);
-    }
-    return is_gone;
 }
 
 static atomic_int Authenticated; /* not on a stack: a completion may come late */

@@ -83,8 +83,8 @@ size_t raw_owned_count(raw *r, const char *path, int64_t session);
 bool raw_child_path(raw *r, const char *path, size_t index, char *ret_path);
 
 /*
- * Ends a session as its timeout would: connects with its id and password and closes it. The owner
- * hears of it at its next contact with the server. False: it could not be taken over within 10 s.
+ * Ends a session as its timeout would: takes it over with its id and password and closes it. The
+ * owner hears of it at its next contact with a server. False: it could not be ended within 10 s.
  */
 bool raw_expire(const char *hosts, int64_t session, const char password[16]);
 
