@@ -18,15 +18,6 @@ at most, and how long after a release in good order (median). Takes some 11 s a 
 END
 }
 
-on_exit() {
-    local status=$?
-    trap - EXIT
-    trap '' INT TERM HUP
-    end_leftovers 2>/dev/null || :
-    rm -rf "$TMPDIR"
-    exit "$status"
-}
-
 await_file() { # FILE
     local deadline=$((SECONDS + WAIT_LIMIT_S))
     until [[ -s $1 ]]; do
@@ -120,12 +111,7 @@ main() {
         exit "$EX_USAGE"
     fi
     need_packages "${BUILD_PACKAGES[@]}" "${SERVER_PACKAGES[@]}"
-    TMPDIR=$(mktemp -d /tmp/zklock-bench.XXXXXX)
-    export TMPDIR
-    trap on_exit EXIT
-    trap 'exit 129' HUP
-    trap 'exit 130' INT
-    trap 'exit 143' TERM
+    own_tmpdir bench
     { cmake -S . -B "$BUILD" -DZKLOCK_BUILD_TESTS=OFF -DZKLOCK_BUILD_CLI=ON \
         -DZKLOCK_BUILD_BENCH=ON && cmake --build "$BUILD" --parallel "$(nproc)"; } \
         >"$TMPDIR/build.log" 2>&1 || {

@@ -130,16 +130,6 @@ END
     report "$commit"
 }
 
-on_exit() {
-    local status=$?
-    trap - EXIT
-    trap '' INT TERM HUP
-    [[ -z $Job ]] || kill -TERM -- "-$Job" 2>/dev/null || :
-    end_leftovers 2>/dev/null || :
-    rm -rf "$TMPDIR"
-    exit "$status"
-}
-
 main() {
     local command=${1-}
     shift || :
@@ -159,12 +149,7 @@ main() {
     if [[ $command != report ]]; then
         need_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${SERVER_PACKAGES[@]}"
         ((EUID == 0)) || fail "$EX_UNAVAILABLE" "only root can make network namespaces"
-        TMPDIR=$(mktemp -d /tmp/zklock-ensemble.XXXXXX)
-        export TMPDIR
-        trap on_exit EXIT
-        trap 'exit 129' HUP
-        trap 'exit 130' INT
-        trap 'exit 143' TERM
+        own_tmpdir ensemble
         build
     fi
     case $command in

@@ -207,7 +207,36 @@ four_letter() {
         four_letter "$2" "$3" "$4" 2>/dev/null
 }
 
-# ---- what a run leaves, for scripts with a TMPDIR of their own, exported ----
+# ---- a run's own directory, and what the run leaves ----
+
+# own_tmpdir NAME [COMMAND]: from here on TMPDIR is a new directory, exported. However the script
+# ends, what runs in_group is told to, then COMMAND is called, then whatever was started and still
+# runs is ended, and TMPDIR goes.
+own_tmpdir() {
+    TMPDIR=$(mktemp -d "/tmp/zklock-$1.XXXXXX")
+    export TMPDIR
+    AtExit=${2-:}
+    trap leave EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+}
+
+leave() {
+    local status=$?
+    trap - EXIT
+    trap '' INT TERM HUP
+    # Something is left only when a signal or an error has cut the run short.
+    if [[ $Job ]]; then
+        kill -TERM -- "-$Job" 2>/dev/null || :
+        # A script ends what it was starting.
+        wait "$Job" 2>/dev/null || :
+    fi
+    "$AtExit" || :
+    end_leftovers 2>/dev/null || :
+    rm -rf "$TMPDIR"
+    exit "$status"
+}
 
 # Every process that the run started has its TMPDIR in its environment.
 left_running() {

@@ -8,10 +8,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly PATCH=tests/server/without-limits.patch
 # 7 times what the limits allow; docs/testing.md says what fewer do.
 readonly CONTENDERS=9000
+# What the test has room for.
+readonly CONTENDERS_MAX=20000
 
 usage() {
     cat <<END
-usage: scripts/limits.sh [COUNT]     with COUNT contenders in one session, default $CONTENDERS
+usage: scripts/limits.sh [COUNT]     with COUNT contenders in one session, at most
+                             $CONTENDERS_MAX; default $CONTENDERS
 
 exit status: 0 the servers were harmed, as they are expected to be; 1 they were not; 64 wrong call;
 69 a package is missing; 70 the build failed.
@@ -29,27 +32,13 @@ build() { # SOURCE BUILD_DIR
         cmake --build "$2" --target server_brim --parallel "$(nproc)"
 }
 
-on_exit() {
-    local status=$?
-    trap - EXIT
-    trap '' INT TERM HUP
-    [[ -z $Job ]] || kill -TERM -- "-$Job" 2>/dev/null || :
-    end_leftovers 2>/dev/null || :
-    rm -rf "$TMPDIR"
-    exit "$status"
-}
-
 main() {
     local count=${1:-$CONTENDERS}
     [[ ${1-} != -h && ${1-} != --help ]] || { usage && return; }
-    (($# <= 1)) && [[ $count =~ ^[1-9][0-9]{0,4}$ ]] || wrong_call "COUNT is a number below 20000"
+    (($# <= 1)) && [[ $count =~ ^[1-9][0-9]{0,4}$ ]] && ((count <= CONTENDERS_MAX)) ||
+        wrong_call "COUNT is a number from 1 to $CONTENDERS_MAX"
     need_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${SERVER_PACKAGES[@]}" patch
-    TMPDIR=$(mktemp -d /tmp/zklock-limits.XXXXXX)
-    export TMPDIR
-    trap on_exit EXIT
-    trap 'exit 129' HUP
-    trap 'exit 130' INT
-    trap 'exit 143' TERM
+    own_tmpdir limits
     mkdir "$TMPDIR/code"
     cp -a CMakeLists.txt cmake include scripts src tests "$TMPDIR/code"
     if ! { in_group patch -d "$TMPDIR/code" -p1 -s --no-backup-if-mismatch -i "$PWD/$PATCH" &&

@@ -57,22 +57,6 @@ wrong_call() {
     exit "$EX_USAGE"
 }
 
-on_exit() {
-    local status=$?
-    trap - EXIT
-    trap '' INT TERM HUP
-    # Something is left only when a signal or an error has cut the run short.
-    if [[ $Job ]]; then
-        kill -TERM -- "-$Job" 2>/dev/null || :
-        # docker.sh ends what it was starting.
-        wait "$Job" 2>/dev/null || :
-    fi
-    stop_containers || :
-    end_leftovers 2>/dev/null || :
-    rm -rf "$TMPDIR"
-    exit "$status"
-}
-
 # ---- building ----
 
 configure_and_build() { # DIR TARGET CMAKE_OPTION...
@@ -338,12 +322,8 @@ main() {
     command_exists g++ || packages+=(g++)
     need_packages "${packages[@]}"
 
-    TMPDIR=$(mktemp -d /tmp/zklock-test.XXXXXX)
-    export TMPDIR ZKLOCK_IMAGE_CACHE=${ZKLOCK_IMAGE_CACHE-build/images}
-    trap on_exit EXIT
-    trap 'exit 129' HUP
-    trap 'exit 130' INT
-    trap 'exit 143' TERM
+    own_tmpdir test stop_containers
+    export ZKLOCK_IMAGE_CACHE=${ZKLOCK_IMAGE_CACHE-build/images}
 
     configure_and_build "$BuildDir" all "${CMakeOptions[@]}"
     [[ $Coverage == OFF ]] || forget_earlier_runs "$BuildDir"

@@ -84,10 +84,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: %s [--kills N] [--stops N] [--seconds N] [--seed N]\n", argv[0]);
         return 64;
     }
-    /* Somebody else's servers are in no network that we could break. */
-    (void)unsetenv("ZKLOCK_HOSTS");
-    netns_enter();
-    fixture_start(options);
+    fixture_start_in_netns(options);
     Servers.directory = server_directory();
     return TEST_MAIN(1, argv, "ensemble", cases);
 }

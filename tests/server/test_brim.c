@@ -13,7 +13,6 @@
 
 #include "support/ensemble.h"
 #include "support/fixture.h"
-#include "support/net.h"
 
 #define BUDGET (400 * 1024) /* bytes of node paths a session may have */
 #define NAME_LENGTH 255     /* so that paths are long, and few of them fill a session */
@@ -22,7 +21,6 @@
 /* What comes back, does so within a second; what does not is watched for a while longer. */
 #define WATCHED_MS 5000
 #define CONNECTS_MAX 3
-#define ANSWER_MS 5000
 /* The session's end, and an election of those who have survived it. */
 #define END_MS (SESSION_MS + 6 * SOON_MS)
 
@@ -41,19 +39,9 @@ static struct {
 
 /* ---- The servers ---- */
 
-/* -1: no answer, or none with the key in it. */
-static int64_t number_of(unsigned server, const char *word, const char *key) {
-    static char answer[1 << 16];
-    const char *at = NULL;
-
-    if (net_ask(ensemble_hosts(server), word, answer, sizeof(answer), ANSWER_MS))
-        at = strstr(answer, key);
-    return at ? strtoll(at + strlen(key), NULL, 0) : -1;
-}
-
 /* The election that a server's last transaction is from. */
 static int64_t epoch_of(unsigned server) {
-    const int64_t zxid = number_of(server, "srvr", "Zxid: ");
+    const int64_t zxid = ensemble_number(server, "srvr", "Zxid");
 
     return zxid < 0 ? -1 : zxid >> 32;
 }
@@ -82,7 +70,7 @@ static size_t healthy(int64_t epoch) {
     size_t count = 0;
 
     for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++)
-        count += epoch_of(i) == epoch && number_of(i, "mntr", "zk_ephemerals_count\t") == 0;
+        count += epoch_of(i) == epoch && ensemble_number(i, "mntr", "zk_ephemerals_count") == 0;
     return count;
 }
 
@@ -174,7 +162,7 @@ static void a_full_session_comes_back_and_ends_without_harm(void) {
     connects = cut(&is_back);
     holds = held();
     is_same = zkl_session_id(Brim.session) == id;
-    watches = number_of(0, "wchs", "Total watches:");
+    watches = ensemble_number(0, "wchs", "Total watches");
     test_note("cut off: %zu connections in %d s, %s; %zu of %zu held, %" PRId64 " watches",
               connects, WATCHED_MS / 1000, is_back ? "the last one stays" : "none stays", holds,
               Brim.count, watches);
@@ -188,7 +176,7 @@ static void a_full_session_comes_back_and_ends_without_harm(void) {
     for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++)
         test_note("server %u: epoch %" PRId64 ", which was %" PRId64 ", %" PRId64
                   " ephemeral nodes (-1: no answer)",
-                  i + 1, epoch_of(i), epoch, number_of(i, "mntr", "zk_ephemerals_count\t"));
+                  i + 1, epoch_of(i), epoch, ensemble_number(i, "mntr", "zk_ephemerals_count"));
     test_note("the servers have looked for a leader %zu times since", searches() - searched);
     if (Wanted.expects_harm) {
         CHECK(!is_back && connects > CONNECTS_MAX);

@@ -302,9 +302,6 @@ static const test_case Cases[] = {
 int main(int argc, char **argv) {
     static const char *const options[] = {NETNS_OPTIONS, SERVER_OPTIONS, NULL};
 
-    /* Somebody else's servers are in no network that we could cut. */
-    (void)unsetenv("ZKLOCK_HOSTS");
-    netns_enter();
-    fixture_start(options);
+    fixture_start_in_netns(options);
     return TEST_MAIN(argc, argv, "partition", Cases);
 }

@@ -19,7 +19,6 @@
 #include "support/breaker.h"
 #include "support/ensemble.h"
 #include "support/fixture.h"
-#include "support/net.h"
 #include "support/netns.h"
 #include "support/scratch.h"
 
@@ -34,7 +33,6 @@
 
 #define PAUSE_MS (6 * SOON_MS) /* a worker waits for its session, or for a lock */
 #define END_MS (6 * SOON_MS)
-#define ANSWER_MS 5000
 #define EACH 1000, 4000
 #define STROKES_MIN 3 /* the last part of the time goes on until there were so many */
 
@@ -120,21 +118,15 @@ static void end(void) {
 
 /* ---- Samples ---- */
 
-static int64_t number_of(unsigned server, const char *word, const char *key) {
-    static char answer[1 << 16];
-    const char *at;
-
-    REQUIRE(net_ask(ensemble_hosts(server), word, answer, sizeof(answer), ANSWER_MS));
-    at = strstr(answer, key);
-    REQUIRE(at != NULL);
-    return strtoll(at + strlen(key), NULL, 10);
-}
-
 static int64_t watches(void) {
     int64_t sum = 0;
 
-    for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++)
-        sum += number_of(i, "wchs", "Total watches:");
+    for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++) {
+        const int64_t count = ensemble_number(i, "wchs", "Total watches");
+
+        REQUIRE(count >= 0);
+        sum += count;
+    }
     return sum;
 }
 
@@ -175,11 +167,11 @@ static sample pause_and_measure(const char *when) {
     }
     s.grants = grants();
     /* Releases are done later, and nodes of an earlier session end with it. */
-    WAIT_UNTIL(number_of(0, "mntr", "zk_ephemerals_count") == 0, PAUSE_MS);
+    WAIT_UNTIL(ensemble_number(0, "mntr", "zk_ephemerals_count") == 0, PAUSE_MS);
     WAIT_UNTIL(watches() == 0, SOON_MS);
-    s.ephemerals = number_of(0, "mntr", "zk_ephemerals_count");
+    s.ephemerals = ensemble_number(0, "mntr", "zk_ephemerals_count");
     s.watches = watches();
-    s.nodes = number_of(0, "mntr", "zk_znode_count");
+    s.nodes = ensemble_number(0, "mntr", "zk_znode_count");
     test_note("%-6s %6zu grants; of %d processes: %zu KiB resident, %zu KiB at most, %zu "
               "descriptors, %zu threads; on the servers: %" PRId64 " nodes, %" PRId64
               " of them ephemeral, %" PRId64 " watches",
@@ -238,9 +230,11 @@ static void report_workers(void) {
 }
 
 static void what_all_have_stays_what_it_is(void) {
-    const int64_t nodes = number_of(0, "mntr", "zk_znode_count");
+    const int64_t nodes = ensemble_number(0, "mntr", "zk_znode_count");
     sample early, middle, late;
+    int64_t left;
 
+    REQUIRE(nodes > 0);
     begin();
     run_for(Seconds * 100, 0);
     early = pause_and_measure("start");
@@ -260,7 +254,9 @@ static void what_all_have_stays_what_it_is(void) {
     CHECK_RANGE(late.nodes, 0, nodes + SOAK_LOCKS + 1); /* the root */
     CHECK(late.grants > middle.grants && middle.grants > early.grants);
     /* And all of it goes. */
-    WAIT_UNTIL(number_of(0, "mntr", "zk_znode_count") <= nodes + 1, 3 * SOON_MS);
+    WAIT_UNTIL(
+        (left = ensemble_number(0, "mntr", "zk_znode_count"), left >= 0 && left <= nodes + 1),
+        3 * SOON_MS);
 }
 
 static bool parse(int argc, char **argv) {
@@ -292,10 +288,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: %s [--seconds N] [--rest SECONDS]\n", argv[0]);
         return 64;
     }
-    /* Somebody else's servers are in no network that we could break. */
-    (void)unsetenv("ZKLOCK_HOSTS");
-    netns_enter();
-    fixture_start(options);
+    fixture_start_in_netns(options);
     Servers.directory = server_directory();
     return TEST_MAIN(1, argv, "soak", cases);
 }

@@ -10,7 +10,6 @@
 
 #include "support/clock.h"
 #include "support/ensemble.h"
-#include "support/net.h"
 #include "support/wait.h"
 
 #define LOOK_EVERY_MS 100
@@ -32,7 +31,6 @@ static struct {
     int64_t due_ms; /* when to go on */
     pid_t script;
     unsigned server; /* from 0 */
-    unsigned busiest;
     size_t order[BREAKER_FAULTS_MAX], at, round;
     breaker_stroke *strokes; /* the last is under way unless RESTING */
     size_t count, room;
@@ -65,33 +63,6 @@ static breaker_stroke *stroke(void) {
     return &Breaker.strokes[Breaker.count - 1];
 }
 
-/* Whether all three serve under one leader. Asks no further than the first that does not. */
-static bool find_leader(unsigned *ret_leader) {
-    static const char connections[] = "Connections: ";
-    unsigned leaders = 0;
-    long most = -1;
-
-    for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++) {
-        char answer[4096];
-        const char *at;
-
-        if (!net_ask(ensemble_hosts(i), "srvr", answer, sizeof(answer), ANSWER_MS) ||
-            !(at = strstr(answer, connections)))
-            return false;
-        if (strtol(at + strlen(connections), NULL, 10) > most) {
-            most = strtol(at + strlen(connections), NULL, 10);
-            Breaker.busiest = i;
-        }
-        if (strstr(answer, "Mode: leader")) {
-            *ret_leader = i;
-            leaders++;
-        } else if (!strstr(answer, "Mode: follower")) {
-            return false;
-        }
-    }
-    return leaders == 1;
-}
-
 static void start_script(const char *command, const char *kind) {
     const breaker_plan *p = Breaker.plan;
     char server[12];
@@ -119,14 +90,14 @@ static void go_on_in(int64_t ms) {
     Breaker.due_ms = clock_ms() + ms;
 }
 
-static unsigned choose_server(unsigned leader) {
+static unsigned choose_server(const ensemble_view *view) {
     switch (fault()->role) {
     case BREAKER_LEADER:
-        return leader;
+        return view->leader;
     case BREAKER_FOLLOWER:
-        return (leader + 1 + (unsigned)draw(2)) % ENSEMBLE_SERVERS;
+        return (view->leader + 1 + (unsigned)draw(2)) % ENSEMBLE_SERVERS;
     case BREAKER_BUSIEST:
-        return Breaker.busiest;
+        return view->busiest;
     case BREAKER_ANY:
         return (unsigned)draw(ENSEMBLE_SERVERS);
     }
@@ -134,9 +105,9 @@ static unsigned choose_server(unsigned leader) {
 }
 
 static void break_one(void) {
-    unsigned leader = 0;
+    ensemble_view view = {0};
 
-    if (!find_leader(&leader)) {
+    if (!ensemble_serves(&view, ANSWER_MS)) {
         go_on_in(LOOK_EVERY_MS);
         return;
     }
@@ -147,16 +118,16 @@ static void break_one(void) {
     }
     Breaker.count++;
     *stroke() = (breaker_stroke){.fault = Breaker.order[Breaker.at], .from_ns = clock_ns()};
-    Breaker.server = choose_server(leader);
+    Breaker.server = choose_server(&view);
     start_script("fault", fault()->kind);
     Breaker.state = BREAKING;
 }
 
 static void look_for_recovery(void) {
     const int64_t now_ns = clock_ns();
-    unsigned leader = 0;
+    ensemble_view view = {0};
 
-    if (!find_leader(&leader)) {
+    if (!ensemble_serves(&view, ANSWER_MS)) {
         REQUIRE(now_ns - stroke()->healed_ns < RECOVER_MS * NS_PER_MS);
         go_on_in(LOOK_EVERY_MS);
         return;

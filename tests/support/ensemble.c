@@ -35,17 +35,30 @@ const char *ensemble_hosts(unsigned server) {
     return hosts[server];
 }
 
-static bool answers(unsigned server, const char *word, const char *key, char *ret, size_t size) {
-    return net_ask(ensemble_hosts(server), word, ret, size, ANSWER_MS) && strstr(ret, key) != NULL;
+int64_t ensemble_number(unsigned server, const char *word, const char *key) {
+    return net_number(ensemble_hosts(server), word, key, ANSWER_MS);
 }
 
-static bool find_leader(unsigned *ret_leader) {
-    char answer[4096];
+bool ensemble_serves(ensemble_view *ret, int answer_ms) {
+    static const char connections[] = "Connections: ";
     unsigned leaders = 0;
+    long most = -1;
 
     for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++) {
-        if (answers(i, "srvr", "Mode: leader", answer, sizeof(answer))) {
-            *ret_leader = i;
+        char answer[4096];
+        const char *at;
+        long count;
+
+        if (!net_ask(ensemble_hosts(i), "srvr", answer, sizeof(answer), answer_ms) ||
+            !(at = strstr(answer, connections)))
+            return false;
+        count = strtol(at + strlen(connections), NULL, 10);
+        if (count > most) {
+            most = count;
+            ret->busiest = i;
+        }
+        if (strstr(answer, "Mode: leader")) {
+            ret->leader = i;
             leaders++;
         } else if (!strstr(answer, "Mode: follower")) {
             return false;
@@ -55,26 +68,27 @@ static bool find_leader(unsigned *ret_leader) {
 }
 
 unsigned ensemble_leader(void) {
-    unsigned leader = 0;
+    ensemble_view view = {0};
 
-    WAIT_UNTIL(find_leader(&leader), SERVE_MS);
-    return leader;
+    WAIT_UNTIL(ensemble_serves(&view, ANSWER_MS), SERVE_MS);
+    return view.leader;
 }
 
 int64_t ensemble_proposed(unsigned leader) {
-    static const char key[] = "zk_proposal_count";
-    static char answer[1 << 16];
+    const int64_t count = ensemble_number(leader, "mntr", "zk_proposal_count");
 
-    REQUIRE(answers(leader, "mntr", key, answer, sizeof(answer)));
-    return strtoll(strstr(answer, key) + sizeof(key), NULL, 10);
+    REQUIRE(count >= 0);
+    return count;
 }
 
 bool ensemble_keeps(unsigned leader, int64_t session) {
     static char answer[1 << 16];
-    char id[32];
+    char id[32], *nodes;
 
-    REQUIRE(answers(leader, "dump", "ephemeral nodes dump", answer, sizeof(answer)));
-    *strstr(answer, "ephemeral nodes dump") = '\0'; /* its nodes are listed while they are there */
+    REQUIRE(net_ask(ensemble_hosts(leader), "dump", answer, sizeof(answer), ANSWER_MS));
+    nodes = strstr(answer, "ephemeral nodes dump");
+    REQUIRE(nodes != NULL);
+    *nodes = '\0'; /* they are listed while they are there */
     (void)snprintf(id, sizeof(id), "0x%llx\n", (unsigned long long)session);
     return strstr(answer, id) != NULL;
 }

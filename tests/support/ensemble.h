@@ -14,6 +14,15 @@
 
 /* The "host:port" of a server, counted from 0. */
 const char *ensemble_hosts(unsigned server);
+/* What its answer to a word has behind the key; -1: no answer, or no such key. */
+int64_t ensemble_number(unsigned server, const char *word, const char *key);
+
+typedef struct ensemble_view {
+    unsigned leader, busiest; /* busiest: with the most clients */
+} ensemble_view;
+
+/* Whether all three serve under one leader. Asks no further than the first that does not. */
+bool ensemble_serves(ensemble_view *ret, int answer_ms);
 /* The one that leads; waits for it, and leaves the test if there is none. */
 unsigned ensemble_leader(void);
 /* How many transactions the leader has proposed since it leads. */

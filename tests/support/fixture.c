@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/netns.h"
+
 #define CLOSE_LIMIT_MS 2000 /* what the library promises */
 
 static char Root[64];
@@ -31,6 +33,12 @@ void fixture_start(const char *const *options) {
                    (long long)(clock_ns() % 1000000));
     if (atexit(clean_up) != 0)
         abort();
+}
+
+void fixture_start_in_netns(const char *const *options) {
+    (void)unsetenv("ZKLOCK_HOSTS");
+    netns_enter();
+    fixture_start(options);
 }
 
 void fixture_recover(void) {

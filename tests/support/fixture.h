@@ -22,6 +22,11 @@
 
 /* As server_start, and a root no other program uses; removed in the end. */
 void fixture_start(const char *const *options);
+/*
+ * The same with three servers in namespaces of support/netns.h, whatever ZKLOCK_HOSTS says, for
+ * somebody else's are in no network that a test could break. To be called first thing in main.
+ */
+void fixture_start_in_netns(const char *const *options);
 /* Runs after each test: the server runs and is not frozen. */
 void fixture_recover(void);
 const char *fixture_root(void);

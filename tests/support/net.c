@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -95,4 +96,15 @@ bool net_ask(const char *host, const char *word, char *buf, size_t size, int tim
     buf[used] = '\0';
     (void)close(fd);
     return used > 0;
+}
+
+int64_t net_number(const char *host, const char *word, const char *key, int timeout_ms) {
+    static char answer[1 << 16];
+    const char *at;
+
+    if (!net_ask(host, word, answer, sizeof(answer), timeout_ms) || !(at = strstr(answer, key)))
+        return -1;
+    at += strlen(key);
+    at += strspn(at, " \t:");
+    return strtoll(at, NULL, 0);
 }

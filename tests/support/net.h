@@ -19,5 +19,8 @@ int net_connect(const char *host, int timeout_ms);
 bool net_make_quick(int fd);
 /* Sends a word, reads the answer up to the end, NUL-terminated. False: none within the time. */
 bool net_ask(const char *host, const char *word, char *buf, size_t size, int timeout_ms);
+/* The number behind the key in the answer to a word; -1: no answer within the time, or no such key.
+ * For one thread at a time. */
+int64_t net_number(const char *host, const char *word, const char *key, int timeout_ms);
 
 #endif

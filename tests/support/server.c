@@ -270,17 +270,7 @@ bool server_word(const char *word, char *buf, size_t size) {
 }
 
 int64_t server_number(const char *word, const char *key) {
-    static char answer[1 << 16];
-    const char *at;
-
-    if (!server_word(word, answer, sizeof(answer)))
-        return -1;
-    at = strstr(answer, key);
-    if (!at)
-        return -1;
-    at += strlen(key);
-    at += strspn(at, " \t:");
-    return strtoll(at, NULL, 0);
+    return net_number(Server.hosts, word, key, WORD_ANSWER_MS);
 }
 
 const char *server_nowhere(void) {
