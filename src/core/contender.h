@@ -18,8 +18,8 @@
 enum zkli_contender_state {
     ZKLI_IDLE,      /* no node; begins when the session is connected */
     ZKLI_PROBING,   /* a try: list before anything is written */
-    ZKLI_PARENTING, /* create directories, from the lowest missing one */
-    ZKLI_ENQUEUING, /* create and list in one flight */
+    ZKLI_PARENTING, /* create the directories above the lock's, from the lowest missing one */
+    ZKLI_ENQUEUING, /* create and list in one flight, behind the lock's directory if need be */
     ZKLI_UNSURE,    /* the create's reply was lost; search when connected */
     ZKLI_SEARCHING, /* barrier and list in one flight: is there a node with our uuid? */
     ZKLI_ADOPTING,  /* read the node found, whose is it, and list */
@@ -107,7 +107,7 @@ struct zkli_contender {
     enum zkli_contender_state state;
     bool is_try;
     unsigned depth;        /* components of the directory's path */
-    unsigned parent_level; /* PARENTING: which one is created; 1 the directory, 2 its parent */
+    unsigned parent_level; /* which one is created: 1 the directory, 2 its parent; 0 none */
     bool is_parked;        /* nothing is in flight; goes on at CONNECTED or RETRY */
     unsigned in_flight;    /* ZKLI_OP_ bits */
     enum zkli_result results[ZKLI_OP_COUNT]; /* of the flight, by bit number */

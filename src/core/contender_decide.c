@@ -50,7 +50,7 @@ static unsigned decide_parenting(contender *c, const event *e) {
     enum zkli_result result = zkli_contender_result_of(c, ZKLI_OP_PARENT);
     if (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_EXISTS) {
         c->parent_level--;
-        if (c->parent_level == 0)
+        if (c->parent_level == 1)
             return zkli_contender_enqueue(c);
         return zkli_contender_send(c, ZKLI_OP_PARENT);
     }
@@ -61,21 +61,44 @@ static unsigned decide_parenting(contender *c, const event *e) {
     return zkli_contender_refuse(c, e, result);
 }
 
+static unsigned begin_later(contender *c, const event *e) {
+    zkli_contender_move(c, ZKLI_IDLE);
+    return zkli_contender_park(c, e);
+}
+
+/* There was no directory to create the node in. */
+static unsigned decide_homeless(contender *c, const event *e) {
+    if (c->parent_level == 0) {
+        c->parent_level = 1;
+        return zkli_contender_enqueue(c);
+    }
+    enum zkli_result result = zkli_contender_result_of(c, ZKLI_OP_PARENT);
+    if (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_EXISTS)
+        return zkli_contender_enqueue(c); /* somebody has deleted it */
+    if (result == ZKLI_RESULT_NO_NODE && c->depth > 1) {
+        zkli_contender_move(c, ZKLI_PARENTING);
+        c->parent_level = 2;
+        return zkli_contender_send(c, ZKLI_OP_PARENT);
+    }
+    if (result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_AGAIN)
+        return begin_later(c, e);
+    return zkli_contender_refuse(c, e, result);
+}
+
 static unsigned decide_enqueuing(contender *c, const event *e) {
     enum zkli_result result = zkli_contender_result_of(c, ZKLI_OP_CREATE);
     if (result == ZKLI_RESULT_OK)
         return decide_place(c, e, zkli_contender_result_of(c, ZKLI_OP_LIST));
-    if (result == ZKLI_RESULT_NO_NODE) {
-        zkli_contender_move(c, ZKLI_PARENTING);
-        c->parent_level = 1;
-        return zkli_contender_send(c, ZKLI_OP_PARENT);
-    }
+    if (result == ZKLI_RESULT_NO_NODE)
+        return decide_homeless(c, e);
     if (result == ZKLI_RESULT_EXISTS) { /* somebody has made a node with our uuid */
         zkli_contender_move(c, ZKLI_SEARCHING);
         return zkli_contender_search(c);
     }
-    if (result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_AGAIN) {
-        zkli_contender_move(c, result == ZKLI_RESULT_LOST ? ZKLI_UNSURE : ZKLI_IDLE);
+    if (result == ZKLI_RESULT_AGAIN)
+        return begin_later(c, e);
+    if (result == ZKLI_RESULT_LOST) {
+        zkli_contender_move(c, ZKLI_UNSURE);
         return zkli_contender_park(c, e);
     }
     return zkli_contender_refuse(c, e, result);

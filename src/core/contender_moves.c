@@ -94,13 +94,16 @@ void zkli_contender_forget_node(contender *c) {
     c->own_went = false;
     c->listed_on = 0;
     c->verdict = ZKLI_ABSENT;
+    c->parent_level = 0;
 }
 
 unsigned zkli_contender_enqueue(contender *c) {
     zkli_contender_move(c, ZKLI_ENQUEUING);
     zkli_contender_set_results(c, ZKLI_OP_BARRIER,
                                ZKLI_RESULT_LOST); /* an earlier search's proves nothing now */
-    return zkli_contender_send(c, ZKLI_OP_CREATE | ZKLI_OP_LIST);
+    /* The directory goes with the first node in it, or the server would keep it if we ended now. */
+    return zkli_contender_send(c, ZKLI_OP_CREATE | ZKLI_OP_LIST |
+                                      (c->parent_level == 1 ? ZKLI_OP_PARENT : 0));
 }
 
 unsigned zkli_contender_begin(contender *c) {

@@ -159,6 +159,21 @@ static void a_lost_directory_is_made_again(void) {
     }
 }
 
+/* T31: a server keeps for good a directory that nobody has ever stood in. */
+static void a_directory_is_stood_in_though_the_wait_ends_while_it_is_made(void) {
+    const char *name = fresh_name("just/made");
+    client *c = client_open_proxied(name, T_NORMAL);
+    raw_stat stat = {0};
+
+    proxy_rule(c->proxy, PROXY_HOLD_REPLY, PROXY_CONTAINER, name, 1, false);
+    CHECK_INT(client_acquire(c, 200), ZKL_TIMEOUT);
+    CHECK(proxy_fired(c->proxy));
+    proxy_hold(c->proxy, PROXY_TO_CLIENT, false);
+    WAIT_UNTIL(raw_stat_of(fixture_raw(), lock_dir(name), &stat) && stat.cversion >= 2, SOON_MS);
+    CHECK_INT(stat.children, 0);
+    client_close(c);
+}
+
 static void a_lost_delete_is_made_again(void) {
     static const proxy_action actions[] = {PROXY_CUT_REQUEST, PROXY_CUT_REPLY};
     const char *name = fresh_name("delete");
@@ -235,6 +250,8 @@ static const test_case Cases[] = {
     {"a cut at any step costs neither the place nor a node left behind (T14)",
      a_cut_at_any_step_costs_neither_place_nor_node},
     {"a directory whose creation was lost is made again", a_lost_directory_is_made_again},
+    {"a directory is stood in though the wait ends while it is made",
+     a_directory_is_stood_in_though_the_wait_ends_while_it_is_made},
     {"a lost delete is made again", a_lost_delete_is_made_again},
     {"a release during an outage returns at once and is done later (T16)",
      a_release_during_an_outage_returns_and_is_done_later},

@@ -18,12 +18,13 @@
 #define BIT(n) (1u << (n))
 #define SESSION INT64_C(0x1001)
 #define OTHER_SESSION INT64_C(0x2002)
-#define DEPTH 2 /* of the directory: the root and the lock's name */
+#define DEPTH 3 /* of the directory: the root and a name of two components */
 #define OWN_NUMBER 5
 #define RESULTS (ZKLI_RESULT_ERROR + 1)
 
 /* Requests that contenders make together. */
 #define CREATE_AND_LIST ((unsigned)ZKLI_OP_CREATE | ZKLI_OP_LIST)
+#define PARENT_CREATE_AND_LIST (CREATE_AND_LIST | ZKLI_OP_PARENT)
 #define BARRIER_AND_LIST ((unsigned)ZKLI_OP_BARRIER | ZKLI_OP_LIST)
 #define OWN_AND_LIST ((unsigned)ZKLI_OP_OWN | ZKLI_OP_LIST)
 #define OWN_AND_PREDECESSOR ((unsigned)ZKLI_OP_OWN | ZKLI_OP_PREDECESSOR)
@@ -291,6 +292,13 @@ static inline void answer_all(struct bench *b, enum zkli_result result) {
 static inline void to_enqueuing(struct bench *b) {
     bench_init(b, false);
     CHECK_ACTIONS(news(b, ZKLI_EV_CONNECTED), CREATE_AND_LIST);
+}
+
+/* The directory was missing, and is created with the node. */
+static inline void to_housing(struct bench *b) {
+    to_enqueuing(b);
+    reply(b, ZKLI_EV_CREATED, ZKLI_RESULT_NO_NODE);
+    CHECK_ACTIONS(reply(b, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE), PARENT_CREATE_AND_LIST);
 }
 
 static inline void to_placed(struct bench *b, enum crowd crowd) {

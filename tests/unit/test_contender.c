@@ -250,17 +250,21 @@ static void ask_for_parents(unsigned depth, unsigned missing, unsigned reaped, c
     reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_NO_NODE);
     reply(&b, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE);
     size_t count = 0;
-    while (b.c.state == ZKLI_PARENTING && count < 63) {
+    while ((b.c.in_flight & ZKLI_OP_PARENT) != 0 && count < 63) {
         ret_asked[count++] = (char)('0' + b.c.parent_level);
         reply(&b, ZKLI_EV_PARENT, create_parent(b.c.parent_level, &missing));
         if (missing == 1 && reaped > 0) {
             missing = depth;
             reaped--;
         }
+        if ((b.c.in_flight & ZKLI_OP_CREATE) == 0 || missing == 0)
+            continue; /* not sent with it; or done, the listing is out */
+        reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_NO_NODE);
+        reply(&b, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE);
     }
     ret_asked[count] = '\0';
     CHECK_INT(missing, 0);
-    CHECK_ACTIONS(b.actions, CREATE_AND_LIST);
+    CHECK_INT(b.c.in_flight, CREATE_AND_LIST);
 }
 
 static void parents_are_created_from_the_lowest_missing_one(void) {
@@ -271,6 +275,17 @@ static void parents_are_created_from_the_lowest_missing_one(void) {
             ask_for_parents(depth, missing, 0, levels); /* none: somebody was faster */
             CHECK_STRING(levels, asked[missing]);
         }
+}
+
+/* Above the only one there is the client's root, which is not ours to make. */
+static void nothing_is_created_above_the_first_directory(void) {
+    struct bench b;
+    to_housing(&b);
+    b.c.depth = 1;
+    reply(&b, ZKLI_EV_PARENT, ZKLI_RESULT_NO_NODE);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_NO_NODE);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE), ZKLI_DO_FAIL | ZKLI_DO_FORGET);
+    CHECK_INT(b.c.error, ZKL_SERVER);
 }
 
 /* T30 */
@@ -322,6 +337,9 @@ static void what_the_server_refused_for_the_moment_is_asked_again(void) {
     CHECK_ACTIONS(news(&b, ZKLI_EV_RELEASE), ZKLI_OP_DELETE);
     CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_AGAIN), ZKLI_DO_RETRY);
     CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), ZKLI_OP_DELETE);
+    to_housing(&b);
+    answer_all(&b, ZKLI_RESULT_AGAIN);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), PARENT_CREATE_AND_LIST);
 }
 
 /* So its listing, if it must be repeated, goes behind a barrier. */
@@ -559,6 +577,8 @@ int main(int argc, char **argv) {
         {"a node that was adopted has its own token", a_node_that_was_adopted_has_its_own_token},
         {"parents are created from the lowest missing one",
          parents_are_created_from_the_lowest_missing_one},
+        {"nothing is created above the first directory",
+         nothing_is_created_above_the_first_directory},
         {"parents that vanish on the way are created again",
          parents_that_vanish_on_the_way_are_created_again},
         {"a position is told once, and again when it changes",

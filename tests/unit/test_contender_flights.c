@@ -1,6 +1,6 @@
 /*
- * A contender's flights of two requests: what follows is decided when both replies are in, here
- * for every pair of replies, and for watches that fire in between.
+ * A contender's flights of several requests: what follows is decided when all replies are in, here
+ * for every combination of replies, and for watches that fire in between.
  */
 #include "unit/contender_bench.h"
 
@@ -43,14 +43,14 @@ static void check_outcome(const struct bench *b, struct expected expected, unsig
     CHECK(is_right);
 }
 
-/* ---- Flights of two ---- */
+/* ---- Flights ---- */
 
 static struct expected when_enqueued(unsigned create, unsigned list) {
     switch ((enum zkli_result)create) {
     case ZKLI_RESULT_OK:
         return when_placed(list, false);
     case ZKLI_RESULT_NO_NODE:
-        return (struct expected){ZKLI_PARENTING, ZKLI_OP_PARENT};
+        return (struct expected){ZKLI_ENQUEUING, PARENT_CREATE_AND_LIST};
     case ZKLI_RESULT_EXISTS:
         return (struct expected){ZKLI_SEARCHING, BARRIER_AND_LIST};
     case ZKLI_RESULT_LOST:
@@ -76,6 +76,32 @@ static void create_and_list_are_judged_together(void) {
             reply_list(&b, list);
             check_outcome(&b, when_enqueued(create, list), create, list);
         }
+}
+
+static struct expected when_housed(unsigned parent, unsigned create, unsigned list) {
+    if (create != ZKLI_RESULT_NO_NODE)
+        return when_enqueued(create, list);
+    if (parent == ZKLI_RESULT_OK || parent == ZKLI_RESULT_EXISTS)
+        return (struct expected){ZKLI_ENQUEUING, PARENT_CREATE_AND_LIST};
+    if (parent == ZKLI_RESULT_NO_NODE)
+        return (struct expected){ZKLI_PARENTING, ZKLI_OP_PARENT};
+    if (is_for_later(parent))
+        return (struct expected){ZKLI_IDLE, ZKLI_DO_RETRY};
+    return (struct expected){ZKLI_GONE, ZKLI_DO_FAIL | ZKLI_DO_FORGET};
+}
+
+/* If the node was made, the directory was there, whatever is said of that. */
+static void a_directory_matters_only_if_there_is_no_node_in_it(void) {
+    for (unsigned parent = 0; parent < RESULTS; parent++)
+        for (unsigned create = 0; create < RESULTS; create++)
+            for (unsigned list = 0; list < LIST_REPLIES; list++) {
+                struct bench b;
+                to_housing(&b);
+                CHECK_ACTIONS(reply(&b, ZKLI_EV_PARENT, (enum zkli_result)parent), 0);
+                CHECK_ACTIONS(reply(&b, ZKLI_EV_CREATED, (enum zkli_result)create), 0);
+                reply_list(&b, list);
+                check_outcome(&b, when_housed(parent, create, list), create, list);
+            }
 }
 
 static void reply_search(struct bench *b, unsigned barrier, unsigned list, bool is_list_first) {
@@ -259,6 +285,8 @@ static void a_node_that_went_is_never_granted_whatever_the_listing_says(void) {
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"create and list are judged together", create_and_list_are_judged_together},
+        {"a directory matters only if there is no node in it",
+         a_directory_matters_only_if_there_is_no_node_in_it},
         {"a search needs both barrier and list", a_search_needs_both_barrier_and_list},
         {"to leave nothing needs both as well", to_leave_nothing_needs_both_as_well},
         {"a node that was found is read and listed", a_node_that_was_found_is_read_and_listed},

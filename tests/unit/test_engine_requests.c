@@ -79,9 +79,11 @@ static void a_server_without_containers_is_given_plain_directories(void) {
     struct request request = serve_until(b, PARENT);
     CHECK(request.mode == ZKLI_CONTAINER);
     tell_reply(b, request.slot, &reply);
+    answer_next(b, CREATE, ZKLI_RESULT_NO_NODE);
+    answer_next(b, LIST, ZKLI_RESULT_NO_NODE);
     CHECK_INT(b->request_count, 0);
     advance(b, ZKLI_RETRY_FIRST_NS);
-    REQUIRE(b->request_count == 1);
+    REQUIRE(b->request_count == 3);
     CHECK(b->requests[0].kind == PARENT && b->requests[0].mode == ZKLI_PERSISTENT);
     serve_all(b);
     CHECK_INT(owner->grants, 1);
