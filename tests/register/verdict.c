@@ -97,6 +97,7 @@ static int compare(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
+/* What goes on over several faults counts for the first. */
 static void report_fault(history *h, const breaker_plan *plan, size_t fault,
                          const breaker_stroke *strokes, size_t count) {
     int64_t *gaps = malloc((count + 1) * sizeof(*gaps)), recovery = 0;
@@ -108,7 +109,8 @@ static void report_fault(history *h, const breaker_plan *plan, size_t fault,
 
         if (s->fault != fault)
             continue;
-        gaps[done++] = history_longest_gap_ns(h, Short, s->from_ns, s->until_ns);
+        gaps[done++] = history_longest_gap_ns(h, Short, i > 0 ? strokes[i - 1].until_ns : 0,
+                                              s->from_ns, s->until_ns);
         if (s->until_ns - s->healed_ns > recovery)
             recovery = s->until_ns - s->healed_ns;
     }

@@ -70,9 +70,11 @@ bool history_check_holds(const history *h, char reg, char *why, size_t size);
 /* How many times a process was told that its hold is lost. */
 size_t history_losses_told(const history *h);
 
-/* The longest time, of what overlaps from_ns to until_ns, in which no write of any of these
- * registers was OK; what was never followed by another goes on to until_ns. */
-int64_t history_longest_gap_ns(const history *h, const char *registers, int64_t from_ns,
-                               int64_t until_ns);
+/*
+ * The longest time, of what began at since_ns or later and overlaps from_ns to until_ns, in which no
+ * write of any of these registers was OK; what was never followed by another goes on to until_ns.
+ */
+int64_t history_longest_gap_ns(const history *h, const char *registers, int64_t since_ns,
+                               int64_t from_ns, int64_t until_ns);
 
 #endif

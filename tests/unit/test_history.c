@@ -289,16 +289,20 @@ static void gaps_hand_offs_and_losses_are_counted(void) {
     CHECK_INT(f.hand_offs, 1);
     CHECK_INT(history_losses_told(h), 1);
     /* 1100, 1300, 1900, 2400 */
-    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 1100), 0);
-    CHECK_INT(history_longest_gap_ns(h, "ab", 1150, 1160), 200);
-    CHECK_INT(history_longest_gap_ns(h, "ab", 1150, 1301), 600);
-    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 2400), 600);
-    CHECK_INT(history_longest_gap_ns(h, "ab", 1900, 2400), 500);
-    CHECK_INT(history_longest_gap_ns(h, "a", 0, 2400), 1100);
-    CHECK_INT(history_longest_gap_ns(h, "b", 0, 1900), 0);
+    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 0, 1100), 0);
+    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 1150, 1160), 200);
+    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 1150, 1301), 600);
+    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 0, 2400), 600);
+    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 1900, 2400), 500);
+    CHECK_INT(history_longest_gap_ns(h, "a", 0, 0, 2400), 1100);
+    CHECK_INT(history_longest_gap_ns(h, "b", 0, 0, 1900), 0);
+    /* Of what began in time. */
+    CHECK_INT(history_longest_gap_ns(h, "ab", 1300, 1150, 1301), 600);
+    CHECK_INT(history_longest_gap_ns(h, "ab", 1301, 1150, 2400), 500);
+    CHECK_INT(history_longest_gap_ns(h, "ab", 2401, 1150, 9000), 0);
     /* Nobody writes any more. */
-    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 9000), 6600);
-    CHECK_INT(history_longest_gap_ns(h, "b", 5000, 9000), 7100);
+    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 0, 9000), 6600);
+    CHECK_INT(history_longest_gap_ns(h, "b", 0, 5000, 9000), 7100);
     history_free(h);
 }
 
