@@ -410,10 +410,21 @@ static void send_query(struct zkli_engine *e, struct zkli_query *query) {
     }
 }
 
+/* Whether there are slots: two for a directory and the node in it, which are sent together or not
+ * at all. Else a wait that ends between them would leave a directory that nobody has stood in. */
+static bool has_slots(const struct zkli_engine *e, struct zkli_work *work) {
+    const unsigned pair = ZKLI_OP_PARENT | ZKLI_OP_CREATE;
+    if (e->free_slot == ZKLI_SLOTS || work->kind != ZKLI_WORK_MEMBER)
+        return e->free_slot != ZKLI_SLOTS;
+    struct zkli_member *m = ZKLI_CONTAINER(work, struct zkli_member, work);
+    return (m->unsent & pair) != pair || e->slots[e->free_slot].next_free != ZKLI_SLOTS;
+}
+
 void zkli_requests_pump(struct zkli_engine *e) {
-    while (e->is_connected && !e->is_draining && e->free_slot != ZKLI_SLOTS &&
-           !zkli_list_is_empty(&e->work)) {
+    while (e->is_connected && !e->is_draining && !zkli_list_is_empty(&e->work)) {
         struct zkli_work *work = ZKLI_CONTAINER(e->work.next, struct zkli_work, link);
+        if (!has_slots(e, work))
+            return;
         switch (work->kind) {
         case ZKLI_WORK_MEMBER:
             send_member(ZKLI_CONTAINER(work, struct zkli_member, work));

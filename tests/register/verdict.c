@@ -101,25 +101,29 @@ static int compare(const void *a, const void *b) {
 static void report_fault(history *h, const breaker_plan *plan, size_t fault,
                          const breaker_stroke *strokes, size_t count) {
     int64_t *gaps = malloc((count + 1) * sizeof(*gaps)), recovery = 0;
-    size_t done = 0;
+    size_t done = 0, begun = 0;
 
     REQUIRE(gaps != NULL);
+    gaps[0] = 0;
     for (size_t i = 0; i < count; i++) {
         const breaker_stroke *s = &strokes[i];
 
         if (s->fault != fault)
             continue;
-        gaps[done++] = history_longest_gap_ns(h, Short, i > 0 ? strokes[i - 1].until_ns : 0,
-                                              s->from_ns, s->until_ns);
+        done++;
+        gaps[begun] = history_longest_gap_ns(h, Short, i > 0 ? strokes[i - 1].until_ns : 0,
+                                             s->from_ns, s->until_ns);
+        begun += gaps[begun] > 0;
         if (s->until_ns - s->healed_ns > recovery)
             recovery = s->until_ns - s->healed_ns;
     }
-    qsort(gaps, done, sizeof(*gaps), compare);
+    qsort(gaps, begun, sizeof(*gaps), compare);
     if (done > 0)
         test_note("%-42s %3zu times; no write for %5lld ms at most, %5lld in the median; all "
                   "served %5lld ms after its end at most",
-                  plan->faults[fault].what, done, (long long)(gaps[done - 1] / NS_PER_MS),
-                  (long long)(gaps[done / 2] / NS_PER_MS), (long long)(recovery / NS_PER_MS));
+                  plan->faults[fault].what, done,
+                  (long long)(gaps[begun ? begun - 1 : 0] / NS_PER_MS),
+                  (long long)(gaps[begun / 2] / NS_PER_MS), (long long)(recovery / NS_PER_MS));
     free(gaps);
 }
 

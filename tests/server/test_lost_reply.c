@@ -168,8 +168,10 @@ static void a_directory_is_stood_in_though_the_wait_ends_while_it_is_made(void) 
 
     CHECK_INT(raw_make_path(fixture_raw(), fixture_root()), RAW_OK);
     proxy_rule(c->proxy, PROXY_HOLD_REPLY, PROXY_CONTAINER, name, 1, false);
-    CHECK_INT(client_acquire(c, 200), ZKL_TIMEOUT);
-    CHECK(proxy_fired(c->proxy));
+    client_begin(c, ZKL_FOREVER);
+    WAIT_UNTIL(proxy_fired(c->proxy), SOON_MS);
+    CHECK_INT(zkl_cancel(c->lock), ZKL_OK);
+    CHECK_INT(client_result(c), ZKL_CANCELED);
     proxy_hold(c->proxy, PROXY_TO_CLIENT, false);
     WAIT_UNTIL(raw_stat_of(fixture_raw(), lock_dir(name), &stat) && stat.cversion >= 2, SOON_MS);
     CHECK_INT(stat.children, 0);

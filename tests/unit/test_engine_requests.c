@@ -123,6 +123,34 @@ static void no_more_is_in_flight_than_the_window_but_a_heartbeat(void) {
     bench_end(b);
 }
 
+static void check_no_directory_is_sent_alone(const struct bench *b) {
+    for (size_t i = 0; i < b->owner_count; i++) {
+        const struct zkli_member *m = b->owners[i].member;
+        bool is_parent_sent = m != NULL && (m->core.in_flight & ZKLI_OP_PARENT) != 0 &&
+                              (m->unsent & ZKLI_OP_PARENT) == 0;
+        CHECK(!is_parent_sent || (m->unsent & ZKLI_OP_CREATE) == 0);
+    }
+}
+
+/* T31: or a wait that ends meanwhile would leave it, and nobody would have stood in it. */
+static void a_directory_is_sent_with_its_node_or_not_at_all(void) {
+    struct bench *b = &Bench;
+    char name[32];
+    bench_begin(b);
+    (void)hold(b, "root"); /* else the first directories are sent alone, and in vain */
+    for (int i = 0; i < 300; i++) {
+        (void)snprintf(name, sizeof(name), "n%d", i);
+        (void)begin(b, name);
+    }
+    while (b->request_count > 0) {
+        serve_next(b);
+        check_no_directory_is_sent_alone(b);
+    }
+    for (size_t i = 0; i < b->owner_count; i++)
+        CHECK_INT(b->owners[i].grants, 1);
+    bench_end(b);
+}
+
 /* Fills the window with requests that are not answered. */
 static void fill_window(struct bench *b) {
     char name[32];
@@ -443,6 +471,8 @@ int main(int argc, char **argv) {
         {"the root may be the root of all", the_root_may_be_the_root_of_all},
         {"no more is in flight than the window, but a heartbeat",
          no_more_is_in_flight_than_the_window_but_a_heartbeat},
+        {"a directory is sent with its node, or not at all",
+         a_directory_is_sent_with_its_node_or_not_at_all},
         {"what was not sent when its owner left is never sent",
          what_was_not_sent_when_its_owner_left_is_never_sent},
         {"who leaves between create and listing deletes what was created",
