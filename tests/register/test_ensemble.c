@@ -55,7 +55,7 @@ static breaker_plan Servers = {
     .script = ZKLOCK_SOURCE_DIR "/tests/support/ensemble.sh",
     .faults = Faults,
     .count = sizeof(Faults) / sizeof(Faults[0]),
-    .rest_ms = 2000,
+    .rest_ms = 3000, /* the sessions of the dead end, under a new leader as well */
     .first = FIRST,
 };
 

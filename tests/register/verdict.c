@@ -97,7 +97,19 @@ static int compare(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* What goes on over several faults counts for the first. */
+/* What goes on over several faults counts for the first, up to the second. */
+static int64_t gap_of(history *h, const breaker_stroke *strokes, size_t at, size_t count) {
+    const breaker_stroke *s = &strokes[at];
+    const history_span span = {
+        .since_ns = at > 0 ? s[-1].until_ns : 0,
+        .from_ns = s->from_ns,
+        .until_ns = s->until_ns,
+        .end_ns = at + 1 < count ? s[1].from_ns : s->until_ns,
+    };
+
+    return history_longest_gap_ns(h, Short, &span);
+}
+
 static void report_fault(history *h, const breaker_plan *plan, size_t fault,
                          const breaker_stroke *strokes, size_t count) {
     int64_t *gaps = malloc((count + 1) * sizeof(*gaps)), recovery = 0;
@@ -111,8 +123,7 @@ static void report_fault(history *h, const breaker_plan *plan, size_t fault,
         if (s->fault != fault)
             continue;
         done++;
-        gaps[begun] = history_longest_gap_ns(h, Short, i > 0 ? strokes[i - 1].until_ns : 0,
-                                             s->from_ns, s->until_ns);
+        gaps[begun] = gap_of(h, strokes, i, count);
         begun += gaps[begun] > 0;
         if (s->until_ns - s->healed_ns > recovery)
             recovery = s->until_ns - s->healed_ns;

@@ -538,8 +538,7 @@ static int compare_ns(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-int64_t history_longest_gap_ns(const history *h, const char *registers, int64_t since_ns,
-                               int64_t from_ns, int64_t until_ns) {
+int64_t history_longest_gap_ns(const history *h, const char *registers, const history_span *span) {
     int64_t *ok_ns = malloc((h->op_count + 1) * sizeof(*ok_ns)), longest = 0;
     size_t count = 0;
 
@@ -549,12 +548,16 @@ int64_t history_longest_gap_ns(const history *h, const char *registers, int64_t 
         if (h->ops[i].outcome == OUTCOME_OK && strchr(registers, h->ops[i].reg))
             ok_ns[count++] = h->ops[i].after_ns;
     qsort(ok_ns, count, sizeof(*ok_ns), compare_ns);
-    for (size_t i = 1; i < count; i++)
-        if (ok_ns[i - 1] >= since_ns && ok_ns[i] > from_ns && ok_ns[i - 1] < until_ns &&
-            ok_ns[i] - ok_ns[i - 1] > longest)
-            longest = ok_ns[i] - ok_ns[i - 1];
-    if (count > 0 && ok_ns[count - 1] >= since_ns && until_ns - ok_ns[count - 1] > longest)
-        longest = until_ns - ok_ns[count - 1];
+    if (count > 0)
+        ok_ns[count++] = INT64_MAX;
+    for (size_t i = 1; i < count; i++) {
+        const int64_t from_ns = ok_ns[i - 1];
+        const int64_t until_ns = ok_ns[i] < span->end_ns ? ok_ns[i] : span->end_ns;
+
+        if (from_ns >= span->since_ns && until_ns > span->from_ns && from_ns < span->until_ns &&
+            until_ns - from_ns > longest)
+            longest = until_ns - from_ns;
+    }
     free(ok_ns);
     return longest;
 }

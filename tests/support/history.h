@@ -70,11 +70,15 @@ bool history_check_holds(const history *h, char reg, char *why, size_t size);
 /* How many times a process was told that its hold is lost. */
 size_t history_losses_told(const history *h);
 
-/*
- * The longest time, of what began at since_ns or later and overlaps from_ns to until_ns, in which no
- * write of any of these registers was OK; what was never followed by another goes on to until_ns.
- */
-int64_t history_longest_gap_ns(const history *h, const char *registers, int64_t since_ns,
-                               int64_t from_ns, int64_t until_ns);
+/* Times without a write that are looked at: */
+typedef struct history_span {
+    int64_t since_ns;          /* those that began then or later */
+    int64_t from_ns, until_ns; /* and overlap this */
+    int64_t end_ns;            /* what goes on after that is not counted */
+} history_span;
+
+/* The longest of these in which no write of any of these registers was OK. What was never followed
+ * by another write goes on to the end. */
+int64_t history_longest_gap_ns(const history *h, const char *registers, const history_span *span);
 
 #endif

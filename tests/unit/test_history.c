@@ -281,6 +281,29 @@ static void gaps_hand_offs_and_losses_are_counted(void) {
                 "i 3:1 b 5 1400\nw 3:1 5 0 301 1500 1600\nr 3:1 ok 1900 1\n"
                 "i 2:2 a 20 1900\nw 2:2 20 201 202 2000 2200\nr 2:2 refused 2100 1\n"
                 "i 2:3 a 30 2300\nw 2:3 30 201 203 2300 2400\nr 2:3 ok 2400 1\n");
+    static const struct {
+        const char *registers;
+        history_span span;
+        int64_t longest;
+    } gaps[] = {
+        {"ab", {0, 0, 1100, 9000}, 0},
+        {"ab", {0, 1150, 1160, 9000}, 200},
+        {"ab", {0, 1150, 1301, 9000}, 600},
+        {"ab", {0, 0, 2400, 9000}, 600},
+        {"ab", {0, 1900, 2400, 9000}, 500},
+        {"a", {0, 0, 2400, 9000}, 1100},
+        {"b", {0, 0, 1900, 9000}, 0},
+        /* Of what began in time, */
+        {"ab", {1300, 1150, 1301, 9000}, 600},
+        {"ab", {1301, 1150, 2400, 9000}, 500},
+        {"ab", {2401, 1150, 9000, 9000}, 0},
+        /* up to the end. */
+        {"ab", {0, 1150, 1301, 1700}, 400},
+        {"ab", {0, 1800, 1850, 1700}, 0},
+        /* Nobody writes any more. */
+        {"ab", {0, 0, 9000, 9000}, 6600},
+        {"b", {0, 5000, 9000, 9000}, 7100},
+    };
     history_figures f;
     char why[200];
 
@@ -289,20 +312,8 @@ static void gaps_hand_offs_and_losses_are_counted(void) {
     CHECK_INT(f.hand_offs, 1);
     CHECK_INT(history_losses_told(h), 1);
     /* 1100, 1300, 1900, 2400 */
-    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 0, 1100), 0);
-    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 1150, 1160), 200);
-    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 1150, 1301), 600);
-    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 0, 2400), 600);
-    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 1900, 2400), 500);
-    CHECK_INT(history_longest_gap_ns(h, "a", 0, 0, 2400), 1100);
-    CHECK_INT(history_longest_gap_ns(h, "b", 0, 0, 1900), 0);
-    /* Of what began in time. */
-    CHECK_INT(history_longest_gap_ns(h, "ab", 1300, 1150, 1301), 600);
-    CHECK_INT(history_longest_gap_ns(h, "ab", 1301, 1150, 2400), 500);
-    CHECK_INT(history_longest_gap_ns(h, "ab", 2401, 1150, 9000), 0);
-    /* Nobody writes any more. */
-    CHECK_INT(history_longest_gap_ns(h, "ab", 0, 0, 9000), 6600);
-    CHECK_INT(history_longest_gap_ns(h, "b", 0, 5000, 9000), 7100);
+    for (size_t i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++)
+        CHECK_INT(history_longest_gap_ns(h, gaps[i].registers, &gaps[i].span), gaps[i].longest);
     history_free(h);
 }
 
