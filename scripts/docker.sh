@@ -285,7 +285,6 @@ fault() { # KIND N
     pause) docker pause "$id" ;;
     kill) docker kill "$id" ;;
     cut) docker network disconnect "$(network)" "$id" ;;
-    *) wrong_call "no such fault: $1" ;;
     esac >/dev/null
 }
 
@@ -323,7 +322,10 @@ main() {
         shift
     done
     case $command in
-    fault) (($# == 2)) && [[ $2 == [1-3] ]] || wrong_call "fault takes a kind and a number" ;;
+    fault)
+        (($# == 2)) && [[ $1 =~ ^(pause|kill|cut)$ && $2 == [1-3] ]] ||
+            wrong_call "fault takes pause, kill or cut, and a number"
+        ;;
     heal) (($# == 1)) && [[ $1 == [1-3] ]] || wrong_call "heal takes a number" ;;
     *) (($# == 0)) || wrong_call "unexpected: $1" ;;
     esac
