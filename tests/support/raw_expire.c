@@ -2,9 +2,9 @@
  * See raw.h. The owner, pushed off its connection, is back within milliseconds. A server (3.8.0)
  * that deals with its return and with ours at once may forget the owner's connection: it neither
  * closes it when the session ends nor answers on it any more, and the owner learns of its end
- * after 2T/3 only. So an owner in this process is kept from connecting meanwhile (so are proxies, for
- * that moment; an owner elsewhere is not), and our own connection, made on the wire because the
- * client library cannot wait, stays until the server closes it.
+ * after 2T/3 only. So an owner in this process is kept from connecting meanwhile (so are proxies,
+ * for that moment; an owner elsewhere is not), and our own connection, made on the wire because
+ * the client library cannot wait, stays until the server closes it.
  */
 #include "support/net.h"
 #include "support/raw.h"
