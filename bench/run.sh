@@ -21,15 +21,6 @@ ZKLOCK_HOSTS=host:port[,...] uses those servers instead of starting one.
 END
 }
 
-on_exit() {
-    local status=$?
-    trap - EXIT
-    trap '' INT TERM HUP
-    [[ ! -e $Work/zk ]] || scripts/zk.sh stop --dir "$Work/zk" || :
-    rm -rf "$Work"
-    exit "$status"
-}
-
 build() {
     cmake -S . -B "$BUILD" -DZKLOCK_BUILD_TESTS=OFF -DZKLOCK_BUILD_CLI=OFF \
         -DZKLOCK_BUILD_BENCH=ON &&
@@ -45,16 +36,12 @@ main() {
     [[ ${ZKLOCK_HOSTS-} ]] || packages+=("${SERVER_PACKAGES[@]}")
     need_packages "${packages[@]}"
 
-    Work=$(mktemp -d "${TMPDIR:-/tmp}/zklock-bench.XXXXXX")
-    trap on_exit EXIT
-    trap 'exit 129' HUP
-    trap 'exit 130' INT
-    trap 'exit 143' TERM
-    build >"$Work/build.log" 2>&1 || {
-        cat "$Work/build.log" >&2
+    own_tmpdir bench
+    build >"$TMPDIR/build.log" 2>&1 || {
+        cat "$TMPDIR/build.log" >&2
         fail "$EX_SOFTWARE" "the build in $BUILD failed"
     }
-    [[ ${ZKLOCK_HOSTS-} ]] || ZKLOCK_HOSTS=$(scripts/zk.sh start --dir "$Work/zk")
+    [[ ${ZKLOCK_HOSTS-} ]] || ZKLOCK_HOSTS=$(scripts/zk.sh start --dir "$TMPDIR/zk")
     export ZKLOCK_HOSTS
     printf 'servers %s; %s cores; load average before %s\n\n' \
         "$ZKLOCK_HOSTS" "$(nproc)" "$(cut -d ' ' -f 1 /proc/loadavg)"

@@ -162,7 +162,7 @@ static unsigned on_predecessor_event(contender *c, const event *e) {
 
 static unsigned on_lease(contender *c, const event *e) {
     /* Time has passed since we were found to be first, and nobody watched our node meanwhile. */
-    if (c->state == ZKLI_ADMITTED && e->is_certain && e->is_connected)
+    if (c->state == ZKLI_ADMITTED && e->is_ample && e->is_connected)
         return zkli_contender_list_again(c, e);
     if (c->state == ZKLI_HELD && !e->is_certain)
         return ZKLI_DO_LOSE | zkli_contender_leave(c, e);

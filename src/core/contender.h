@@ -27,7 +27,7 @@ enum zkli_contender_state {
     ZKLI_ORDERING,  /* as listing, by czxid, near the counter's end */
     ZKLI_ARMING,    /* set the watches: own node, then predecessor */
     ZKLI_WAITING,   /* both watches are set */
-    ZKLI_ADMITTED,  /* first in the queue; the lease is not certain now */
+    ZKLI_ADMITTED,  /* first in the queue; the lease is too short to begin on */
     ZKLI_HELD,
     ZKLI_LEAVING, /* delete our node, if there is one, until the server has confirmed */
     ZKLI_GONE,
@@ -77,7 +77,7 @@ enum zkli_contender_event_type {
     ZKLI_EV_DELETED,
     ZKLI_EV_OWN_EVENT, /* a watch fired: .is_deleted, or else changed */
     ZKLI_EV_PREDECESSOR_EVENT,
-    ZKLI_EV_LEASE,     /* .is_certain may have changed */
+    ZKLI_EV_LEASE,     /* .is_certain or .is_ample may have changed */
     ZKLI_EV_HEARTBEAT, /* the time for what need not be done at once */
     ZKLI_EV_RELEASE,   /* the holder is done */
     ZKLI_EV_ABANDON,   /* the waiter is done: .error says why */
@@ -89,6 +89,7 @@ struct zkli_contender_event {
     /* Always: */
     bool is_connected;
     bool is_certain;     /* the lease, at this moment */
+    bool is_ample;       /* certain, and for long enough to begin a hold on */
     uint64_t connection; /* number of the present connection, also across sessions */
     int64_t session_id;
     const char *fresh_uuid; /* used for a new place: then .uuid of the contender equals it */

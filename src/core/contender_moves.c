@@ -189,7 +189,7 @@ unsigned zkli_contender_refuse(contender *c, const event *e, enum zkli_result re
 
 unsigned zkli_contender_admit(contender *c, const event *e) {
     zkli_contender_move(c, ZKLI_ADMITTED);
-    if (!e->is_certain)
+    if (!e->is_ample)
         return 0;
     zkli_contender_move(c, ZKLI_HELD);
     return ZKLI_DO_GRANT;

@@ -39,7 +39,7 @@ unsigned zkli_contender_search(contender *c);
  * asks for it, which may have come from another server. */
 unsigned zkli_contender_list_again(contender *c, const event *e);
 unsigned zkli_contender_arm(contender *c);
-/* Admitted by the queue; granted only while the lease is certain. */
+/* Admitted by the queue; granted only on an ample lease. */
 unsigned zkli_contender_admit(contender *c, const event *e);
 
 /* Leaves from any state. A node that we know is deleted; one that may come into being, by a create

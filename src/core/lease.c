@@ -71,3 +71,26 @@ void zkli_lease_beat(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns
 bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns) {
     return lease->timeout_ns > 0 && now_ns < lease->certain_until_ns;
 }
+
+/* Whether enough is left of what ends then, when a heartbeat that is acknowledged now is proved. */
+static bool outlasts_proof(const struct zkli_lease *lease, int64_t until_ns, int64_t acked_ns) {
+    int64_t timeout_ns = lease->timeout_ns;
+    int64_t proof_ns = timeout_ns / 4 + 2 * zkli_lease_period_ns(timeout_ns);
+    return until_ns - acked_ns - proof_ns >= timeout_ns / 10 * 3;
+}
+
+bool zkli_lease_is_ample(const struct zkli_lease *lease, int64_t now_ns) {
+    int64_t until_ns = lease->certain_until_ns;
+    if (!zkli_lease_is_certain(lease, now_ns) ||
+        until_ns - now_ns < 2 * zkli_lease_period_ns(lease->timeout_ns))
+        return false;
+    for (size_t i = 0; i < lease->beat_count; i++) {
+        int64_t then_ns = end_of(lease, lease->beats[i].sent_ns);
+        if (then_ns <= until_ns)
+            continue; /* proved */
+        if (!outlasts_proof(lease, until_ns, lease->beats[i].acked_ns))
+            return false;
+        until_ns = then_ns;
+    }
+    return outlasts_proof(lease, until_ns, now_ns);
+}

@@ -44,8 +44,8 @@ struct zkli_lease {
 
 /* T/24: clock rates that differ by 1 %, and scheduling. */
 int64_t zkli_lease_margin_ns(int64_t timeout_ns);
-/* T/15: then more than half of T is left at any moment, and a first proof takes T/3. With T/10 it
- * would be 0.45 T and 0.4 T. */
+/* T/15: then more than half of T is left at any moment, and a first proof takes 2T/5 and a round
+ * trip, or less. With T/10 it would be 0.45 T. */
 int64_t zkli_lease_period_ns(int64_t timeout_ns);
 
 /* A new session, whose connect was begun at that time: its creation starts the leader's clock. */
@@ -69,5 +69,16 @@ void zkli_lease_end(struct zkli_lease *lease);
 /* A heartbeat sent and acknowledged on the present connection; in the order they were sent. */
 void zkli_lease_beat(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns);
 bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns);
+/*
+ * Certain, and for long enough to begin a hold on: if heartbeats are sent each period from now on,
+ * and answered, it stays certain, and where they are answered quickly at least a quarter of T will
+ * be left at any time. For a hold that is lost with nothing amiss, or given up by a careful holder
+ * who wants that much, is worth nothing. What is looked at: a heartbeat is proved T/4 and two
+ * periods after its acknowledgement, and 3T/10 must be left then of what was proved before it.
+ * In good order that is always so, up to a round trip of T/8; and when a connection comes back
+ * within T/6. Later, or after a stall or a pause of heartbeats, it takes a first proof: 2T/5 and a
+ * round trip, or less.
+ */
+bool zkli_lease_is_ample(const struct zkli_lease *lease, int64_t now_ns);
 
 #endif

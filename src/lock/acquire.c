@@ -87,8 +87,9 @@ void zkli_acquire_begin(struct zkl_lock *l, struct zkli_request *request, int64_
     const struct zkl_session *s = l->session;
     request->lock = l;
     request->is_try = timeout_ms == 0;
-    /* A try is answered in a round trip or two; a silent server must not hold it up for long. */
-    request->until_ns = deadline_ns(s, request->is_try ? s->engine.timeout_ms / 3 : timeout_ms);
+    /* A try is answered in a few round trips, or with the first proof of the lease on a connection,
+       after up to 2T/5; a silent server must not hold it up for much longer. */
+    request->until_ns = deadline_ns(s, request->is_try ? s->engine.timeout_ms / 2 : timeout_ms);
     request->is_queued = false;
 }
 

@@ -40,10 +40,12 @@ bool zkli_engine_is_certain(const struct zkli_engine *e) {
 
 void zkli_engine_check_lease(struct zkli_engine *e) {
     bool is_certain = zkli_engine_is_certain(e);
+    bool is_ample = zkli_lease_is_ample(&e->lease, e->now_ns);
     zkli_timer_set(&e->timers, &e->lease_end, is_certain ? e->lease.certain_until_ns : ZKLI_NEVER);
-    if (is_certain == e->was_certain)
+    if (is_certain == e->was_certain && is_ample == e->was_ample)
         return;
     e->was_certain = is_certain;
+    e->was_ample = is_ample;
     zkli_members_step_all(e, ZKLI_EV_LEASE);
 }
 
@@ -78,10 +80,8 @@ static void send_beat(void *arg) {
         look_later(e); /* no answer since it was sent: is the port awake? */
     if (!e->is_connected || e->is_draining || e->beat_in_flight)
         return;
-    if (e->is_lazy && zkli_list_is_empty(&e->members)) {
-        e->is_silent = true;
+    if (e->is_lazy && zkli_list_is_empty(&e->members))
         return;
-    }
     struct zkli_slot *slot = &e->slots[ZKLI_SLOT_HEARTBEAT];
     assert(slot->use == ZKLI_SLOT_FREE); /* nothing else takes it */
     int64_t period_ns = zkli_lease_period_ns(e->lease.timeout_ns);
@@ -122,27 +122,8 @@ void zkli_engine_on_beat(struct zkli_engine *e, const struct zkli_reply *reply) 
         zkli_timer_set(&e->timers, &e->beat, e->now_ns);
 }
 
-/* What is left of the lease of a session that has been silent may end before heartbeats have proved
- * more, and a hold granted on it would be lost with nothing amiss. It counts if what proved it is
- * as new as a heartbeat would be. */
-static void end_silence(struct zkli_engine *e) {
-    if (!e->is_silent || zkli_list_is_empty(&e->members))
-        return;
-    e->is_silent = false;
-    int64_t timeout_ns = e->lease.timeout_ns;
-    int64_t new_ns = timeout_ns - zkli_lease_margin_ns(timeout_ns) -
-                     zkli_lease_period_ns(timeout_ns);
-    if (e->lease.certain_until_ns - e->now_ns >= new_ns)
-        return;
-    zkli_lease_begin(&e->lease, timeout_ns, e->now_ns - timeout_ns);
-    zkli_engine_check_lease(e);
-}
-
 void zkli_engine_want_beat(struct zkli_engine *e) {
-    if (!e->is_lazy || !e->is_connected)
-        return;
-    end_silence(e);
-    if (!e->beat.is_set)
+    if (e->is_lazy && e->is_connected && !e->beat.is_set)
         zkli_timer_set(&e->timers, &e->beat, e->now_ns);
 }
 
@@ -229,7 +210,6 @@ static void on_connected(struct zkli_engine *e) {
     zkli_engine_log(e, ZKL_LOG_INFO, "%s session 0x%llx, timeout %d ms",
                     is_new ? "opened" : "resumed", (unsigned long long)e->session_id,
                     e->timeout_ms);
-    end_silence(e);
     send_beat(e);
     zkli_engine_check_lease(e);
     if (e->is_suspended)
@@ -249,7 +229,7 @@ static struct zkli_port *end_session(struct zkli_engine *e) {
     zkli_requests_reset(e);
     zkli_watches_reset(e);
     zkli_lease_end(&e->lease);
-    e->was_certain = false;
+    e->was_certain = e->was_ample = false;
     zkli_timer_clear(&e->timers, &e->lease_end);
     zkli_members_step_all(e, ZKLI_EV_EXPIRED);
     return port;

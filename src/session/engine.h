@@ -173,7 +173,6 @@ struct zkli_engine {
     struct zkli_port *port; /* NULL between sessions */
     bool is_connected;
     bool is_draining; /* about to close: nothing more is sent */
-    bool is_silent;   /* lazy, and no heartbeat has been sent since the last member went */
     uint64_t connection;
     int64_t session_id;
     int timeout_ms;
@@ -187,7 +186,7 @@ struct zkli_engine {
     /* Lease */
     struct zkli_lease lease;
     struct zkli_timer beat, lease_end;
-    bool was_certain; /* at the last check */
+    bool was_certain, was_ample; /* at the last check */
     bool beat_in_flight;
     int64_t beat_sent_ns;
     /* Members */
@@ -240,7 +239,7 @@ void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
                           enum zkli_port_state state);
 void zkli_engine_on_open_failed(struct zkli_engine *e, struct zkli_port *port);
 bool zkli_engine_is_certain(const struct zkli_engine *e);
-/* Ends the holds if the lease has run out since the last check; grants if it has become certain. */
+/* Ends the holds if the lease has run out since the last check; grants if it has become ample. */
 void zkli_engine_check_lease(struct zkli_engine *e);
 /* The fresh uuid was used: makes another. */
 void zkli_engine_refresh_uuid(struct zkli_engine *e);

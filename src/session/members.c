@@ -218,6 +218,7 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
         return;
     event->is_connected = e->is_connected;
     event->is_certain = zkli_engine_is_certain(e);
+    event->is_ample = e->was_ample;
     event->connection = e->connection;
     event->session_id = e->session_id;
     event->fresh_uuid = e->fresh_uuid;

@@ -234,7 +234,47 @@ static void a_session_moves_to_other_servers(void) {
     proxy_close(other);
 }
 
+enum {
+    OUTAGES = 7
+};
+
+static bool all_are_held(client *const *clients) {
+    for (size_t i = 0; i < OUTAGES; i++)
+        if (client_told(clients[i], ZKL_EVENT_LOST) > 0)
+            return false;
+    return true;
+}
+
+/* What an outage of 1/8, 2/8, ... of the timeout leaves of the lease may be less than heartbeats
+ * need to prove more: nobody is granted a hold that is lost at once. */
+static void a_hold_that_begins_after_an_outage_lasts(void) {
+    client *clients[OUTAGES];
+    size_t back = 0;
+
+    for (size_t i = 0; i < OUTAGES; i++)
+        clients[i] = client_open_proxied(fresh_name("after"), T_NORMAL);
+    for (size_t i = 0; i < OUTAGES; i++)
+        client_outage_begin(clients[i]);
+    const int64_t begun = clock_ms();
+    while (back < OUTAGES) {
+        if (clock_ms() < begun + (int64_t)(back + 1) * T_NORMAL / 8) {
+            wait_pause();
+            continue;
+        }
+        client_outage_end(clients[back]);
+        client_begin(clients[back++], SOON_MS);
+    }
+    for (size_t i = 0; i < OUTAGES; i++)
+        CHECK_INT(client_result(clients[i]), ZKL_OK);
+    CHECK_STAYS(all_are_held(clients), T_NORMAL);
+    for (size_t i = 0; i < OUTAGES; i++) {
+        CHECK(client_held(clients[i]));
+        client_close(clients[i]);
+    }
+}
+
 static const test_case Cases[] = {
+    {"a hold that begins after an outage lasts", a_hold_that_begins_after_an_outage_lasts},
     {"a holder keeps its hold when the connection breaks", a_holder_keeps_its_hold},
     {"a waiter keeps its place when the connection breaks (T22)", a_waiter_keeps_its_place},
     {"a hundred breaks change nothing and cost a bounded number of requests (T28)",

@@ -148,6 +148,10 @@ static void check_grant(struct world *w, int client, struct handle *h) {
             world_violate(w, CHECK_ORDER, "%s is granted, %s was first", node->text,
                           w->names[other->name].text);
     }
+    int64_t left_ns = e->lease.certain_until_ns - client_clock(&w->list[client]);
+    if (left_ns < w->timeout_ns / 10)
+        world_violate(w, CHECK_LOSS, "client %d is granted %c for %lld ns", client, 'a' + h->name,
+                      (long long)left_ns);
     bool has_waited = current_hold(h)->member->core.told_position != 0; /* in this place */
     if (own == NULL && w->ports[w->list[client].port].told_zxid >= node->gone_zxid)
         world_violate(w, CHECK_ORDER, "%s is granted after its end was told", node->text);

@@ -38,7 +38,7 @@ static inline bool has_left(const struct zkli_contender *c) {
 /* What may be the reason of a grant. */
 static inline bool may_grant(const struct zkli_contender *was, const struct zkli_contender *is,
                              const struct zkli_contender_event *e) {
-    if (!e->is_certain || is->node[0] == '\0' || is->owner != e->session_id)
+    if (!e->is_ample || is->node[0] == '\0' || is->owner != e->session_id)
         return false;
     if (e->type == ZKLI_EV_PREDECESSOR_EVENT)
         return was->state == ZKLI_WAITING && e->is_deleted && was->position == 1 &&
@@ -55,7 +55,7 @@ static inline const char *grant_broken(const struct zkli_contender *was,
     if (is_granted != (is->state == ZKLI_HELD && was->state != ZKLI_HELD))
         return "to be granted is to be held";
     if (is_granted && !may_grant(was, is, e))
-        return "granted without a reason, a node of the session, or certainty";
+        return "granted without a reason, a node of the session, or an ample lease";
     bool is_goodbye = e->type == ZKLI_EV_RELEASE || e->type == ZKLI_EV_ABANDON;
     if (is_lost != (was->state == ZKLI_HELD && is->state != ZKLI_HELD && !is_goodbye))
         return "a hold that ends unasked is lost, and nothing else is";
@@ -158,6 +158,17 @@ static inline void bench_name(const char *uuid, int64_t number, char ret_name[ZK
     (void)snprintf(ret_name, ZKLI_CHILD_MAX + 1, "_c_%s-lock-%010" PRId64, uuid, number);
 }
 
+enum lease {
+    UNCERTAIN,
+    SHORT, /* certain, and not ample */
+    AMPLE
+};
+
+static inline void bench_lease(struct bench *b, enum lease lease) {
+    b->world.is_certain = lease != UNCERTAIN;
+    b->world.is_ample = lease == AMPLE;
+}
+
 static inline void bench_init(struct bench *b, bool is_try) {
     memset(b, 0, sizeof(*b));
     b->others = ZKLI_KIND_MUTEX;
@@ -165,7 +176,8 @@ static inline void bench_init(struct bench *b, bool is_try) {
     zkli_contender_init(&b->c, b->fresh_uuid, is_try, DEPTH);
     bench_new_uuid(b);
     b->world = (struct zkli_contender_event){
-        .is_connected = true, .is_certain = true, .connection = 1, .session_id = SESSION};
+        .is_connected = true, .connection = 1, .session_id = SESSION};
+    bench_lease(b, AMPLE);
 }
 
 /* A new connection of the same session; the contender is not told by this. */
@@ -179,6 +191,7 @@ static inline unsigned say(struct bench *b, struct zkli_contender_event event) {
     struct zkli_contender was = b->c;
     event.is_connected = b->world.is_connected;
     event.is_certain = b->world.is_certain;
+    event.is_ample = b->world.is_ample;
     event.connection = b->world.connection;
     event.session_id = b->world.session_id;
     event.fresh_uuid = b->fresh_uuid;

@@ -23,6 +23,8 @@ static inline void check_grant(struct world *w, const struct player *player,
     w->grants++;
     if (player->is_granted || player->is_failed)
         break_rule(w, "granted twice, or after a failure");
+    if (!e->is_ample)
+        break_rule(w, "granted on a short lease");
     if (own->gone_at != 0 && !own->is_broken)
         break_rule(w, "granted without a node");
     if (e->type == ZKLI_EV_PREDECESSOR_EVENT) {
@@ -110,6 +112,7 @@ static inline void step(struct world *w, struct player *player, struct zkli_cont
     e.fresh_uuid = uuid;
     e.is_connected = client->is_connected;
     e.is_certain = client->is_certain;
+    e.is_ample = client->is_ample;
     e.connection = client->connection;
     e.session_id = client->session_id;
     unsigned actions = zkli_contender_step(&player->core, &e);
@@ -294,11 +297,18 @@ static inline void cut(struct world *w, struct client *client, bool is_served) {
     client->is_connected = false;
 }
 
-static inline void set_certain(struct world *w, struct client *client, bool is_certain) {
-    if (client->is_certain == is_certain)
+/* Ample is more than certain. */
+static inline void set_lease(struct world *w, struct client *client, bool is_certain,
+                             bool is_ample) {
+    if (client->is_certain == is_certain && client->is_ample == is_ample)
         return;
-    trace(w, is_certain ? "certain" : "uncertain", (int)(client - w->clients), NO_ONE);
+    trace(w,
+          is_ample     ? "ample"
+          : is_certain ? "certain"
+                       : "uncertain",
+          (int)(client - w->clients), NO_ONE);
     client->is_certain = is_certain;
+    client->is_ample = is_ample;
     step_all(w, client, ZKLI_EV_LEASE);
 }
 
@@ -351,7 +361,7 @@ static inline void reconnect(struct world *w, struct client *client) {
                 w->players[i].unsent = 0;
                 w->players[i].own_aim = w->players[i].predecessor_aim = NO_ONE;
             }
-        client->is_certain = false;
+        client->is_certain = client->is_ample = false;
         step_all(w, client, ZKLI_EV_EXPIRED);
         begin_session(w, client);
     }
@@ -359,7 +369,7 @@ static inline void reconnect(struct world *w, struct client *client) {
     client->connection++;
     set_watches_again(w, client);
     if (client->client_watches == 0)
-        set_certain(w, client, true); /* as a new session does */
+        set_lease(w, client, true, true); /* as a new session does */
     step_all(w, client, ZKLI_EV_CONNECTED);
 }
 

@@ -51,7 +51,8 @@ struct queue {
 };
 
 struct client {
-    bool is_connected, is_certain, is_alive; /* alive: its session, on the server */
+    bool is_connected, is_certain, is_ample;
+    bool is_alive; /* its session, on the server */
     uint64_t connection;
     int64_t session_id;
     int64_t seen, view; /* zxids: of the last reply, and of its server, if that lags behind */

@@ -59,21 +59,23 @@ static void a_listing_after_a_reconnect_makes_the_head_s_end_a_grant_again(void)
     CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true), ZKLI_DO_GRANT);
 }
 
-/* First in the queue, without certainty. */
-static void to_admitted(struct bench *b) {
+/* First in the queue, on a lease that is not ample. */
+static void to_admitted(struct bench *b, enum lease lease) {
     to_waiting(b, BEHIND_HEAD);
-    b->world.is_certain = false;
+    bench_lease(b, lease);
     CHECK_ACTIONS(fired(b, ZKLI_EV_PREDECESSOR_EVENT, true), 0);
     CHECK_STATE(b, "admitted");
     CHECK_ACTIONS(news(b, ZKLI_EV_LEASE), 0);
 }
 
-static void a_grant_without_certainty_waits_for_it_and_looks_again(void) {
+static void a_grant_waits_for_an_ample_lease_and_looks_again(void) {
     struct bench b;
-    to_admitted(&b);
+    to_admitted(&b, UNCERTAIN);
     bench_reconnect(&b);
     CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), 0);
-    b.world.is_certain = true;
+    bench_lease(&b, SHORT); /* a hold that began on it might be lost with nothing amiss */
+    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), 0);
+    bench_lease(&b, AMPLE);
     CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), 0);
     CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), BARRIER_AND_LIST);
     reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
@@ -82,10 +84,10 @@ static void a_grant_without_certainty_waits_for_it_and_looks_again(void) {
 }
 
 /* Nobody watched the node while it was first; who deletes it then does not delete a holder's. */
-static void a_node_that_went_while_certainty_was_awaited_is_not_granted(void) {
+static void a_node_that_went_while_the_lease_was_awaited_is_not_granted(void) {
     struct bench b;
-    to_admitted(&b);
-    b.world.is_certain = true;
+    to_admitted(&b, SHORT);
+    bench_lease(&b, AMPLE);
     CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), ZKLI_OP_LIST);
     CHECK_ACTIONS(listed(&b, OTHERS), ZKLI_TELL_REQUEUED | CREATE_AND_LIST);
 }
@@ -337,9 +339,11 @@ static void a_holder_s_node_is_watched_from_the_next_heartbeat_on(void) {
 static void a_hold_that_is_not_certain_is_lost_and_never_comes_back(void) {
     struct bench b;
     to_held(&b);
-    b.world.is_certain = false;
+    bench_lease(&b, SHORT);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), 0);
+    bench_lease(&b, UNCERTAIN);
     CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), ZKLI_DO_LOSE | ZKLI_OP_DELETE);
-    b.world.is_certain = true;
+    bench_lease(&b, AMPLE);
     CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), 0);
     CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_OK), ZKLI_DO_FORGET);
 }
@@ -492,9 +496,9 @@ int main(int argc, char **argv) {
         {"a listing after a reconnect makes the head's end a grant again",
          a_listing_after_a_reconnect_makes_the_head_s_end_a_grant_again},
         {"a grant without certainty waits for it, and looks again",
-         a_grant_without_certainty_waits_for_it_and_looks_again},
-        {"a node that went while certainty was awaited is not granted",
-         a_node_that_went_while_certainty_was_awaited_is_not_granted},
+         a_grant_waits_for_an_ample_lease_and_looks_again},
+        {"a node that went while the lease was awaited is not granted",
+         a_node_that_went_while_the_lease_was_awaited_is_not_granted},
         {"a hundred reconnects cost a waiter nothing and grant nothing",
          a_hundred_reconnects_cost_a_waiter_nothing_and_grant_nothing},
         {"after a lost create nothing is created before a search has succeeded",

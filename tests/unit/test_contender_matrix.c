@@ -1,7 +1,7 @@
 /*
  * Every state of a contender against every event, with each result, connected or not, the lease
- * certain or not. What must come of it is written in a table; where the table says nothing, the
- * event must change nothing. The rules of the bench hold besides.
+ * ample, short or over. What must come of it is written in a table; where the table says nothing,
+ * the event must change nothing. The rules of the bench hold besides.
  */
 #include "unit/contender_bench.h"
 
@@ -127,7 +127,7 @@ static const struct {
     unsigned v;
     enum {
         PLAIN,
-        UNCERTAIN,
+        DOUBTFUL,     /* the lease is short */
         DISCONNECTED, /* the event finds the connection gone; a new one is there afterwards */
         RECONNECTED   /* before the event */
     } how;
@@ -172,7 +172,7 @@ static const struct {
     [S_REARMING] = {S_WAITING_HEAD, ZKLI_EV_OWN_EVENT, V_CHANGED, PLAIN, ZKLI_ARMING},
     [S_WAITING_HEAD] = {S_ARMING_OWN, ZKLI_EV_PREDECESSOR_READ, 0, PLAIN, ZKLI_WAITING},
     [S_WAITING_SECOND] = {S_WAITING_SECOND, ZKLI_EV_PREDECESSOR_READ, 0, PLAIN, ZKLI_WAITING},
-    [S_ADMITTED] = {S_ENQUEUING_CREATED, ZKLI_EV_LISTED, V_CROWD + FIRST, UNCERTAIN, ZKLI_ADMITTED},
+    [S_ADMITTED] = {S_ENQUEUING_CREATED, ZKLI_EV_LISTED, V_CROWD + FIRST, DOUBTFUL, ZKLI_ADMITTED},
     [S_HELD] = {S_ENQUEUING_CREATED, ZKLI_EV_LISTED, V_CROWD + FIRST, PLAIN, ZKLI_HELD},
     [S_HELD_READING] = {S_HELD, ZKLI_EV_HEARTBEAT, 0, PLAIN, ZKLI_HELD},
     [S_HELD_WATCHED] = {S_HELD_READING, ZKLI_EV_OWN_READ, 0, PLAIN, ZKLI_HELD},
@@ -212,7 +212,7 @@ static void bring(struct bench *b, enum situation situation) {
         begin(b, situation);
     else
         bring(b, ways[situation].from);
-    b->world.is_certain = ways[situation].how != UNCERTAIN;
+    bench_lease(b, ways[situation].how == DOUBTFUL ? SHORT : AMPLE);
     b->world.is_connected = ways[situation].how != DISCONNECTED;
     if (ways[situation].how == RECONNECTED)
         bench_reconnect(b);
@@ -228,15 +228,15 @@ static void bring(struct bench *b, enum situation situation) {
 
 enum effect {
     PLAINLY,
-    IF_CONNECTED,             /* else nothing */
-    IF_CERTAIN_AND_CONNECTED, /* else nothing */
-    IF_UNCERTAIN,             /* else nothing */
-    ADMITTING,                /* held if certain, else admitted */
-    HANDED_OFF,               /* the same if connected, else listed again */
-    LISTING_AGAIN,            /* behind a barrier if not connected */
-    REQUEUING,                /* as said if connected, else idle */
-    PARKING,                  /* with a retry if connected */
-    SEARCHING_OR_PARKING      /* as said if connected, else parked */
+    IF_CONNECTED,           /* else nothing */
+    IF_AMPLE_AND_CONNECTED, /* else nothing */
+    IF_UNCERTAIN,           /* else nothing */
+    ADMITTING,              /* held if the lease is ample, else admitted */
+    HANDED_OFF,             /* the same if connected, else listed again */
+    LISTING_AGAIN,          /* behind a barrier if not connected */
+    REQUEUING,              /* as said if connected, else idle */
+    PARKING,                /* with a retry if connected */
+    SEARCHING_OR_PARKING    /* as said if connected, else parked */
 };
 
 #define SAME ZKLI_CONTENDER_STATES
@@ -379,7 +379,7 @@ static const struct outcome outcomes[] = {
     {IN(S_WAITING_SECOND), ZKLI_EV_PREDECESSOR_EVENT, BIT(V_DELETED), LISTS_AGAIN},
 
     /* Holding. */
-    {IN(S_ADMITTED), ZKLI_EV_LEASE, ANY, ZKLI_LISTING, ZKLI_OP_LIST, 0, IF_CERTAIN_AND_CONNECTED},
+    {IN(S_ADMITTED), ZKLI_EV_LEASE, ANY, ZKLI_LISTING, ZKLI_OP_LIST, 0, IF_AMPLE_AND_CONNECTED},
     {HOLDING, ZKLI_EV_LEASE, ANY, ZKLI_LEAVING, ZKLI_DO_LOSE | ZKLI_OP_DELETE, 0, IF_UNCERTAIN},
     {HOLDING, ZKLI_EV_OWN_EVENT, BIT(V_DELETED), LOSES},
     {IN(S_HELD), ZKLI_EV_HEARTBEAT, ANY, BECOMES(ZKLI_HELD, ZKLI_OP_OWN)},
@@ -428,28 +428,28 @@ static const struct outcome *row_of(enum situation situation, enum zkli_contende
     return row;
 }
 
-/* The row, as it reads with or without a connection and certainty. */
+/* The row, as it reads with or without a connection, and with this lease. */
 static struct outcome resolve(const struct outcome *row, const struct bench *b) {
     static const struct outcome nothing = {.state = SAME};
-    bool is_connected = b->world.is_connected, is_certain = b->world.is_certain;
+    bool is_connected = b->world.is_connected, is_ample = b->world.is_ample;
     struct outcome expected = row == NULL ? nothing : *row;
     switch (expected.effect) {
     case PLAINLY:
         return expected;
     case IF_CONNECTED:
         return is_connected ? expected : nothing;
-    case IF_CERTAIN_AND_CONNECTED:
-        return is_certain && is_connected ? expected : nothing;
+    case IF_AMPLE_AND_CONNECTED:
+        return is_ample && is_connected ? expected : nothing;
     case IF_UNCERTAIN:
-        return is_certain ? nothing : expected;
+        return b->world.is_certain ? nothing : expected;
     case ADMITTING:
-        if (!is_certain)
+        if (!is_ample)
             expected.state = ZKLI_ADMITTED, expected.actions = 0;
         return expected;
     case HANDED_OFF:
         if (!is_connected)
             expected.state = ZKLI_LISTING, expected.actions = BARRIER_AND_LIST;
-        else if (!is_certain)
+        else if (!is_ample)
             expected.state = ZKLI_ADMITTED, expected.actions = 0;
         return expected;
     case LISTING_AGAIN:
@@ -472,24 +472,24 @@ static struct outcome resolve(const struct outcome *row, const struct bench *b) 
 }
 
 static bool is_as_expected(enum situation situation, enum zkli_contender_event_type type,
-                           unsigned v, bool is_connected, bool is_certain) {
+                           unsigned v, bool is_connected, enum lease lease) {
     struct bench b;
     bring(&b, situation);
     enum zkli_contender_state before = b.c.state;
     b.world.is_connected = is_connected;
-    b.world.is_certain = is_certain;
+    bench_lease(&b, lease);
     struct outcome expected = resolve(row_of(situation, type, v), &b);
     enum zkli_contender_state state = expected.state == SAME ? before : expected.state;
     feed(&b, type, v);
     if (b.c.state == state && b.actions == expected.actions &&
         (expected.error == 0 || b.c.error == expected.error))
         return true;
-    test_note("situation %d (%s), event %d.%u%s%s: %s, actions 0x%x, error %d; "
+    test_note("situation %d (%s), event %d.%u%s, lease %d: %s, actions 0x%x, error %d; "
               "not %s, 0x%x, %d",
               situation, zkli_contender_state_name(before), type, v,
-              is_connected ? "" : ", not connected", is_certain ? "" : ", not certain",
-              zkli_contender_state_name(b.c.state), b.actions, b.c.error,
-              zkli_contender_state_name(state), expected.actions, expected.error);
+              is_connected ? "" : ", not connected", lease, zkli_contender_state_name(b.c.state),
+              b.actions, b.c.error, zkli_contender_state_name(state), expected.actions,
+              expected.error);
     return false;
 }
 
@@ -508,12 +508,13 @@ static void every_event_in_every_situation_has_the_outcome_of_the_table(void) {
     for (enum situation situation = 0; situation < SITUATIONS; situation++)
         for (unsigned type = 0; type < ZKLI_EVENT_TYPES; type++)
             for (unsigned v = 0; v < VARIATIONS; v++)
-                for (unsigned world = 0; world < 4; world++) {
+                for (unsigned world = 0; world < 6; world++) {
                     enum zkli_contender_event_type of = (enum zkli_contender_event_type)type;
                     if (!is_possible(situation, of, v))
                         continue;
                     tried++;
-                    wrong += !is_as_expected(situation, of, v, (world & 1) != 0, (world & 2) != 0);
+                    wrong += !is_as_expected(situation, of, v, world % 2 != 0,
+                                             (enum lease)(world / 2));
                 }
     test_note("%zu combinations", tried);
     CHECK_INT(wrong, 0);

@@ -61,7 +61,7 @@ static void a_try_that_has_to_begin_anew_lists_again_before_it_creates(void) {
             CHECK_ACTIONS(listed(&b, OTHERS), ZKLI_OP_LIST);
         } else { /* it was, and somebody has deleted the node */
             reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
-            b.world.is_certain = way == 1;
+            bench_lease(&b, way == 1 ? AMPLE : UNCERTAIN);
             if (way == 2)
                 listed(&b, FIRST);
             CHECK_ACTIONS(way == 1 ? listed(&b, OTHERS) : fired(&b, ZKLI_EV_OWN_EVENT, true),

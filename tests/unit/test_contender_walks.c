@@ -148,13 +148,13 @@ static void move_reconnect(struct world *w) {
 }
 
 static void move_uncertain(struct world *w) {
-    set_certain(w, any_client(w), false);
+    set_lease(w, any_client(w), false, false);
 }
 
 static void move_certain(struct world *w) {
     struct client *client = any_client(w);
     if (client->is_connected && client->is_alive)
-        set_certain(w, client, true);
+        set_lease(w, client, true, draw(w, 4) != 0);
 }
 
 static void move_expire(struct world *w) {
@@ -289,7 +289,7 @@ static void begin_walk(struct world *w, uint64_t seed) {
         w->players[i].core.state = ZKLI_GONE;
     for (size_t i = 0; i < CLIENTS; i++) {
         struct client *client = &w->clients[i];
-        client->is_connected = client->is_certain = true;
+        client->is_connected = client->is_certain = client->is_ample = true;
         client->connection = 1;
         client->requests.count = client->inbox.count = client->limbo_count = 0;
         client->server_watches = 0;
@@ -327,7 +327,7 @@ static bool flow(struct world *w) {
         struct client *client = &w->clients[i];
         if (!client->is_connected)
             reconnect(w, client);
-        set_certain(w, client, true);
+        set_lease(w, client, true, true);
         end_limbo(w, client);
         catch_up(w, client);
     }

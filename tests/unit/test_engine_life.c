@@ -268,6 +268,30 @@ static void heartbeats_keep_a_hold_and_silence_ends_it(void) {
     bench_end(b);
 }
 
+/* What is left after an outage may end before heartbeats have proved more. */
+static void a_hold_begins_when_its_lease_will_last(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    struct owner *first = hold(b, "a"), *waiter = begin(b, "a");
+    serve_all(b);
+    cut(b, 0);
+    advance(b, T_MS / 2 * MS);
+    connect(b);
+    struct owner *late = begin(b, "b");
+    release(b, first);
+    serve_all(b);
+    CHECK(zkli_engine_is_certain(&b->engine));
+    CHECK(waiter->grants == 0 && late->grants == 0);
+    for (int i = 0; i < 60; i++) {
+        if (i == 8) /* half of the timeout has passed */
+            CHECK(waiter->grants == 1 && late->grants == 1);
+        advance(b, T_MS / 15 * MS);
+        serve_all(b);
+    }
+    CHECK(zkli_member_is_held(waiter->member) && zkli_member_is_held(late->member));
+    bench_end(b);
+}
+
 /* When the reply is late, the next one follows at once. */
 static void a_heartbeat_that_was_due_while_another_was_under_way_follows_it(void) {
     struct bench *b = &Bench;
@@ -504,6 +528,7 @@ int main(int argc, char **argv) {
         {"without memory for a port there is one later",
          without_memory_for_a_port_there_is_one_later},
         {"heartbeats keep a hold, and silence ends it", heartbeats_keep_a_hold_and_silence_ends_it},
+        {"a hold begins when its lease will last", a_hold_begins_when_its_lease_will_last},
         {"a heartbeat that was due while another was under way follows it",
          a_heartbeat_that_was_due_while_another_was_under_way_follows_it},
         {"a heartbeat that was not done proves nothing",
