@@ -285,9 +285,9 @@ ZKL_API zkl_err zkl_lock_close(zkl_lock *l);
  * the caller's: reconnects, new sessions and new places in the queue do not extend it. A try that
  * gets no answer gives up after T/2 (at once when not connected).
  * **Returns:**
- * ZKL_OK: held, and certainly so at the moment of return; and certain for long enough, when it was
- * granted, that heartbeats extend it if nothing breaks. For that a grant may have to wait up to 2T/5
- * after an outage or a silence of more than T/6.
+ * ZKL_OK: held, and certainly so at the moment of return; and, when it was granted, for so long
+ * that heartbeats extend it if nothing breaks. For that a grant may have to wait, up to 2T/5, after
+ * an outage or a silence of more than T/6.
  * ZKL_TIMEOUT; ZKL_BUSY (try); ZKL_UNREACHABLE (try, no answer).
  * ZKL_CANCELED: zkl_cancel was called, or another thread gave the hold up by its number before this
  * call returned. ZKL_CLOSED: the lock or the session was closed.
