@@ -27,7 +27,7 @@ await_file() { # FILE
 }
 
 is_queued() { # NAME
-    [[ $("$BUILD/zklock" ls "$1") =~ ^"$1"[[:space:]]+2$ ]]
+    [[ $("$BUILD/zklock" ls "$1") =~ $'\n'"$1"[[:space:]]+2$ ]] # behind the heading
 }
 
 # Their command lines are one process each, so that killing one kills nothing else.
