@@ -178,7 +178,7 @@ typedef struct zkl_session_options {
     int session_timeout_ms;  /* asked of the server, 100 to 3600000 [10000] */
     int connect_timeout_ms;  /* how long zkl_session_open waits, 1 to 3600000 [10000] */
     bool lazy_heartbeat;     /* no heartbeat while nothing is held or waited for; then a first
-                                acquire may take 2T/5 longer */
+                                acquire may take up to T/2 longer */
     const char *root;        /* where the locks live, an absolute path ["/locks"] */
     const char *label;       /* shown to whoever lists the queue [none] */
     const char *auth_scheme; /* such as "digest" [none] */
@@ -282,12 +282,12 @@ ZKL_API zkl_err zkl_lock_close(zkl_lock *l);
 /*
  * Acquires the lock for the calling thread. timeout_ms: ZKL_FOREVER; 0, a try, which reads once
  * and writes nothing when the lock is taken; or the time after which to give up. The deadline is
- * the caller's: reconnects, new sessions and new places in the queue do not extend it. A try that
- * gets no answer gives up after T/2 (at once when not connected).
+ * the caller's: reconnects, new sessions and new places in the queue do not extend it. A try gives
+ * up after T/2 if it gets no answer, or no lease to begin on (at once when not connected).
  * **Returns:**
- * ZKL_OK: held, and certainly so at the moment of return; and, when it was granted, for so long
- * that heartbeats extend it if nothing breaks. For that a grant may have to wait, up to 2T/5, after
- * an outage or a silence of more than T/6.
+ * ZKL_OK: held, and certainly so at the moment of return; granted on a lease that heartbeats extend
+ * in time if nothing breaks. After an outage or a silence of more than T/8 a grant may have to wait
+ * for that, up to 2T/5 and some round trips.
  * ZKL_TIMEOUT; ZKL_BUSY (try); ZKL_UNREACHABLE (try, no answer).
  * ZKL_CANCELED: zkl_cancel was called, or another thread gave the hold up by its number before this
  * call returned. ZKL_CLOSED: the lock or the session was closed.

@@ -83,7 +83,14 @@ static unsigned on_reply(contender *c, const event *e) {
     return c->in_flight == 0 ? zkli_contender_decide(c, e) : 0;
 }
 
+/* Time has passed since we were found to be first, and nobody watched our node meanwhile. */
+static unsigned take_lease(contender *c, const event *e) {
+    return e->is_ample && e->is_connected ? zkli_contender_list_again(c, e) : 0;
+}
+
 static unsigned resume(contender *c, const event *e) {
+    if (c->state == ZKLI_ADMITTED)
+        return take_lease(c, e); /* it may have become ample without a connection */
     if (!c->is_parked || !e->is_connected)
         return 0;
     if (c->state == ZKLI_IDLE)
@@ -161,9 +168,8 @@ static unsigned on_predecessor_event(contender *c, const event *e) {
 }
 
 static unsigned on_lease(contender *c, const event *e) {
-    /* Time has passed since we were found to be first, and nobody watched our node meanwhile. */
-    if (c->state == ZKLI_ADMITTED && e->is_ample && e->is_connected)
-        return zkli_contender_list_again(c, e);
+    if (c->state == ZKLI_ADMITTED)
+        return take_lease(c, e);
     if (c->state == ZKLI_HELD && !e->is_certain)
         return ZKLI_DO_LOSE | zkli_contender_leave(c, e);
     return 0;

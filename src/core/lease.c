@@ -11,6 +11,10 @@ int64_t zkli_lease_period_ns(int64_t timeout_ns) {
     return timeout_ns / 15;
 }
 
+/* Heartbeats until what they leave repeats itself: the first of them proves itself with the sixth,
+ * or the eighth where a round trip is long; and what that leaves is seen with the one after. */
+#define AHEAD 9
+
 static int64_t end_of(const struct zkli_lease *lease, int64_t proven_ns) {
     return proven_ns + lease->timeout_ns - zkli_lease_margin_ns(lease->timeout_ns);
 }
@@ -22,10 +26,26 @@ void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begu
     lease->certain_until_ns = end_of(lease, begun_ns);
 }
 
+/* How long a heartbeat takes: the shortest of those that are remembered. The first ones of a
+ * connection may have been held up by what broke the last. */
+#define FEW_BEATS 3
+
+static int64_t round_trip_of(const struct zkli_lease *lease) {
+    int64_t shortest_ns = lease->beat_count < FEW_BEATS ? lease->round_trip_ns : INT64_MAX;
+    for (size_t i = 0; i < lease->beat_count; i++) {
+        int64_t took_ns = lease->beats[i].acked_ns - lease->beats[i].sent_ns;
+        if (took_ns < shortest_ns)
+            shortest_ns = took_ns;
+    }
+    return shortest_ns;
+}
+
 void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns) {
     if (timeout_ns < lease->timeout_ns)
         lease->timeout_ns = timeout_ns;
     lease->certain_until_ns = end_of(lease, lease->touched_ns);
+    if (lease->beat_count >= FEW_BEATS)
+        lease->round_trip_ns = round_trip_of(lease);
     lease->beat_count = 0;
 }
 
@@ -72,25 +92,28 @@ bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns) {
     return lease->timeout_ns > 0 && now_ns < lease->certain_until_ns;
 }
 
-/* Whether enough is left of what ends then, when a heartbeat that is acknowledged now is proved. */
-static bool outlasts_proof(const struct zkli_lease *lease, int64_t until_ns, int64_t acked_ns) {
-    int64_t timeout_ns = lease->timeout_ns;
-    int64_t proof_ns = timeout_ns / 4 + 2 * zkli_lease_period_ns(timeout_ns);
-    return until_ns - acked_ns - proof_ns >= timeout_ns / 10 * 3;
+static int64_t later(int64_t a, int64_t b) {
+    return a > b ? a : b;
 }
 
-bool zkli_lease_is_ample(const struct zkli_lease *lease, int64_t now_ns) {
-    int64_t until_ns = lease->certain_until_ns;
-    if (!zkli_lease_is_certain(lease, now_ns) ||
-        until_ns - now_ns < 2 * zkli_lease_period_ns(lease->timeout_ns))
-        return false;
-    for (size_t i = 0; i < lease->beat_count; i++) {
-        int64_t then_ns = end_of(lease, lease->beats[i].sent_ns);
-        if (then_ns <= until_ns)
-            continue; /* proved */
-        if (!outlasts_proof(lease, until_ns, lease->beats[i].acked_ns))
-            return false;
-        until_ns = then_ns;
+int64_t zkli_lease_ample_until(const struct zkli_lease *lease, int64_t now_ns) {
+    if (!zkli_lease_is_certain(lease, now_ns))
+        return now_ns;
+    struct zkli_lease ahead = *lease;
+    int64_t period_ns = zkli_lease_period_ns(lease->timeout_ns);
+    int64_t round_trip_ns = round_trip_of(lease);
+    int64_t sent_ns = now_ns, least_ns = INT64_MAX, left_ns = INT64_MAX;
+    if (lease->beat_count > 0)
+        sent_ns = later(now_ns, lease->beats[lease->beat_count - 1].sent_ns + period_ns);
+    int64_t until_ns = sent_ns + round_trip_ns + period_ns / 8; /* it may be a bit late */
+    for (int i = 0; i < AHEAD; i++) {
+        int64_t acked_ns = sent_ns + round_trip_ns;
+        left_ns = ahead.certain_until_ns - acked_ns; /* at the least: this one adds to it */
+        if (left_ns < least_ns)
+            least_ns = left_ns;
+        zkli_lease_beat(&ahead, sent_ns, acked_ns);
+        sent_ns = later(sent_ns + period_ns, acked_ns);
     }
-    return outlasts_proof(lease, until_ns, now_ns);
+    /* The last is what is left in the long run. */
+    return left_ns > 0 && least_ns < left_ns / 3 * 2 ? now_ns : until_ns;
 }

@@ -34,7 +34,8 @@
 struct zkli_lease {
     int64_t timeout_ns; /* T, as negotiated; 0: no session */
     int64_t certain_until_ns;
-    int64_t touched_ns; /* when the last heartbeat acknowledged, or the connect, was sent */
+    int64_t touched_ns;    /* when the last heartbeat acknowledged, or the connect, was sent */
+    int64_t round_trip_ns; /* the shortest of late on an earlier connection; at first, 0 */
     size_t beat_count;
     struct {
         int64_t sent_ns;
@@ -44,8 +45,8 @@ struct zkli_lease {
 
 /* T/24: clock rates that differ by 1 %, and scheduling. */
 int64_t zkli_lease_margin_ns(int64_t timeout_ns);
-/* T/15: then more than half of T is left at any moment, and a first proof takes 2T/5 and a round
- * trip, or less. With T/10 it would be 0.45 T. */
+/* T/15: then, where round trips are short, more than half of T is left at any moment, and a first
+ * proof takes T/3. With T/10 it would be 0.45 T and 0.4 T. */
 int64_t zkli_lease_period_ns(int64_t timeout_ns);
 
 /* A new session, whose connect was begun at that time: its creation starts the leader's clock. */
@@ -70,15 +71,15 @@ void zkli_lease_end(struct zkli_lease *lease);
 void zkli_lease_beat(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns);
 bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns);
 /*
- * Certain, and for long enough to begin a hold on: if heartbeats are sent each period from now on,
- * and answered, it stays certain, and where they are answered quickly at least a quarter of T will
- * be left at any time. For a hold that is lost with nothing amiss, or given up by a careful holder
- * who wants that much, is worth nothing. What is looked at: a heartbeat is proved T/4 and two
- * periods after its acknowledgement, and 3T/10 must be left then of what was proved before it.
- * In good order that is always so, up to a round trip of T/8; and when a connection comes back
- * within T/6. Later, or after a stall or a pause of heartbeats, it takes a first proof: 2T/5 and a
- * round trip, or less.
+ * Until when a hold may begin, if no heartbeat is acknowledged before; no hold may begin if that is
+ * not later than now_ns. Certainty is not enough: a hold that is lost, with nothing amiss, before
+ * heartbeats could extend it is worth nothing. So the lease is run ahead: a heartbeat each period
+ * from now on, answered as quickly as the quickest of late. On the way there must be left at least
+ * two thirds of what they leave in the long run.
+ * In good order that is always so; and if a connection comes back within T/8. Later, or after a
+ * stall or a pause of heartbeats, it takes a first proof. Where round trips are so long that no
+ * hold can be kept at all, whatever is certain will do: better than to be first for ever.
  */
-bool zkli_lease_is_ample(const struct zkli_lease *lease, int64_t now_ns);
+int64_t zkli_lease_ample_until(const struct zkli_lease *lease, int64_t now_ns);
 
 #endif

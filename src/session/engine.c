@@ -40,13 +40,18 @@ bool zkli_engine_is_certain(const struct zkli_engine *e) {
 
 void zkli_engine_check_lease(struct zkli_engine *e) {
     bool is_certain = zkli_engine_is_certain(e);
-    bool is_ample = zkli_lease_is_ample(&e->lease, e->now_ns);
+    bool is_ample = is_certain && e->now_ns < e->ample_until_ns;
     zkli_timer_set(&e->timers, &e->lease_end, is_certain ? e->lease.certain_until_ns : ZKLI_NEVER);
     if (is_certain == e->was_certain && is_ample == e->was_ample)
         return;
     e->was_certain = is_certain;
     e->was_ample = is_ample;
     zkli_members_step_all(e, ZKLI_EV_LEASE);
+}
+
+static void lease_changed(struct zkli_engine *e) {
+    e->ample_until_ns = zkli_lease_ample_until(&e->lease, e->now_ns);
+    zkli_engine_check_lease(e);
 }
 
 static void lease_ended(void *arg) {
@@ -71,7 +76,7 @@ static void notice_timeout(struct zkli_engine *e) {
         return;
     e->timeout_ms = timeout_ms;
     zkli_lease_shorten(&e->lease, timeout_ms * NS_PER_MS);
-    zkli_engine_check_lease(e);
+    lease_changed(e);
 }
 
 static void send_beat(void *arg) {
@@ -80,8 +85,10 @@ static void send_beat(void *arg) {
         look_later(e); /* no answer since it was sent: is the port awake? */
     if (!e->is_connected || e->is_draining || e->beat_in_flight)
         return;
-    if (e->is_lazy && zkli_list_is_empty(&e->members))
+    if (e->is_lazy && zkli_list_is_empty(&e->members)) {
+        e->ample_until_ns = e->now_ns; /* until the next one is acknowledged */
         return;
+    }
     struct zkli_slot *slot = &e->slots[ZKLI_SLOT_HEARTBEAT];
     assert(slot->use == ZKLI_SLOT_FREE); /* nothing else takes it */
     int64_t period_ns = zkli_lease_period_ns(e->lease.timeout_ns);
@@ -116,7 +123,7 @@ void zkli_engine_on_beat(struct zkli_engine *e, const struct zkli_reply *reply) 
         zkli_timer_clear(&e->timers, &e->look);
     if (reply->result == ZKLI_RESULT_OK && e->is_connected) {
         zkli_lease_beat(&e->lease, e->beat_sent_ns, e->now_ns);
-        zkli_engine_check_lease(e);
+        lease_changed(e);
     }
     if (e->is_connected && !e->beat.is_set) /* it was due while this one was in flight */
         zkli_timer_set(&e->timers, &e->beat, e->now_ns);
@@ -211,7 +218,7 @@ static void on_connected(struct zkli_engine *e) {
                     is_new ? "opened" : "resumed", (unsigned long long)e->session_id,
                     e->timeout_ms);
     send_beat(e);
-    zkli_engine_check_lease(e);
+    lease_changed(e);
     if (e->is_suspended)
         e->host->on_session_event(e->host_arg, ZKL_EVENT_RESUMED);
     e->is_suspended = false;

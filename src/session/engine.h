@@ -186,6 +186,7 @@ struct zkli_engine {
     /* Lease */
     struct zkli_lease lease;
     struct zkli_timer beat, lease_end;
+    int64_t ample_until_ns;      /* if no heartbeat is acknowledged before */
     bool was_certain, was_ample; /* at the last check */
     bool beat_in_flight;
     int64_t beat_sent_ns;

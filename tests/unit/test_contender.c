@@ -495,7 +495,7 @@ int main(int argc, char **argv) {
          an_end_that_a_connection_nobody_told_of_brings_is_no_grant},
         {"a listing after a reconnect makes the head's end a grant again",
          a_listing_after_a_reconnect_makes_the_head_s_end_a_grant_again},
-        {"a grant without certainty waits for it, and looks again",
+        {"a grant waits for an ample lease, and looks again",
          a_grant_waits_for_an_ample_lease_and_looks_again},
         {"a node that went while the lease was awaited is not granted",
          a_node_that_went_while_the_lease_was_awaited_is_not_granted},

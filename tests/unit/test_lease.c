@@ -420,111 +420,6 @@ static void no_leader_ends_a_session_that_is_certain(void) {
     CHECK(proofs > 1000);
 }
 
-/* ---- What a hold may begin on ---- */
-
-/* Heartbeats as the engine sends them, one at a time: those that are answered by now_ns. The last
- * of them returns when the next one is sent. */
-static int64_t beat_on(int64_t sent_ns, int64_t round_trip_ns, int64_t now_ns) {
-    while (sent_ns + round_trip_ns <= now_ns) {
-        zkli_lease_beat(&Lease, sent_ns, sent_ns + round_trip_ns);
-        sent_ns += round_trip_ns > zkli_lease_period_ns(T) ? round_trip_ns
-                                                           : zkli_lease_period_ns(T);
-    }
-    return sent_ns;
-}
-
-/* A connection that was gone for that long: when a hold may begin, counted from its return, and
- * what is left of the lease at the least from then on. */
-static void come_back(int64_t outage_ns, int64_t round_trip_ns, int64_t *ret_begun_ns,
-                      int64_t *ret_least_ns) {
-    int64_t back_ns = 2 * T + outage_ns, next_ns = back_ns;
-    begin(0);
-    (void)beat_on(0, round_trip_ns, 2 * T);
-    zkli_lease_reconnect(&Lease, T);
-    *ret_begun_ns = -1;
-    *ret_least_ns = T;
-    for (int64_t now_ns = back_ns; now_ns < back_ns + 3 * T; now_ns += T / 480) {
-        next_ns = beat_on(next_ns, round_trip_ns, now_ns);
-        if (*ret_begun_ns < 0 && zkli_lease_is_ample(&Lease, now_ns))
-            *ret_begun_ns = now_ns - back_ns;
-        if (*ret_begun_ns >= 0 && Lease.certain_until_ns - now_ns < *ret_least_ns)
-            *ret_least_ns = Lease.certain_until_ns - now_ns;
-    }
-}
-
-/* A careful holder ends its work when a quarter is left. */
-static void a_hold_that_begins_on_an_ample_lease_is_not_lost_with_nothing_amiss(void) {
-    static const int64_t round_trips[] = {0, T / 100, T / 60};
-    for (size_t i = 0; i < sizeof(round_trips) / sizeof(round_trips[0]); i++)
-        for (int64_t outage_ns = 0; outage_ns < T; outage_ns += T / 96) {
-            int64_t begun_ns, least_ns;
-            come_back(outage_ns, round_trips[i], &begun_ns, &least_ns);
-            CHECK_RANGE(begun_ns, 0, outage_ns <= T / 6 ? 0 : T * 9 / 20);
-            CHECK_RANGE(least_ns, T / 4, T);
-        }
-}
-
-/* What holds can be kept on, they can begin on. */
-static void a_slow_link_has_an_ample_lease_too(void) {
-    for (int64_t outage_ns = 0; outage_ns < T; outage_ns += T / 96) {
-        int64_t begun_ns, least_ns;
-        come_back(outage_ns, T / 8, &begun_ns, &least_ns);
-        CHECK_RANGE(begun_ns, 0, T);
-        CHECK_RANGE(least_ns, T / 20, T);
-    }
-}
-
-/* And stays ample, or a grant that takes a round trip would never come. */
-static void in_good_order_the_lease_is_ample_all_the_time(void) {
-    static const int64_t round_trips[] = {0, T / 100, T / 60, T / 30, T / 15, T / 10, T / 8};
-    for (size_t i = 0; i < sizeof(round_trips) / sizeof(round_trips[0]); i++) {
-        int64_t next_ns = 0;
-        begin(0);
-        for (int64_t now_ns = 0; now_ns < 5 * T; now_ns += T / 480) {
-            next_ns = beat_on(next_ns, round_trips[i], now_ns);
-            CHECK(zkli_lease_is_ample(&Lease, now_ns));
-        }
-    }
-}
-
-/* Heartbeats go on after a gap in which none was sent, or one was not answered. What is proved at
- * first is of those before the gap. */
-static void check_gap(int64_t gap_ns, bool is_stall) {
-    begin(0);
-    int64_t sent_ns = beat_on(0, 0, 2 * T);
-    int64_t end_ns = sent_ns + gap_ns, next_ns = end_ns, least_ns = T;
-    bool has_begun = false;
-    if (is_stall)
-        zkli_lease_beat(&Lease, sent_ns, end_ns);
-    for (int64_t now_ns = end_ns; now_ns < end_ns + 3 * T; now_ns += T / 480) {
-        next_ns = beat_on(next_ns, 0, now_ns);
-        has_begun = has_begun || zkli_lease_is_ample(&Lease, now_ns);
-        if (has_begun && Lease.certain_until_ns - now_ns < least_ns)
-            least_ns = Lease.certain_until_ns - now_ns;
-    }
-    CHECK(has_begun);
-    CHECK_RANGE(least_ns, T * 29 / 100, T);
-}
-
-static void after_a_gap_a_hold_begins_when_it_will_last(void) {
-    for (int64_t gap_ns = 0; gap_ns < 2 * T; gap_ns += T / 96) {
-        check_gap(gap_ns, true);
-        check_gap(gap_ns, false);
-    }
-}
-
-static void without_a_session_nothing_is_ample(void) {
-    memset(&Lease, 0, sizeof(Lease));
-    CHECK(!zkli_lease_is_ample(&Lease, INT64_MIN / 2));
-    begin(0);
-    CHECK(zkli_lease_is_ample(&Lease, 0));
-    int64_t latest_ns = Lease.certain_until_ns - T / 4 - T / 15 * 2 - T * 3 / 10;
-    CHECK(zkli_lease_is_ample(&Lease, latest_ns));
-    CHECK(!zkli_lease_is_ample(&Lease, latest_ns + 1));
-    zkli_lease_end(&Lease);
-    CHECK(!zkli_lease_is_ample(&Lease, 0));
-}
-
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"the margin is a 24th and the period a 15th", the_margin_is_a_24th_and_the_period_a_15th},
@@ -560,14 +455,6 @@ int main(int argc, char **argv) {
         {"long schedules too, and forgetting never adds",
          long_schedules_too_and_forgetting_never_adds},
         {"no leader ends a session that is certain", no_leader_ends_a_session_that_is_certain},
-        {"a hold that begins on an ample lease is not lost with nothing amiss",
-         a_hold_that_begins_on_an_ample_lease_is_not_lost_with_nothing_amiss},
-        {"a slow link has an ample lease too", a_slow_link_has_an_ample_lease_too},
-        {"in good order the lease is ample all the time",
-         in_good_order_the_lease_is_ample_all_the_time},
-        {"after a gap in the heartbeats a hold begins when it will last",
-         after_a_gap_a_hold_begins_when_it_will_last},
-        {"without a session nothing is ample", without_a_session_nothing_is_ample},
     };
     return TEST_MAIN(argc, argv, "lease", cases);
 }
