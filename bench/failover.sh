@@ -59,10 +59,10 @@ round() { # TIMEOUT
         [[ $kind == released ]] || signal=KILL
         begun=$EPOCHREALTIME
         kill "-$signal" "$Holder"
+        wait "$Holder" 2>/dev/null || : # here bash tells of a killed one
         await_file "$file.next"
         awk -v t="$1" -v kind="$kind" -v a="$begun" -v b="$(<"$file.next")" \
             'BEGIN { printf "%d %s %.0f\n", t, kind, (b - a) * 1000 }' >>"$TMPDIR/results"
-        wait "$Holder" 2>/dev/null || :
         wait "$Waiter"
     done
 }

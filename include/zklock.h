@@ -178,7 +178,7 @@ typedef struct zkl_session_options {
     int session_timeout_ms;  /* asked of the server, 100 to 3600000 [10000] */
     int connect_timeout_ms;  /* how long zkl_session_open waits, 1 to 3600000 [10000] */
     bool lazy_heartbeat;     /* no heartbeat while nothing is held or waited for; then a first
-                                acquire may take up to T/2 longer */
+                                acquire may take T/2 longer */
     const char *root;        /* where the locks live, an absolute path ["/locks"] */
     const char *label;       /* shown to whoever lists the queue [none] */
     const char *auth_scheme; /* such as "digest" [none] */
@@ -287,8 +287,8 @@ ZKL_API zkl_err zkl_lock_close(zkl_lock *l);
  * **Returns:**
  * ZKL_OK: held, and certainly so at the moment of return; granted on a lease that heartbeats extend
  * in time if nothing breaks. After an outage or a silence of more than T/8 a grant may have to wait
- * for that, up to 2T/5 and some round trips.
- * ZKL_TIMEOUT; ZKL_BUSY (try); ZKL_UNREACHABLE (try, no answer).
+ * for that, up to T/2 where round trips are short.
+ * ZKL_TIMEOUT; ZKL_BUSY (try); ZKL_UNREACHABLE (try: no answer, or no such lease).
  * ZKL_CANCELED: zkl_cancel was called, or another thread gave the hold up by its number before this
  * call returned. ZKL_CLOSED: the lock or the session was closed.
  * ZKL_DEADLOCK: the calling thread holds it and the lock is not recursive.

@@ -12,7 +12,7 @@ int64_t zkli_lease_period_ns(int64_t timeout_ns) {
 }
 
 /* Heartbeats until what they leave repeats itself: the first of them proves itself with the sixth,
- * or the eighth where a round trip is long; and what that leaves is seen with the one after. */
+ * or the seventh where a round trip is long; and what that leaves is seen with the one after. */
 #define AHEAD 9
 
 static int64_t end_of(const struct zkli_lease *lease, int64_t proven_ns) {
@@ -40,13 +40,17 @@ static int64_t round_trip_of(const struct zkli_lease *lease) {
     return shortest_ns;
 }
 
+static void forget_beats(struct zkli_lease *lease) {
+    if (lease->beat_count >= FEW_BEATS)
+        lease->round_trip_ns = round_trip_of(lease);
+    lease->beat_count = 0;
+}
+
 void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns) {
     if (timeout_ns < lease->timeout_ns)
         lease->timeout_ns = timeout_ns;
     lease->certain_until_ns = end_of(lease, lease->touched_ns);
-    if (lease->beat_count >= FEW_BEATS)
-        lease->round_trip_ns = round_trip_of(lease);
-    lease->beat_count = 0;
+    forget_beats(lease);
 }
 
 void zkli_lease_shorten(struct zkli_lease *lease, int64_t timeout_ns) {
@@ -56,7 +60,7 @@ void zkli_lease_shorten(struct zkli_lease *lease, int64_t timeout_ns) {
     int64_t until_ns = end_of(lease, lease->touched_ns);
     if (until_ns < lease->certain_until_ns)
         lease->certain_until_ns = until_ns;
-    lease->beat_count = 0;
+    forget_beats(lease);
 }
 
 void zkli_lease_end(struct zkli_lease *lease) {
@@ -105,7 +109,7 @@ int64_t zkli_lease_ample_until(const struct zkli_lease *lease, int64_t now_ns) {
     int64_t sent_ns = now_ns, least_ns = INT64_MAX, left_ns = INT64_MAX;
     if (lease->beat_count > 0)
         sent_ns = later(now_ns, lease->beats[lease->beat_count - 1].sent_ns + period_ns);
-    int64_t until_ns = sent_ns + round_trip_ns + period_ns / 8; /* it may be a bit late */
+    int64_t next_ns = sent_ns + round_trip_ns;
     for (int i = 0; i < AHEAD; i++) {
         int64_t acked_ns = sent_ns + round_trip_ns;
         left_ns = ahead.certain_until_ns - acked_ns; /* at the least: this one adds to it */
@@ -114,6 +118,8 @@ int64_t zkli_lease_ample_until(const struct zkli_lease *lease, int64_t now_ns) {
         zkli_lease_beat(&ahead, sent_ns, acked_ns);
         sent_ns = later(sent_ns + period_ns, acked_ns);
     }
-    /* The last is what is left in the long run. */
-    return left_ns > 0 && least_ns < left_ns / 3 * 2 ? now_ns : until_ns;
+    if (left_ns <= 0) /* in the long run */
+        return lease->certain_until_ns;
+    int64_t slack_ns = least_ns - left_ns / 2; /* by so much all may be late */
+    return slack_ns > 0 ? next_ns + slack_ns : now_ns;
 }

@@ -45,8 +45,8 @@ struct zkli_lease {
 
 /* T/24: clock rates that differ by 1 %, and scheduling. */
 int64_t zkli_lease_margin_ns(int64_t timeout_ns);
-/* T/15: then, where round trips are short, more than half of T is left at any moment, and a first
- * proof takes T/3. With T/10 it would be 0.45 T and 0.4 T. */
+/* T/15: then more than half of T is left at any moment, and a first proof takes T/3, as long as a
+ * round trip is T/60 or less. With T/10 it would be 0.45 T and 0.4 T. */
 int64_t zkli_lease_period_ns(int64_t timeout_ns);
 
 /* A new session, whose connect was begun at that time: its creation starts the leader's clock. */
@@ -74,11 +74,12 @@ bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns);
  * Until when a hold may begin, if no heartbeat is acknowledged before; no hold may begin if that is
  * not later than now_ns. Certainty is not enough: a hold that is lost, with nothing amiss, before
  * heartbeats could extend it is worth nothing. So the lease is run ahead: a heartbeat each period
- * from now on, answered as quickly as the quickest of late. On the way there must be left at least
- * two thirds of what they leave in the long run.
- * In good order that is always so; and if a connection comes back within T/8. Later, or after a
- * stall or a pause of heartbeats, it takes a first proof. Where round trips are so long that no
- * hold can be kept at all, whatever is certain will do: better than to be first for ever.
+ * from now on, answered as quickly as the quickest of late. On the way there must be left half of
+ * what they leave in the long run; what there is beyond that is how late the next one may be.
+ * In good order that is always so; and, where a round trip is T/15 or less, if a connection comes
+ * back within T/8. Later, or after a stall or a pause of heartbeats, it takes a first proof. Where
+ * round trips are so long that no hold can be kept at all, whatever is certain will do: better than
+ * to be first for ever.
  */
 int64_t zkli_lease_ample_until(const struct zkli_lease *lease, int64_t now_ns);
 

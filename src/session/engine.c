@@ -217,8 +217,8 @@ static void on_connected(struct zkli_engine *e) {
     zkli_engine_log(e, ZKL_LOG_INFO, "%s session 0x%llx, timeout %d ms",
                     is_new ? "opened" : "resumed", (unsigned long long)e->session_id,
                     e->timeout_ms);
-    send_beat(e);
     lease_changed(e);
+    send_beat(e);
     if (e->is_suspended)
         e->host->on_session_event(e->host_arg, ZKL_EVENT_RESUMED);
     e->is_suspended = false;

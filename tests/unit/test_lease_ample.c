@@ -138,7 +138,7 @@ static void a_hold_that_begins_is_not_lost_with_nothing_amiss(void) {
         if (run.last_ns <= 0)
             continue; /* nobody can hold on such a link */
         CHECK(run.begun_ns >= 0);
-        CHECK_RANGE(run.least_ns, run.last_ns / 5 * 3, T);
+        CHECK_RANGE(run.least_ns, run.last_ns / 20 * 9, T);
         late += run.begun_ns > sent_ns;
     }
     CHECK(late > 1000);
@@ -157,13 +157,29 @@ static void where_no_hold_can_be_kept_any_certainty_will_do(void) {
     CHECK(begun > 0);
 }
 
+/* One stall after the other, and certainty all the time. */
+static void recurring_stalls_keep_nobody_waiting(void) {
+    for (int each = 3; each <= 6; each++) {
+        begin_reckoning();
+        int64_t sent_ns = beats(0, T / 200, 30), last_ns = sent_ns;
+        for (int i = 0; sent_ns < 10 * T; i++) {
+            int64_t took_ns = i % each == 0 ? T / 5 : T / 200, acked_ns = sent_ns + took_ns;
+            CHECK(zkli_lease_is_certain(&Lease, acked_ns));
+            sent_ns = beat(sent_ns, took_ns);
+            if (is_ample(acked_ns))
+                last_ns = acked_ns;
+            CHECK_RANGE(acked_ns - last_ns, 0, T * 2 / 3);
+        }
+    }
+}
+
 /* The next heartbeat that is late may be late for long. */
-static void a_heartbeat_that_is_overdue_lets_nobody_begin(void) {
+static void a_heartbeat_that_is_long_overdue_lets_nobody_begin(void) {
     begin_reckoning();
     int64_t due_ns = beats(0, T / 100, 30) + T / 100;
-    CHECK(is_ample(due_ns));
-    CHECK(!is_ample(due_ns + T / 15));
-    CHECK(zkli_lease_is_certain(&Lease, due_ns + T / 15));
+    CHECK(is_ample(due_ns + T / 5)); /* a reply that holds it up is no reason */
+    CHECK(!is_ample(due_ns + T / 3));
+    CHECK(zkli_lease_is_certain(&Lease, due_ns + T / 3));
 }
 
 static void without_a_session_no_hold_begins(void) {
@@ -186,8 +202,9 @@ int main(int argc, char **argv) {
          a_hold_that_begins_is_not_lost_with_nothing_amiss},
         {"where no hold can be kept any certainty will do",
          where_no_hold_can_be_kept_any_certainty_will_do},
-        {"a heartbeat that is overdue lets nobody begin",
-         a_heartbeat_that_is_overdue_lets_nobody_begin},
+        {"recurring stalls keep nobody waiting", recurring_stalls_keep_nobody_waiting},
+        {"a heartbeat that is long overdue lets nobody begin",
+         a_heartbeat_that_is_long_overdue_lets_nobody_begin},
         {"without a session no hold begins", without_a_session_no_hold_begins},
     };
     return TEST_MAIN(argc, argv, "lease_ample", cases);
