@@ -118,8 +118,8 @@ int64_t zkli_lease_ample_until(const struct zkli_lease *lease, int64_t now_ns) {
         zkli_lease_beat(&ahead, sent_ns, acked_ns);
         sent_ns = later(sent_ns + period_ns, acked_ns);
     }
-    if (left_ns <= 0) /* in the long run */
-        return lease->certain_until_ns;
+    if (left_ns < lease->timeout_ns / 20) /* in the long run */
+        return lease->certain_until_ns - lease->timeout_ns / 40;
     int64_t slack_ns = least_ns - left_ns / 2; /* by so much all may be late */
     return slack_ns > 0 ? next_ns + slack_ns : now_ns;
 }

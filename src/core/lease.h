@@ -78,8 +78,8 @@ bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns);
  * what they leave in the long run; what there is beyond that is how late the next one may be.
  * In good order that is always so; and, where a round trip is T/15 or less, if a connection comes
  * back within T/8. Later, or after a stall or a pause of heartbeats, it takes a first proof. Where
- * round trips are so long that no hold can be kept at all, whatever is certain will do: better than
- * to be first for ever.
+ * round trips are so long that hardly a hold can be kept, any T/40 will do: better than to be first
+ * for ever.
  */
 int64_t zkli_lease_ample_until(const struct zkli_lease *lease, int64_t now_ns);
 

@@ -149,7 +149,7 @@ static void check_grant(struct world *w, int client, struct handle *h) {
                           w->names[other->name].text);
     }
     int64_t left_ns = e->lease.certain_until_ns - client_clock(&w->list[client]);
-    if (left_ns < w->timeout_ns / 10)
+    if (left_ns < w->timeout_ns / 40)
         world_violate(w, CHECK_LOSS, "client %d is granted %c for %lld ns", client, 'a' + h->name,
                       (long long)left_ns);
     bool has_waited = current_hold(h)->member->core.told_position != 0; /* in this place */

@@ -135,8 +135,8 @@ static void a_hold_that_begins_is_not_lost_with_nothing_amiss(void) {
             }
         }
         struct run run = go_on(sent_ns, round_trip_ns);
-        if (run.last_ns <= 0)
-            continue; /* nobody can hold on such a link */
+        if (run.last_ns < T / 20)
+            continue; /* hardly anybody can hold on such a link */
         CHECK(run.begun_ns >= 0);
         CHECK_RANGE(run.least_ns, run.last_ns / 20 * 9, T);
         late += run.begun_ns > sent_ns;
@@ -145,12 +145,12 @@ static void a_hold_that_begins_is_not_lost_with_nothing_amiss(void) {
 }
 
 /* Whoever can hold for a moment only does not stand first in the queue for ever. */
-static void where_no_hold_can_be_kept_any_certainty_will_do(void) {
+static void where_no_hold_can_be_kept_little_will_do(void) {
     begin_reckoning();
     int64_t sent_ns = beats(0, T / 6, 20);
     size_t begun = 0;
     for (int i = 0; i < 20; i++) {
-        CHECK(zkli_lease_is_certain(&Lease, sent_ns) == is_ample(sent_ns));
+        CHECK(zkli_lease_is_certain(&Lease, sent_ns + T / 40) == is_ample(sent_ns));
         begun += is_ample(sent_ns);
         sent_ns = beat(sent_ns, T / 6);
     }
@@ -200,8 +200,7 @@ int main(int argc, char **argv) {
          after_a_short_outage_a_hold_begins_at_once_and_after_any_with_a_first_proof},
         {"a hold that begins is not lost with nothing amiss",
          a_hold_that_begins_is_not_lost_with_nothing_amiss},
-        {"where no hold can be kept any certainty will do",
-         where_no_hold_can_be_kept_any_certainty_will_do},
+        {"where no hold can be kept little will do", where_no_hold_can_be_kept_little_will_do},
         {"recurring stalls keep nobody waiting", recurring_stalls_keep_nobody_waiting},
         {"a heartbeat that is long overdue lets nobody begin",
          a_heartbeat_that_is_long_overdue_lets_nobody_begin},
