@@ -95,6 +95,17 @@ show_figures() { # LOG
     ' "$1"
 }
 
+# Which programs failed, in which tests, and what CUnit said first of each.
+show_failures() { # LOG
+    awk '
+        /^[0-9]+\/[0-9]+ Test: / { name = $NF; said = "" }
+        /^  Test: / { test = $0; sub(/^  Test: /, "", test); sub(/ \.\.\..*/, "", test) }
+        / FAILED$/ { said = said "\n  " test }
+        /^    1\. / { said = said "\n  " $0 }
+        /^Test Failed\.$/ { print name said }
+    ' "$1"
+}
+
 # Prints "TESTS FAILED SKIPPED": CUnit's counts summed, a script counting as one test, and a
 # program that did not get as far as its summary as one that failed.
 count_tests() { # LOG
@@ -143,7 +154,7 @@ run_programs() { # ROW CTEST_OPTION...
         "$row" "${programs:-0}" "$tests" "$failed" "$Skipped" "$seconds s")")
     Totals=$((Totals + tests)) TotalFailed=$((TotalFailed + failed))
     TotalSkipped=$((TotalSkipped + Skipped)) TotalPrograms=$((TotalPrograms + ${programs:-0}))
-    ((status == 0)) || note_failure "tier $row"
+    ((status == 0)) || note_failure "tier $row: $(show_failures "$all")"
 }
 
 run_tier() { # TIER
