@@ -16,8 +16,9 @@ usage() {
 usage: scripts/limits.sh [COUNT]     with COUNT contenders in one session, at most
                              $CONTENDERS_MAX; default $CONTENDERS
 
-exit status: 0 the servers were harmed, as they are expected to be; 1 they were not; 64 wrong call;
-69 a package is missing; 70 the build failed.
+exit status: 0 it did the harm that is expected: the session never comes back, and from 2 MiB of
+paths on no server serves any more; 1 it did not; 64 wrong call; 69 a package is missing; 70 the
+build failed.
 END
 }
 

@@ -18,7 +18,7 @@ readonly MEASURING_TIERS=(unit alloc server)
 # These print what they have done: one that has done nothing would pass as well.
 readonly TELLING_ROWS=(alloc sim fault register soak containers-register)
 # Server tests spend their time waiting, and each has a server of its own.
-readonly TESTS_AT_ONCE=2
+readonly TESTS_AT_ONCE=3
 readonly REPORT_ROW='%-20s %8s %6s %6s %7s %10s'
 
 usage() {
