@@ -83,14 +83,9 @@ static unsigned on_reply(contender *c, const event *e) {
     return c->in_flight == 0 ? zkli_contender_decide(c, e) : 0;
 }
 
-/* Time has passed since we were found to be first, and nobody watched our node meanwhile. */
-static unsigned take_lease(contender *c, const event *e) {
-    return e->is_ample && e->is_connected ? zkli_contender_list_again(c, e) : 0;
-}
-
 static unsigned resume(contender *c, const event *e) {
     if (c->state == ZKLI_ADMITTED)
-        return take_lease(c, e); /* it may have become ample without a connection */
+        return zkli_contender_take(c, e);
     if (!c->is_parked || !e->is_connected)
         return 0;
     if (c->state == ZKLI_IDLE)
@@ -131,14 +126,15 @@ static unsigned on_own_event(contender *c, const event *e) {
     c->own_is_watched = false;
     if (c->state == ZKLI_HELD)
         return e->is_deleted ? ZKLI_DO_LOSE | zkli_contender_forget(c) : 0;
-    if (c->state == ZKLI_ADMITTED)
-        return e->is_deleted ? zkli_contender_requeue(c, e) : 0;
-    if (c->state != ZKLI_WAITING) { /* decided when the flight is in */
+    bool rests = c->state == ZKLI_WAITING || (c->state == ZKLI_ADMITTED && c->in_flight == 0);
+    if (!rests) { /* decided when the flight is in */
         c->own_went = c->own_went || e->is_deleted;
         return 0;
     }
     if (e->is_deleted)
         return zkli_contender_requeue(c, e);
+    if (c->state == ZKLI_ADMITTED)
+        return zkli_contender_take(c, e);
     zkli_contender_move(c, ZKLI_ARMING); /* the predecessor's watch stands */
     c->predecessor_changed = false;
     return zkli_contender_send(c, ZKLI_OP_OWN);
@@ -169,7 +165,7 @@ static unsigned on_predecessor_event(contender *c, const event *e) {
 
 static unsigned on_lease(contender *c, const event *e) {
     if (c->state == ZKLI_ADMITTED)
-        return take_lease(c, e);
+        return zkli_contender_take(c, e);
     if (c->state == ZKLI_HELD && !e->is_certain)
         return ZKLI_DO_LOSE | zkli_contender_leave(c, e);
     return 0;

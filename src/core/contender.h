@@ -27,7 +27,7 @@ enum zkli_contender_state {
     ZKLI_ORDERING,  /* as listing, by czxid, near the counter's end */
     ZKLI_ARMING,    /* set the watches: own node, then predecessor */
     ZKLI_WAITING,   /* both watches are set */
-    ZKLI_ADMITTED,  /* first in the queue; the lease is too short to begin on */
+    ZKLI_ADMITTED,  /* first in the queue; the lease is too short to begin on; watch the own node */
     ZKLI_HELD,
     ZKLI_LEAVING, /* delete our node, if there is one, until the server has confirmed */
     ZKLI_GONE,

@@ -171,6 +171,13 @@ static unsigned decide_arming(contender *c, const event *e) {
     return zkli_contender_refuse(c, e, worst);
 }
 
+static unsigned decide_admitted(contender *c, const event *e) {
+    enum zkli_result own = zkli_contender_result_of(c, ZKLI_OP_OWN);
+    if (c->own_went || own == ZKLI_RESULT_NO_NODE)
+        return zkli_contender_requeue(c, e);
+    return own == ZKLI_RESULT_OK ? zkli_contender_take(c, e) : zkli_contender_refuse(c, e, own);
+}
+
 static unsigned decide_created_leaving(contender *c, const event *e) {
     if (e->result == ZKLI_RESULT_OK)
         return zkli_contender_send(c, ZKLI_OP_DELETE);
@@ -205,6 +212,7 @@ unsigned zkli_contender_decide(contender *c, const event *e) {
         [ZKLI_ENQUEUING] = decide_enqueuing, [ZKLI_SEARCHING] = decide_searching,
         [ZKLI_ADOPTING] = decide_adopting,   [ZKLI_LISTING] = decide_listing,
         [ZKLI_ORDERING] = decide_ordering,   [ZKLI_ARMING] = decide_arming,
+        [ZKLI_ADMITTED] = decide_admitted,
     };
     assert(deciders[c->state] != NULL);
     return deciders[c->state](c, e);

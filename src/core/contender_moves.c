@@ -50,7 +50,7 @@ void zkli_contender_check(const contender *c) {
     (void)has_node; /* a build without assertions */
     assert(c->state != ZKLI_HELD || (has_node && (c->in_flight & ~(unsigned)ZKLI_OP_OWN) == 0));
     assert(c->state != ZKLI_WAITING || (has_node && c->own_is_watched && c->in_flight == 0));
-    assert(c->state != ZKLI_ADMITTED || (has_node && c->in_flight == 0));
+    assert(c->state != ZKLI_ADMITTED || (has_node && (c->in_flight & ~(unsigned)ZKLI_OP_OWN) == 0));
     assert(c->state != ZKLI_UNSURE || (!has_node && c->in_flight == 0));
     assert(!c->is_parked || c->in_flight == 0);
 }
@@ -187,12 +187,26 @@ unsigned zkli_contender_refuse(contender *c, const event *e, enum zkli_result re
     return zkli_contender_fail(c, e, result == ZKLI_RESULT_NOMEM ? ZKL_NOMEM : ZKL_SERVER);
 }
 
-unsigned zkli_contender_admit(contender *c, const event *e) {
-    zkli_contender_move(c, ZKLI_ADMITTED);
-    if (!e->is_ample)
-        return 0;
+static unsigned grant(contender *c) {
     zkli_contender_move(c, ZKLI_HELD);
     return ZKLI_DO_GRANT;
+}
+
+unsigned zkli_contender_admit(contender *c, const event *e) {
+    zkli_contender_move(c, ZKLI_ADMITTED);
+    return e->is_ample ? grant(c) : zkli_contender_take(c, e);
+}
+
+/* Who was first stays so while its node is there, and the watch on that would have told. To list
+ * when the lease has become ample would take longer than it stays so, where answers are slow. */
+unsigned zkli_contender_take(contender *c, const event *e) {
+    if (!e->is_connected || c->in_flight != 0)
+        return 0;
+    if (c->listed_on != e->connection)
+        return zkli_contender_list_again(c, e);
+    if (!c->own_is_watched)
+        return zkli_contender_send(c, ZKLI_OP_OWN);
+    return e->is_ample ? grant(c) : 0;
 }
 
 unsigned zkli_contender_list_again(contender *c, const event *e) {

@@ -41,6 +41,8 @@ unsigned zkli_contender_list_again(contender *c, const event *e);
 unsigned zkli_contender_arm(contender *c);
 /* Admitted by the queue; granted only on an ample lease. */
 unsigned zkli_contender_admit(contender *c, const event *e);
+/* What an admitted one does when something has changed. */
+unsigned zkli_contender_take(contender *c, const event *e);
 
 /* Leaves from any state. A node that we know is deleted; one that may come into being, by a create
  * in flight or lost, is waited for or searched. */

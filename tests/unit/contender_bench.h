@@ -43,6 +43,8 @@ static inline bool may_grant(const struct zkli_contender *was, const struct zkli
     if (e->type == ZKLI_EV_PREDECESSOR_EVENT)
         return was->state == ZKLI_WAITING && e->is_deleted && was->position == 1 &&
                was->listed_on == e->connection;
+    if (was->state == ZKLI_ADMITTED)
+        return e->is_connected && is->own_is_watched && was->listed_on == e->connection;
     return (e->type == ZKLI_EV_LISTED || e->type == ZKLI_EV_CREATED || e->type == ZKLI_EV_BARRIER ||
             e->type == ZKLI_EV_OWN_READ) &&
            is->verdict == ZKLI_FIRST;
@@ -90,8 +92,8 @@ static inline const char *flow_broken(const struct zkli_contender *was,
     unsigned ops = actions & ZKLI_OPS;
     if ((ops & ~is->in_flight) != 0)
         return "asked for, and not noted as in flight";
-    bool rests = is->state == ZKLI_WAITING || is->state == ZKLI_ADMITTED ||
-                 is->state == ZKLI_HELD || is->state == ZKLI_GONE;
+    bool rests = is->state == ZKLI_WAITING || is->state == ZKLI_HELD || is->state == ZKLI_GONE ||
+                 (is->state == ZKLI_ADMITTED && !is->is_parked);
     if (!is->is_parked && is->in_flight == 0 && !rests)
         return "waits for nothing";
     if (is->is_parked && (is->in_flight != 0 || rests))
@@ -108,6 +110,9 @@ static inline const char *flow_broken(const struct zkli_contender *was,
         return "a new place under the old name";
     if (is->state == ZKLI_WAITING && (!is->own_is_watched || is->position == 0))
         return "waits without its watches";
+    if (is->state == ZKLI_ADMITTED && !is->is_parked && is->in_flight == 0 && e->is_connected &&
+        (!is->own_is_watched || is->listed_on != e->connection))
+        return "first, and nobody watches its node";
     return NULL;
 }
 

@@ -68,28 +68,53 @@ static void to_admitted(struct bench *b, enum lease lease) {
     CHECK_ACTIONS(news(b, ZKLI_EV_LEASE), 0);
 }
 
-static void a_grant_waits_for_an_ample_lease_and_looks_again(void) {
+static void a_grant_waits_for_an_ample_lease_and_takes_it_at_once(void) {
     struct bench b;
     to_admitted(&b, UNCERTAIN);
-    bench_reconnect(&b);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), 0);
     bench_lease(&b, SHORT); /* a hold that began on it might be lost with nothing amiss */
     CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), 0);
     bench_lease(&b, AMPLE);
     CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), 0);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), BARRIER_AND_LIST);
-    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
-    CHECK_ACTIONS(listed(&b, FIRST), ZKLI_DO_GRANT);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), ZKLI_DO_GRANT);
     CHECK_STATE(&b, "held");
 }
 
-/* Nobody watched the node while it was first; who deletes it then does not delete a holder's. */
+/* Not when the lease has become ample: by the time of an answer it may not be so any more. */
+static void who_was_first_looks_again_as_soon_as_it_is_connected(void) {
+    struct bench b;
+    to_admitted(&b, UNCERTAIN);
+    bench_reconnect(&b);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), BARRIER_AND_LIST);
+    bench_lease(&b, SHORT);
+    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, FIRST), 0);
+    CHECK_STATE(&b, "admitted");
+    bench_lease(&b, AMPLE);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), ZKLI_DO_GRANT);
+}
+
+static void who_is_first_without_an_ample_lease_watches_its_node(void) {
+    struct bench b;
+    to_enqueuing(&b);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    bench_lease(&b, SHORT);
+    CHECK_ACTIONS(listed(&b, FIRST), ZKLI_OP_OWN);
+    bench_lease(&b, AMPLE); /* before the answer: somebody may have deleted it */
+    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), 0);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK), ZKLI_DO_GRANT);
+}
+
 static void a_node_that_went_while_the_lease_was_awaited_is_not_granted(void) {
     struct bench b;
     to_admitted(&b, SHORT);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, true), ZKLI_TELL_REQUEUED | CREATE_AND_LIST);
+    to_admitted(&b, SHORT);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, false), ZKLI_OP_OWN);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, true), 0); /* the read is out */
     bench_lease(&b, AMPLE);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), ZKLI_OP_LIST);
-    CHECK_ACTIONS(listed(&b, OTHERS), ZKLI_TELL_REQUEUED | CREATE_AND_LIST);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), 0);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK),
+                  ZKLI_TELL_REQUEUED | CREATE_AND_LIST);
 }
 
 /* T28 */
@@ -495,8 +520,12 @@ int main(int argc, char **argv) {
          an_end_that_a_connection_nobody_told_of_brings_is_no_grant},
         {"a listing after a reconnect makes the head's end a grant again",
          a_listing_after_a_reconnect_makes_the_head_s_end_a_grant_again},
-        {"a grant waits for an ample lease, and looks again",
-         a_grant_waits_for_an_ample_lease_and_looks_again},
+        {"a grant waits for an ample lease, and takes it at once",
+         a_grant_waits_for_an_ample_lease_and_takes_it_at_once},
+        {"who was first looks again as soon as it is connected",
+         who_was_first_looks_again_as_soon_as_it_is_connected},
+        {"who is first without an ample lease watches its node",
+         who_is_first_without_an_ample_lease_watches_its_node},
         {"a node that went while the lease was awaited is not granted",
          a_node_that_went_while_the_lease_was_awaited_is_not_granted},
         {"a hundred reconnects cost a waiter nothing and grant nothing",

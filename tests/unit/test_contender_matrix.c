@@ -39,7 +39,10 @@ enum situation {
     S_REARMING,   /* only ours is out */
     S_WAITING_HEAD,
     S_WAITING_SECOND,
-    S_ADMITTED,
+    S_ADMITTED, /* its watch is out */
+    S_ADMITTED_WATCHED,
+    S_ADMITTED_REFUSED, /* the watch, and parked */
+    S_ADMITTED_PARKED,  /* and there is a new connection */
     S_HELD,
     S_HELD_READING,
     S_HELD_WATCHED,
@@ -173,6 +176,11 @@ static const struct {
     [S_WAITING_HEAD] = {S_ARMING_OWN, ZKLI_EV_PREDECESSOR_READ, 0, PLAIN, ZKLI_WAITING},
     [S_WAITING_SECOND] = {S_WAITING_SECOND, ZKLI_EV_PREDECESSOR_READ, 0, PLAIN, ZKLI_WAITING},
     [S_ADMITTED] = {S_ENQUEUING_CREATED, ZKLI_EV_LISTED, V_CROWD + FIRST, DOUBTFUL, ZKLI_ADMITTED},
+    [S_ADMITTED_WATCHED] = {S_ADMITTED, ZKLI_EV_OWN_READ, 0, DOUBTFUL, ZKLI_ADMITTED},
+    [S_ADMITTED_REFUSED] = {S_ADMITTED, ZKLI_EV_OWN_READ, ZKLI_RESULT_AGAIN, DOUBTFUL,
+                            ZKLI_ADMITTED},
+    [S_ADMITTED_PARKED] = {S_ADMITTED, ZKLI_EV_OWN_READ, ZKLI_RESULT_LOST, DISCONNECTED,
+                           ZKLI_ADMITTED},
     [S_HELD] = {S_ENQUEUING_CREATED, ZKLI_EV_LISTED, V_CROWD + FIRST, PLAIN, ZKLI_HELD},
     [S_HELD_READING] = {S_HELD, ZKLI_EV_HEARTBEAT, 0, PLAIN, ZKLI_HELD},
     [S_HELD_WATCHED] = {S_HELD_READING, ZKLI_EV_OWN_READ, 0, PLAIN, ZKLI_HELD},
@@ -231,7 +239,8 @@ enum effect {
     IF_CONNECTED,           /* else nothing */
     IF_AMPLE_AND_CONNECTED, /* else nothing */
     IF_UNCERTAIN,           /* else nothing */
-    ADMITTING,              /* held if the lease is ample, else admitted */
+    ADMITTING,              /* held if the lease is ample, else admitted, with a watch to be set */
+    ADMITTING_WATCHED,      /* the same, and the watch stands */
     HANDED_OFF,             /* the same if connected, else listed again */
     LISTING_AGAIN,          /* behind a barrier if not connected */
     REQUEUING,              /* as said if connected, else idle */
@@ -258,6 +267,8 @@ struct outcome {
 #define BEGINS_ANEW ZKLI_ENQUEUING, CREATE_AND_LIST, 0, REQUEUING
 #define REQUEUES ZKLI_ENQUEUING, CREATE_AND_LIST | ZKLI_TELL_REQUEUED, 0, REQUEUING
 #define ADMITS ZKLI_HELD, ZKLI_DO_GRANT, 0, ADMITTING
+#define ADMITS_WATCHED ZKLI_HELD, ZKLI_DO_GRANT, 0, ADMITTING_WATCHED
+#define GRANTS_IF_AMPLE ZKLI_HELD, ZKLI_DO_GRANT, 0, IF_AMPLE_AND_CONNECTED
 #define IS_HANDED_OFF ZKLI_HELD, ZKLI_DO_GRANT, 0, HANDED_OFF
 #define LISTS_AGAIN ZKLI_LISTING, ZKLI_OP_LIST, 0, LISTING_AGAIN
 #define PARKS(state) (state), 0, 0, PARKING
@@ -268,6 +279,8 @@ struct outcome {
 
 #define PLACING (IN(S_ENQUEUING_CREATED) | IN(S_LISTING) | IN(S_LISTING_PAST) | IN(S_ORDERING))
 #define WAITING (IN(S_WAITING_HEAD) | IN(S_WAITING_SECOND))
+#define ADMITTED                                                                                   \
+    (IN(S_ADMITTED) | IN(S_ADMITTED_WATCHED) | IN(S_ADMITTED_REFUSED) | IN(S_ADMITTED_PARKED))
 #define HOLDING (IN(S_HELD) | IN(S_HELD_READING) | IN(S_HELD_WATCHED))
 #define GOING                                                                                      \
     (IN(S_LEAVING) | IN(S_LEAVING_PARKED) | IN(S_LEAVING_CREATE) | IN(S_LEAVING_UNSURE) |          \
@@ -284,7 +297,7 @@ struct outcome {
 #define WITHOUT_NODE (NOTHING_YET | CREATING | DOUBTING | SEARCHES)
 #define QUEUED                                                                                     \
     (PLACING | WAITING | IN(S_ADOPTING) | IN(S_ADOPTING_LISTED) | IN(S_LISTING_BARRIER) |          \
-     IN(S_LISTING_PARKED) | IN(S_ARMING) | IN(S_ARMING_OWN) | IN(S_REARMING) | IN(S_ADMITTED))
+     IN(S_LISTING_PARKED) | IN(S_ARMING) | IN(S_ARMING_OWN) | IN(S_REARMING) | ADMITTED)
 
 static const struct outcome outcomes[] = {
     /* A connection, or the time for another try: what is parked goes on. */
@@ -322,7 +335,8 @@ static const struct outcome outcomes[] = {
     {IN(S_PROBING), ZKLI_EV_LISTED, EXISTS | FAULT, FAILS(ZKL_SERVER)},
 
     /* The listing that shows our place. */
-    {PLACING, ZKLI_EV_LISTED, LISTED_AS(FIRST), ADMITS},
+    {IN(S_ENQUEUING_CREATED) | IN(S_ORDERING), ZKLI_EV_LISTED, LISTED_AS(FIRST), ADMITS},
+    {IN(S_LISTING) | IN(S_LISTING_PAST), ZKLI_EV_LISTED, LISTED_AS(FIRST), ADMITS_WATCHED},
     {PLACING, ZKLI_EV_LISTED, WITHOUT_US | NO_NODE, REQUEUES},
     {PLACING & ~IN(S_ORDERING), ZKLI_EV_LISTED, LISTED_AS(AT_THE_END),
      BECOMES(ZKLI_ORDERING, ZKLI_OP_ORDER)},
@@ -372,15 +386,32 @@ static const struct outcome outcomes[] = {
     {IN(S_REARMING), ZKLI_EV_OWN_READ, DENIED, FAILS_AND_DELETES(ZKL_DENIED)},
     {IN(S_REARMING), ZKLI_EV_OWN_READ, NOMEM, FAILS_AND_DELETES(ZKL_NOMEM)},
     {IN(S_REARMING), ZKLI_EV_OWN_READ, EXISTS | FAULT, FAILS_AND_DELETES(ZKL_SERVER)},
-    {WAITING | IN(S_ADMITTED), ZKLI_EV_OWN_EVENT, BIT(V_DELETED), REQUEUES},
+    {WAITING, ZKLI_EV_OWN_EVENT, BIT(V_DELETED), REQUEUES},
     {WAITING, ZKLI_EV_OWN_EVENT, BIT(V_CHANGED), BECOMES(ZKLI_ARMING, ZKLI_OP_OWN)},
     {WAITING, ZKLI_EV_PREDECESSOR_EVENT, BIT(V_CHANGED), BECOMES(ZKLI_ARMING, ZKLI_OP_PREDECESSOR)},
     {IN(S_WAITING_HEAD), ZKLI_EV_PREDECESSOR_EVENT, BIT(V_DELETED), IS_HANDED_OFF},
     {IN(S_WAITING_SECOND), ZKLI_EV_PREDECESSOR_EVENT, BIT(V_DELETED), LISTS_AGAIN},
 
+    /* First, and the lease is too short. */
+    {IN(S_ADMITTED), ZKLI_EV_OWN_READ, OK, GRANTS_IF_AMPLE},
+    {IN(S_ADMITTED), ZKLI_EV_OWN_READ, NO_NODE, REQUEUES},
+    {IN(S_ADMITTED), ZKLI_EV_OWN_READ, LATER, PARKS(ZKLI_ADMITTED)},
+    {IN(S_ADMITTED), ZKLI_EV_OWN_READ, DENIED, FAILS_AND_DELETES(ZKL_DENIED)},
+    {IN(S_ADMITTED), ZKLI_EV_OWN_READ, NOMEM, FAILS_AND_DELETES(ZKL_NOMEM)},
+    {IN(S_ADMITTED), ZKLI_EV_OWN_READ, EXISTS | FAULT, FAILS_AND_DELETES(ZKL_SERVER)},
+    {IN(S_ADMITTED_WATCHED), ZKLI_EV_LEASE, ANY, GRANTS_IF_AMPLE},
+    {IN(S_ADMITTED_WATCHED), ZKLI_EV_CONNECTED, ANY, GRANTS_IF_AMPLE},
+    {IN(S_ADMITTED_REFUSED), ZKLI_EV_LEASE, ANY, ON(ZKLI_ADMITTED, ZKLI_OP_OWN)},
+    {IN(S_ADMITTED_REFUSED), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_ADMITTED, ZKLI_OP_OWN)},
+    {IN(S_ADMITTED_PARKED), ZKLI_EV_LEASE, ANY, ON(ZKLI_LISTING, BARRIER_AND_LIST)},
+    {IN(S_ADMITTED_PARKED), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_LISTING, BARRIER_AND_LIST)},
+    {ADMITTED & ~IN(S_ADMITTED), ZKLI_EV_OWN_EVENT, BIT(V_DELETED), REQUEUES},
+    {IN(S_ADMITTED_WATCHED) | IN(S_ADMITTED_REFUSED), ZKLI_EV_OWN_EVENT, BIT(V_CHANGED),
+     ON(ZKLI_ADMITTED, ZKLI_OP_OWN)},
+    {IN(S_ADMITTED_PARKED), ZKLI_EV_OWN_EVENT, BIT(V_CHANGED),
+     ON(ZKLI_LISTING, BARRIER_AND_LIST)},
+
     /* Holding. */
-    {IN(S_ADMITTED), ZKLI_EV_LEASE, ANY, ZKLI_LISTING, ZKLI_OP_LIST, 0, IF_AMPLE_AND_CONNECTED},
-    {IN(S_ADMITTED), ZKLI_EV_CONNECTED, ANY, ZKLI_LISTING, ZKLI_OP_LIST, 0, IF_AMPLE_AND_CONNECTED},
     {HOLDING, ZKLI_EV_LEASE, ANY, ZKLI_LEAVING, ZKLI_DO_LOSE | ZKLI_OP_DELETE, 0, IF_UNCERTAIN},
     {HOLDING, ZKLI_EV_OWN_EVENT, BIT(V_DELETED), LOSES},
     {IN(S_HELD), ZKLI_EV_HEARTBEAT, ANY, BECOMES(ZKLI_HELD, ZKLI_OP_OWN)},
@@ -444,6 +475,10 @@ static struct outcome resolve(const struct outcome *row, const struct bench *b) 
     case IF_UNCERTAIN:
         return b->world.is_certain ? nothing : expected;
     case ADMITTING:
+        if (!is_ample)
+            expected.state = ZKLI_ADMITTED, expected.actions = is_connected ? ZKLI_OP_OWN : 0;
+        return expected;
+    case ADMITTING_WATCHED:
         if (!is_ample)
             expected.state = ZKLI_ADMITTED, expected.actions = 0;
         return expected;

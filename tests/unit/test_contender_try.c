@@ -63,8 +63,9 @@ static void a_try_that_has_to_begin_anew_lists_again_before_it_creates(void) {
             reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
             bench_lease(&b, way == 1 ? AMPLE : UNCERTAIN);
             if (way == 2)
-                listed(&b, FIRST);
-            CHECK_ACTIONS(way == 1 ? listed(&b, OTHERS) : fired(&b, ZKLI_EV_OWN_EVENT, true),
+                CHECK_ACTIONS(listed(&b, FIRST), ZKLI_OP_OWN);
+            CHECK_ACTIONS(way == 1 ? listed(&b, OTHERS)
+                                   : reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_NO_NODE),
                           ZKLI_OP_LIST | ZKLI_TELL_REQUEUED);
         }
         CHECK_STATE(&b, "probing");

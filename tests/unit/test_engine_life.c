@@ -292,6 +292,35 @@ static void a_hold_begins_when_its_lease_will_last(void) {
     bench_end(b);
 }
 
+/* What is under way is answered this much later, and what follows from that is not yet. */
+static void answer_later(struct bench *b, int64_t ns) {
+    size_t count = b->request_count;
+    advance(b, ns);
+    for (; count > 0; count--)
+        serve_next(b);
+    advance(b, 0);
+}
+
+/* The lease is ample for less long than an answer takes. */
+static void where_answers_are_slow_a_hold_begins_all_the_same(void) {
+    static const int64_t round_trips[] = {T_MS * 150 / 1000, T_MS * 100 / 1000, T_MS * 120 / 1000};
+    struct bench *b = &Bench;
+    for (size_t before = 20; before < 20 + COUNT(round_trips); before++) {
+        size_t steps = 0;
+        bench_begin(b);
+        for (; steps < before; steps++)
+            answer_later(b, round_trips[steps % COUNT(round_trips)] * MS);
+        struct owner *owner = begin(b, "a");
+        for (; owner->grants == 0 && steps < before + 9; steps++) /* T and a little */
+            answer_later(b, round_trips[steps % COUNT(round_trips)] * MS);
+        CHECK_INT(owner->grants, 1);
+        for (; steps < before + 40; steps++)
+            answer_later(b, round_trips[steps % COUNT(round_trips)] * MS);
+        CHECK(zkli_member_is_held(owner->member));
+        bench_end(b);
+    }
+}
+
 /* When the reply is late, the next one follows at once. */
 static void a_heartbeat_that_was_due_while_another_was_under_way_follows_it(void) {
     struct bench *b = &Bench;
@@ -529,6 +558,8 @@ int main(int argc, char **argv) {
          without_memory_for_a_port_there_is_one_later},
         {"heartbeats keep a hold, and silence ends it", heartbeats_keep_a_hold_and_silence_ends_it},
         {"a hold begins when its lease will last", a_hold_begins_when_its_lease_will_last},
+        {"where answers are slow a hold begins all the same",
+         where_answers_are_slow_a_hold_begins_all_the_same},
         {"a heartbeat that was due while another was under way follows it",
          a_heartbeat_that_was_due_while_another_was_under_way_follows_it},
         {"a heartbeat that was not done proves nothing",
