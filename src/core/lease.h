@@ -75,8 +75,9 @@ bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns);
  * not later than now_ns. Certainty is not enough: a hold that is lost, with nothing amiss, before
  * heartbeats could extend it is worth nothing. So the lease is run ahead: a heartbeat each period
  * from now on, answered as quickly as the quickest of late. On the way there must be left half of
- * what they leave in the long run; what there is beyond that is how late the next one may be. (If it
- * is sent in time and answered so late, proofs come up to a period later, and less is left.)
+ * what they leave in the long run; what there is beyond that is how late the next one may be.
+ * (If that is sent in time and answered so late, proofs come up to a period later, and less is
+ * left.)
  * In good order that is always so; and, where a round trip is T/15 or less, if a connection comes
  * back within T/8. Later, or after a stall or a pause of heartbeats, it takes a first proof. Where
  * round trips are so long that hardly a hold can be kept, any T/40 will do: better than to be first
