@@ -100,7 +100,7 @@ static unsigned resume(contender *c, const event *e) {
         zkli_contender_move(c, ZKLI_SEARCHING);
         return zkli_contender_search(c);
     }
-    assert(c->state == ZKLI_LISTING); /* nothing else parks */
+    assert(c->state == ZKLI_LISTING); /* nothing else parks, but who is admitted */
     return zkli_contender_list_again(c, e);
 }
 

@@ -109,7 +109,7 @@ struct zkli_contender {
     bool is_try;
     unsigned depth;        /* components of the directory's path */
     unsigned parent_level; /* which one is created: 1 the directory, 2 its parent; 0 none */
-    bool is_parked;        /* nothing is in flight; goes on at CONNECTED or RETRY */
+    bool is_parked;        /* nothing is in flight; goes on at CONNECTED or RETRY, or sooner */
     unsigned in_flight;    /* ZKLI_OP_ bits */
     enum zkli_result results[ZKLI_OP_COUNT]; /* of the flight, by bit number */
     char uuid[ZKLI_UUID_LENGTH + 1];
