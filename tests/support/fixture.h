@@ -15,6 +15,9 @@
 #include "support/server.h"
 #include "support/wait.h"
 
+/* Has no address, and no server for names is asked: a label has 63 characters at most. */
+#define NO_SUCH_HOST "no-such-host-no-such-host-no-such-host-no-such-host-no-such-host-no-such:2181"
+
 /* Session timeouts. The throw-away server grants from 1 s, two of its ticks. */
 #define T_SHORT 1000  /* where the test waits for it to pass */
 #define T_NORMAL 4000 /* where it must not pass, on a machine that is busy */
