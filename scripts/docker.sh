@@ -11,7 +11,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/docker_image.sh"
 
 readonly SERVE_LIMIT_S=90 END_LIMIT_S=20
-readonly ANSWER_LIMIT_S=2
+readonly ANSWER_LIMIT_S=2 CHECK_LIMIT_S=5 UNPAUSE_LIMIT_S=3 UNPAUSE_TRIES=4
 readonly LOG_TAIL_LINES=30
 # What a directory of ours holds; without it nothing is ever removed.
 readonly MARKER=.zklock-docker
@@ -84,12 +84,13 @@ compose() { "${Compose[@]}" -p "$(project)" -f "$ComposeFile" "$@"; }
 project() { printf 'zklock%s\n' "$(cksum <<<"$Dir" | cut -d ' ' -f 1)"; }
 
 container() { # N
-    docker ps -aq -f "label=com.docker.compose.project=$(project)" \
+    docker ps -aq --no-trunc -f "label=com.docker.compose.project=$(project)" \
         -f "label=com.docker.compose.service=zk$1"
 }
 
+# Empty if dockerd does not say; see pause.
 state() { # N
-    docker inspect -f '{{.State.Status}} {{if .State.Health}}{{.State.Health.Status}}{{end}}' \
+    timeout "$ANSWER_LIMIT_S" docker inspect -f '{{.State.Status}} {{if .State.Health}}{{.State.Health.Status}}{{end}}' \
         "$(container "$1")" 2>/dev/null || :
 }
 
@@ -161,11 +162,11 @@ start_ensemble() {
 }
 
 end_ensemble() {
-    local -a paused
-    mapfile -t paused < <(
-        docker ps -q -f status=paused -f "label=com.docker.compose.project=$(project)"
-    )
-    ((${#paused[@]} == 0)) || docker unpause "${paused[@]}" >/dev/null || :
+    local id
+    while IFS= read -r id; do
+        unpause "$id" || :
+    done < <(docker ps -q --no-trunc -f "label=com.docker.compose.project=$(project)" \
+        -f status=paused)
     timeout "$END_LIMIT_S" "${Compose[@]}" -p "$(project)" -f "$ComposeFile" \
         down -v -t 2 >"$Dir/down.log" 2>&1 || {
         cat "$Dir/down.log" >&2
@@ -277,12 +278,68 @@ is_cut() { # CONTAINER
     [[ $(docker inspect -f '{{len .NetworkSettings.Networks}}' "$1") == 0 ]]
 }
 
+# Answers also when inspect does not; see pause.
+has_status() { # CONTAINER STATUS
+    [[ $(docker ps -aq -f "id=$1" -f "status=$2") ]]
+}
+
+# When each of the last health checks has ended.
+health_checks() { # CONTAINER
+    docker inspect -f '{{with .State.Health}}{{range .Log}}{{.End}} {{end}}{{end}}' "$1"
+}
+
+# Returns when a health check has just ended: the next is a second away.
+await_health_check() { # CONTAINER
+    local seen deadline=$((SECONDS + CHECK_LIMIT_S))
+    seen=$(health_checks "$1")
+    while [[ $(health_checks "$1") == "$seen" ]] && ((SECONDS < deadline)); do
+        sleep 0.02
+    done
+}
+
+# A health check that begins while its container is being paused is frozen before it has begun
+# (dockerd 20.10), and dockerd waits for it for ever: with "docker unpause", and with all that is
+# asked about that container from then on.
+pause() { # CONTAINER
+    await_health_check "$1"
+    docker pause "$1" >/dev/null
+}
+
+# Whether a command that docker was told to run in the container is about to begin there.
+is_entered() { # CONTAINER
+    local directory
+    while IFS= read -r directory; do
+        ! xargs -r -I '{}' cat '/proc/{}/comm' <"$directory/cgroup.procs" 2>/dev/null |
+            grep -q '^runc' || return 0
+    done < <(our_cgroups "$1")
+    return 1
+}
+
+# One frozen as above may begin after all, where the daemon is ours. Then the container is not
+# frozen as docker has it: that is put right, or docker would not unpause it.
+unpause() { # CONTAINER
+    local tries deadline
+    for ((tries = 0; tries < UNPAUSE_TRIES; tries++)); do
+        ! timeout "$UNPAUSE_LIMIT_S" docker unpause "$1" >/dev/null || return 0
+        note "a health check was frozen as it began; letting it go on"
+        thaw_cgroups "$1"
+        deadline=$((SECONDS + CHECK_LIMIT_S))
+        while is_entered "$1" && ((SECONDS < deadline)); do
+            sleep 0.02
+        done
+        has_status "$1" paused || return 0
+        freeze_cgroups "$1"
+    done
+    note "docker does not unpause $1"
+    return "$EX_SOFTWARE"
+}
+
 fault() { # KIND N
     local id
     attach
     id=$(container "$2")
     case $1 in
-    pause) docker pause "$id" ;;
+    pause) pause "$id" ;;
     kill) docker kill "$id" ;;
     cut) docker network disconnect "$(network)" "$id" ;;
     esac >/dev/null
@@ -293,11 +350,9 @@ heal() { # N
     local id
     attach
     id=$(container "$1")
+    ! has_status "$id" paused || unpause "$id"
     ! is_cut "$id" || docker network connect --alias "zk$1" "$(network)" "$id"
-    case $(state "$1") in
-    paused*) docker unpause "$id" ;;
-    exited*) docker start "$id" ;;
-    esac >/dev/null
+    ! has_status "$id" exited || docker start "$id" >/dev/null
 }
 
 main() {

@@ -64,29 +64,42 @@ remove_bridges() {
     done < <(ip -o -4 addr show | awk '{ print $2, $4 }')
 }
 
-our_cgroups() {
+# Of one container, or of all if it is ''; none with somebody else's daemon.
+our_cgroups() { # CONTAINER
     local name
     name=$(recall cgroup)
     [[ $name ]] || return 0
-    find /sys/fs/cgroup -mindepth 1 -depth -type d -path "*/$name*" 2>/dev/null || :
+    find /sys/fs/cgroup -mindepth 1 -depth -type d -path "*/$name*$1*" 2>/dev/null || :
 }
 
 # A frozen process does not even die; with cgroups of version 1, not of SIGKILL.
-thaw_cgroups() {
+thaw_cgroups() { # CONTAINER
     local directory
     while IFS= read -r directory; do
         [[ ! -e $directory/freezer.state ]] || printf THAWED >"$directory/freezer.state"
         [[ ! -e $directory/cgroup.freeze ]] || printf 0 >"$directory/cgroup.freeze"
-    done < <(our_cgroups) 2>/dev/null
+    done < <(our_cgroups "$1") 2>/dev/null
+}
+
+# As docker does: with version 1 where there are both.
+freeze_cgroups() { # CONTAINER
+    local directory version=2
+    [[ ! -d /sys/fs/cgroup/freezer ]] || version=1
+    while IFS= read -r directory; do
+        case $version in
+        1) [[ ! -e $directory/freezer.state ]] || printf FROZEN >"$directory/freezer.state" ;;
+        2) [[ ! -e $directory/cgroup.freeze ]] || printf 1 >"$directory/cgroup.freeze" ;;
+        esac
+    done < <(our_cgroups "$1")
 }
 
 # Where the daemon was killed, some of its processes may be about to end.
 remove_cgroups() {
     local directory deadline=$((SECONDS + END_LIMIT_S))
-    while [[ $(our_cgroups) ]] && ((SECONDS < deadline)); do
+    while [[ $(our_cgroups '') ]] && ((SECONDS < deadline)); do
         while IFS= read -r directory; do
             rmdir "$directory" 2>/dev/null || :
-        done < <(our_cgroups)
+        done < <(our_cgroups '')
     done
 }
 
@@ -95,14 +108,14 @@ remove_cgroups() {
 # nothing is to be kept.
 end_daemon() { # SIGNAL
     local deadline=$((SECONDS + END_LIMIT_S)) directory
-    thaw_cgroups
+    thaw_cgroups ''
     signal_daemon "$1"
     while daemon_runs && ((SECONDS < deadline)); do
         sleep 0.05
     done
     if daemon_runs; then
         note "dockerd does not end; killing it"
-        thaw_cgroups
+        thaw_cgroups ''
         signal_daemon KILL
         deadline=$((SECONDS + END_LIMIT_S))
         while daemon_runs; do

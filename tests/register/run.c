@@ -408,6 +408,8 @@ static void run(void) {
         if (Run.plan->breaker)
             breaker_step();
     }
+    test_note("%.1f s of faults%s", (double)(now - start) / 1000,
+              has_enough() ? "" : ", and not enough of them");
 }
 
 /* Whether each lock has been granted since the history had that length. */

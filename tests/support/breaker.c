@@ -1,6 +1,7 @@
 /* See breaker.h. */
 #include "support/breaker.h"
 
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 
 #define LOOK_EVERY_MS 100
 #define ANSWER_MS 200
-/* A script that does nothing else takes a second. */
+/* A script that does nothing else takes a second or two. */
 #define SCRIPT_MS (6 * SOON_MS)
 #define RECOVER_MS (6 * SOON_MS)
 
@@ -30,6 +31,7 @@ static struct {
     } state;
     int64_t due_ms; /* when to go on */
     pid_t script;
+    int64_t script_until_ms;
     unsigned server; /* from 0 */
     size_t order[BREAKER_FAULTS_MAX], at, round;
     breaker_stroke *strokes; /* the last is under way unless RESTING */
@@ -73,12 +75,20 @@ static void start_script(const char *command, const char *kind) {
     (void)snprintf(server, sizeof(server), "%u", Breaker.server + 1);
     REQUIRE_INT(posix_spawn(&Breaker.script, p->script, NULL, NULL, (char *const *)argv, environ),
                 0);
+    Breaker.script_until_ms = clock_ms() + SCRIPT_MS;
 }
 
 static bool script_has_ended(void) {
     int status = 0;
     const pid_t ended = waitpid(Breaker.script, &status, WNOHANG);
 
+    if (ended == 0 && clock_ms() > Breaker.script_until_ms) {
+        (void)kill(Breaker.script, SIGTERM);
+        test_note("%s %s has not ended after %d ms: %s, server %u", Breaker.plan->script,
+                  Breaker.state == BREAKING ? "fault" : "heal", SCRIPT_MS, fault()->what,
+                  Breaker.server + 1);
+        REQUIRE(false);
+    }
     if (ended == 0)
         return false;
     REQUIRE_INT(ended, Breaker.script);

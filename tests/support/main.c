@@ -42,6 +42,7 @@ void test_note(const char *format, ...) {
     printf("\n      ");
     (void)vprintf(format, args);
     printf(" ");
+    (void)fflush(stdout); /* for whoever reads it after the program was killed */
     va_end(args);
 }
 
