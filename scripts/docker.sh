@@ -90,7 +90,8 @@ container() { # N
 
 # Empty if dockerd does not say; see pause.
 state() { # N
-    timeout "$ANSWER_LIMIT_S" docker inspect -f '{{.State.Status}} {{if .State.Health}}{{.State.Health.Status}}{{end}}' \
+    timeout "$ANSWER_LIMIT_S" docker inspect \
+        -f '{{.State.Status}} {{if .State.Health}}{{.State.Health.Status}}{{end}}' \
         "$(container "$1")" 2>/dev/null || :
 }
 

@@ -11,6 +11,7 @@
 
 #include "support/clock.h"
 #include "support/ensemble.h"
+#include "support/main.h"
 #include "support/wait.h"
 
 #define LOOK_EVERY_MS 100
