@@ -30,18 +30,19 @@ is_queued() { # NAME
     [[ $("$BUILD/zklock" ls "$1") =~ $'\n'"$1"[[:space:]]+2$ ]] # behind the heading
 }
 
-# Their command lines are one process each, so that killing one kills nothing else.
+# Their command lines are one process each, so that killing one kills nothing else. Without a
+# terminal: a zklock that is killed does not give back the one that it gave to its command.
 hold_and_wait() { # NAME TIMEOUT FILE
     local timeout deadline=$((SECONDS + WAIT_LIMIT_S))
     timeout=$(awk -v ms="$2" 'BEGIN { print ms / 1000 }')
     rm -f "$3".held "$3".next
     # shellcheck disable=SC2016  # expanded by the inner shell
-    "$BUILD/zklock" --timeout "$timeout" run "$1" -- \
+    setsid "$BUILD/zklock" --timeout "$timeout" run "$1" -- \
         bash -c 'echo "$EPOCHREALTIME" >"$0.held"; exec sleep 1000' "$3" 2>/dev/null &
     Holder=$!
     await_file "$3.held"
     # shellcheck disable=SC2016  # expanded by the inner shell
-    "$BUILD/zklock" run "$1" -- bash -c 'echo "$EPOCHREALTIME" >"$0.next"' "$3" &
+    setsid "$BUILD/zklock" run "$1" -- bash -c 'echo "$EPOCHREALTIME" >"$0.next"' "$3" &
     Waiter=$!
     until is_queued "$1"; do
         ((SECONDS < deadline)) || fail "$EX_SOFTWARE" "$1: nobody waits"
