@@ -233,6 +233,11 @@ void zkli_contender_init_orphan(contender *c, const char *node, unsigned depth) 
     memcpy(c->node, node, strlen(node) + 1);
 }
 
+void zkli_contender_init_visitor(contender *c, const char *uuid, unsigned depth) {
+    zkli_contender_init_orphan(c, "", depth);
+    memcpy(c->uuid, uuid, sizeof(c->uuid));
+}
+
 bool zkli_contender_may_own(const contender *c, const char *child) {
     if (c->node[0] != '\0')
         return strcmp(c->node, child) == 0;

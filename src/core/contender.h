@@ -137,6 +137,10 @@ void zkli_contender_init(struct zkli_contender *c, const char *uuid, bool is_try
 /* A node of ours that no contender knows, to be deleted: starts in LEAVING; send CONNECTED. */
 void zkli_contender_init_orphan(struct zkli_contender *c, const char *node, unsigned depth);
 
+/* One that only looks at the directory, behind a barrier, and goes: starts in LEAVING; send
+ * CONNECTED. No other contender has had the uuid. */
+void zkli_contender_init_visitor(struct zkli_contender *c, const char *uuid, unsigned depth);
+
 /* The one door. Returns the actions. */
 unsigned zkli_contender_step(struct zkli_contender *c, const struct zkli_contender_event *event);
 

@@ -208,6 +208,7 @@ static void on_connected(struct zkli_engine *e) {
     zkli_timer_clear(&e->timers, &e->look);
     e->state = ZKL_STATE_CONNECTED;
     e->connection++;
+    e->connected_ns = e->now_ns;
     e->session_id = e->port->ops->session_id(e->port);
     e->timeout_ms = e->port->ops->timeout_ms(e->port);
     if (is_new)
@@ -239,6 +240,7 @@ static struct zkli_port *end_session(struct zkli_engine *e) {
     e->was_certain = e->was_ample = false;
     zkli_timer_clear(&e->timers, &e->lease_end);
     zkli_members_step_all(e, ZKLI_EV_EXPIRED);
+    zkli_members_forget_orphans(e);
     return port;
 }
 

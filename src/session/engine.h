@@ -72,7 +72,9 @@ struct zkli_dir {
     struct zkli_list members;
     size_t member_count;
     unsigned depth;
-    bool may_have_orphans; /* a create's reply was lost here */
+    struct zkli_engine *engine;
+    bool may_have_orphans;   /* a create's reply was lost here */
+    struct zkli_timer visit; /* to look for them once more; keeps the directory */
     size_t length;
     char path[];
 };
@@ -174,6 +176,7 @@ struct zkli_engine {
     bool is_connected;
     bool is_draining; /* about to close: nothing more is sent */
     uint64_t connection;
+    int64_t connected_ns; /* when it began */
     int64_t session_id;
     int timeout_ms;
     int64_t begun_ns; /* when the connect of the present session was begun */
@@ -273,6 +276,10 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
 void zkli_members_step_all(struct zkli_engine *e, enum zkli_contender_event_type type);
 void zkli_members_abandon_all(struct zkli_engine *e, zkl_err error);
 void zkli_members_hand_out(struct zkli_engine *e);
+/* The reply to a create in this directory was lost with its connection. */
+void zkli_members_lost_create(struct zkli_dir *dir);
+/* The session is over, and so are all nodes of it that nobody knows. */
+void zkli_members_forget_orphans(struct zkli_engine *e);
 /* Buries nodes of ours in the listing that no member knows. */
 void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
                                const struct zkli_listing *listing);

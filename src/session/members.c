@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NS_PER_MS INT64_C(1000000)
+
 #define NOTICES                                                                                    \
     (ZKLI_DO_GRANT | ZKLI_DO_FAIL | ZKLI_DO_LOSE | ZKLI_DO_FORGET | ZKLI_TELL_QUEUED |             \
      ZKLI_TELL_REQUEUED)
@@ -28,6 +30,8 @@ static struct zkli_dir *dir_find(struct zkli_engine *e, const char *path, size_t
     return NULL;
 }
 
+static void visit(void *arg);
+
 /* The directory of a lock's name; made if no member stands in it. NULL: out of memory. */
 static struct zkli_dir *dir_get(struct zkli_engine *e, const char *name) {
     const char *root = strcmp(e->root, "/") == 0 ? "" : e->root;
@@ -42,6 +46,8 @@ static struct zkli_dir *dir_get(struct zkli_engine *e, const char *name) {
     if (dir != NULL || (dir = calloc(1, sizeof(*dir) + length + 1)) == NULL)
         return dir;
     memcpy(dir->path, path, length + 1);
+    dir->engine = e;
+    zkli_timer_init(&dir->visit, visit, dir);
     dir->length = length;
     dir->depth = depth_of(path);
     dir->work.kind = ZKLI_WORK_DIR;
@@ -52,7 +58,7 @@ static struct zkli_dir *dir_get(struct zkli_engine *e, const char *name) {
 }
 
 static void dir_release(struct zkli_dir *dir) {
-    if (dir->member_count > 0)
+    if (dir->member_count > 0 || dir->visit.is_set)
         return;
     zkli_list_remove(&dir->link);
     zkli_list_remove(&dir->work.link);
@@ -331,11 +337,54 @@ static bool has_unsure_member(const struct zkli_dir *dir) {
     return false;
 }
 
+/*
+ * A server that has read a create and is slow to queue it (one of its threads may stand still) may
+ * carry it out after all that the session asks for over its next connection, a barrier and a search
+ * among that: then the node appears when nobody expects it any more, ahead of ours or behind. So
+ * nodes that nobody knows are looked for in each listing until there has been a connection for a
+ * session timeout, and then once more.
+ */
+void zkli_members_lost_create(struct zkli_dir *dir) {
+    struct zkli_engine *e = dir->engine;
+    dir->may_have_orphans = true;
+    zkli_timer_set(&e->timers, &dir->visit, e->now_ns + e->timeout_ms * NS_PER_MS);
+}
+
+static void visit(void *arg) {
+    struct zkli_dir *dir = arg;
+    struct zkli_engine *e = dir->engine;
+    int64_t since_ns = e->is_connected ? e->connected_ns : e->now_ns;
+    if (e->now_ns < since_ns + e->timeout_ms * NS_PER_MS) {
+        zkli_timer_set(&e->timers, &dir->visit, since_ns + e->timeout_ms * NS_PER_MS);
+        return;
+    }
+    struct zkli_member *m = member_init(malloc(sizeof(*m)), e, dir);
+    if (m == NULL) {
+        zkli_timer_set(&e->timers, &dir->visit, e->now_ns + ZKLI_RETRY_LAST_NS);
+        return;
+    }
+    zkli_contender_init_visitor(&m->core, e->fresh_uuid, dir->depth);
+    zkli_engine_refresh_uuid(e);
+    connect_if_connected(m);
+}
+
+void zkli_members_forget_orphans(struct zkli_engine *e) {
+    for (size_t i = 0; i < ZKLI_BUCKETS; i++) {
+        struct zkli_list *link = e->dirs[i].next;
+        while (link != &e->dirs[i]) {
+            struct zkli_dir *dir = ZKLI_CONTAINER(link, struct zkli_dir, link);
+            link = link->next;
+            zkli_timer_clear(&e->timers, &dir->visit);
+            dir_release(dir);
+        }
+    }
+}
+
 void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
                                const struct zkli_listing *listing) {
     if (!dir->may_have_orphans)
         return;
-    dir->may_have_orphans = has_unsure_member(dir);
+    dir->may_have_orphans = has_unsure_member(dir) || dir->visit.is_set;
     for (size_t i = 0; i < listing->count; i++) {
         const char *child = listing->siblings[i].name;
         if (!zkli_node_name_has_tag(child, e->tag) || is_known(dir, child))

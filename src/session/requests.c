@@ -226,7 +226,7 @@ static void answer(struct zkli_member *m, unsigned op, const struct zkli_reply *
     if (op == ZKLI_OP_CREATE && reply->result == ZKLI_RESULT_OK)
         event.node = last_component(reply->path);
     if (op == ZKLI_OP_CREATE && reply->result == ZKLI_RESULT_LOST)
-        m->dir->may_have_orphans = true;
+        zkli_members_lost_create(m->dir);
     if (op == ZKLI_OP_PARENT && reply->is_unimplemented) {
         e->has_no_containers = true; /* a server before 3.5.1: plain directories from now on */
         event.result = ZKLI_RESULT_AGAIN;

@@ -57,7 +57,7 @@ struct figures {
         late;
     uint64_t again, again_refused, again_lost, given_up, given_up_early, unreleased;
     uint64_t refused, forgotten, looks, double_faults, without_quorum, elections, expiries, moves,
-        writes, lost_replies, watches_resent, past_counter;
+        writes, lost_replies, late_creates, watches_resent, past_counter;
 };
 
 extern const char *const fault_names[FAULT_KINDS];

@@ -60,6 +60,7 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "sessions expired", f->expiries, n);
     row(out, "sessions found moved", f->moves, n);
     row(out, "replies lost", f->lost_replies, n);
+    row(out, "creates carried out late", f->late_creates, n);
     row(out, "watches sent again", f->watches_resent, n);
     row(out, "creates past the counter", f->past_counter, n);
 }

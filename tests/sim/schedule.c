@@ -248,7 +248,7 @@ static bool inject(struct world *w, enum fault fault, int client) {
         c->doomed = world_chance(w, 70) ? 1 : 2;
         return true;
     case FAULT_LOST_REQUEST:
-        c->doomed = 3;
+        c->doomed = world_chance(w, 60) ? 3 : 4;
         return true;
     case FAULT_EXPIRY:
         for (int s = 0; s < SERVERS; s++)
@@ -459,6 +459,7 @@ static void elect(struct world *w, unsigned a, unsigned b) {
 static void (*const handlers[EVENT_KINDS])(struct world *w, unsigned a, unsigned b) = {
     [EVENT_UP] = conn_up,
     [EVENT_DOWN] = conn_down,
+    [EVENT_LATE] = server_late,
     [EVENT_LINK] = quorum_link,
     [EVENT_APPLY] = quorum_apply,
     [EVENT_LEADER] = quorum_leader,

@@ -316,6 +316,35 @@ static const char *const op_names[] = {
     [OP_CLOSE] = "close",
 };
 
+/* The connection breaks with this request. */
+static bool is_doomed(const struct world *w, int conn, const struct message *request) {
+    int doomed = w->list[w->conns[conn].client].doomed;
+    return doomed == 3 || (doomed == 4 && request->kind == OP_CREATE_SEQUENTIAL);
+}
+
+/* The server's thread that has read it stands still, while others go on: mostly for less than a
+ * reconnect takes, or not much more. */
+static void carry_out_late(struct world *w, int conn, int message) {
+    const struct conn *c = &w->conns[conn];
+    struct message *m = &w->messages[message];
+    m->session = c->session;
+    m->index = (int)w->servers[c->server].life;
+    int64_t longest_ns = world_chance(w, 70) ? 50000 * MICROSECOND : w->timeout_ns * 9 / 10;
+    world_at(w, w->now_ns + world_between(w, 0, longest_ns), EVENT_LATE, (unsigned)c->server,
+             (unsigned)message);
+}
+
+void server_late(struct world *w, unsigned server, unsigned message) {
+    struct message *m = &w->messages[message];
+    if ((int)w->servers[server].life == m->index && server_is_serving(w, (int)server)) {
+        TRACE(w, "server %u carries out a create of session %d late", server, m->session);
+        w->figures->late_creates++;
+        quorum_touch(w, (int)server, m->session);
+        quorum_write(w, (int)server, NONE, m);
+    }
+    message_free(w, (int)message);
+}
+
 static void receive(struct world *w, int conn, int message) {
     struct conn *c = &w->conns[conn];
     struct message *r = &w->messages[message];
@@ -327,10 +356,13 @@ static void receive(struct world *w, int conn, int message) {
     } else if (r->kind == OP_CONNECT) {
         accept_session(w, conn, r);
     } else if (c->state == CONN_OPEN) {
-        if (w->list[c->client].doomed == 3) {
+        if (is_doomed(w, conn, r)) {
             w->list[c->client].doomed = 0;
+            if (r->kind == OP_CREATE_SEQUENTIAL)
+                carry_out_late(w, conn, message);
+            else
+                message_free(w, message);
             hang_up(w, conn);
-            message_free(w, message);
             return;
         }
         quorum_touch(w, c->server, c->session);

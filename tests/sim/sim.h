@@ -324,7 +324,7 @@ struct client {
     int64_t offset_ns, wakes_ns, woke_ns;
     bool is_silent[SERVERS]; /* nothing passes between it and that server */
     int doomed; /* the next reply of this kind (1 a write's, 2 any) is lost with its connection; 3:
-                   the next request */
+                   the next request; 4: the next create is carried out after its connection */
     bool is_forgetful;        /* of the next state, its client library tells nothing */
     unsigned refused_percent; /* of what it sends, by its own client library: memory is short */
     struct handle handles[LOCKS_MAX];
@@ -336,6 +336,7 @@ struct client {
 enum event_kind {
     EVENT_UP,
     EVENT_DOWN,
+    EVENT_LATE,
     EVENT_LINK,
     EVENT_APPLY,
     EVENT_LEADER,
@@ -511,6 +512,8 @@ int conn_open(struct world *w, int client, int port, int server);
 void conn_send(struct world *w, int conn, int message);
 /* The client closes its end; with is_reset what it sent and has not arrived never will. */
 void conn_leave(struct world *w, int conn, bool is_reset);
+/* What a server had read and not yet queued when it closed the connection. */
+void server_late(struct world *w, unsigned server, unsigned message);
 void conn_up(struct world *w, unsigned conn, unsigned life);
 void conn_down(struct world *w, unsigned conn, unsigned life);
 /* The link between a client and a server carries again. */

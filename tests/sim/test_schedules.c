@@ -88,6 +88,7 @@ static void the_simulation_is_not_idle(void) {
     CU_ASSERT_TRUE(f->watches_resent >= f->schedules / 20);
     CU_ASSERT_TRUE(f->past_counter >= f->schedules / 20);
     CU_ASSERT_TRUE(f->lost_replies >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->late_creates >= f->schedules / 20);
 }
 
 /* The same seed, the same schedule: what was found can be looked at. */

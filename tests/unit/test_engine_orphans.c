@@ -1,0 +1,170 @@
+/*
+ * Nodes of ours that nobody knows: a create whose connection broke is carried out by the server
+ * after all that was asked for over the next connection, the search for its node among that.
+ */
+#include "unit/engine_bench.h"
+
+#define T (T_MS * MS)
+
+/* The next create is under way as its connection breaks; then there is another. */
+static struct request lose_create(struct bench *b) {
+    struct request create = {0};
+    size_t before = b->request_count;
+    while (before > 0 && b->requests[before - 1].kind != CREATE)
+        before--;
+    REQUIRE(before > 0);
+    create = b->requests[before - 1];
+    cut(b, before - 1);
+    connect(b);
+    return create;
+}
+
+/* Only now does the server do it, and there is nobody to answer. */
+static void carry_out(struct bench *b, const struct request *create) {
+    CHECK_INT(serve(b, create).result, ZKLI_RESULT_OK);
+}
+
+/* The owner of the node that was created once more, while it has the lock. */
+static struct owner *hold_after_a_lost_create(struct bench *b, struct request *ret_create) {
+    struct owner *owner = begin(b, "a");
+    *ret_create = lose_create(b);
+    serve_all(b);
+    REQUIRE_INT(owner->grants, 1);
+    return owner;
+}
+
+static void pass(struct bench *b, int64_t ns) {
+    for (int64_t passed = 0; passed < ns; passed += 100 * MS) {
+        serve_all(b);
+        advance(b, 100 * MS);
+    }
+    serve_all(b);
+}
+
+static void ahead_of_ours_it_is_buried_at_once(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    release(b, hold(b, "a"));
+    serve_all(b);
+    struct owner *owner = begin(b, "a");
+    struct request create = lose_create(b);
+    const size_t creates = b->sent[CREATE];
+    while (b->sent[CREATE] == creates)
+        serve_next(b);
+    carry_out(b, &create);
+    pass(b, 100 * MS);
+    CHECK_INT(owner->grants, 1);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 1);
+    abandon(b, owner);
+    release(b, owner);
+    serve_all(b);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
+    bench_end(b);
+}
+
+static void behind_ours_it_is_buried_within_the_timeout(void) {
+    struct bench *b = &Bench;
+    struct request create;
+    bench_begin(b);
+    struct owner *owner = hold_after_a_lost_create(b, &create);
+    carry_out(b, &create);
+    release(b, owner);
+    pass(b, T - 100 * MS);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 1);
+    pass(b, 200 * MS);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
+    bench_end(b);
+}
+
+static void it_is_buried_though_the_wait_was_given_up(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    release(b, hold(b, "a"));
+    serve_all(b);
+    struct owner *owner = begin(b, "a");
+    struct request create = lose_create(b);
+    abandon(b, owner);
+    serve_all(b);
+    CHECK(owner->member == NULL);
+    carry_out(b, &create);
+    pass(b, T + 100 * MS);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
+    bench_end(b);
+}
+
+/* Without a connection there is nobody to ask; and the server may have read it just now. */
+static void it_is_buried_after_an_outage_of_any_length(void) {
+    struct bench *b = &Bench;
+    struct request create;
+    bench_begin(b);
+    release(b, hold_after_a_lost_create(b, &create));
+    serve_all(b);
+    carry_out(b, &create);
+    cut(b, 0);
+    advance(b, 3 * T);
+    advance(b, T);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 1);
+    connect(b);
+    pass(b, T - 100 * MS);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 1);
+    pass(b, 200 * MS);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
+    bench_end(b);
+}
+
+/* Other than heartbeats. */
+static size_t requests_in(struct bench *b, int64_t ns) {
+    const size_t writes = b->sent[CREATE] + b->sent[PARENT] + b->sent[REMOVE];
+    const size_t reads = b->sent[LIST] + b->sent[GET];
+    pass(b, ns);
+    CHECK_INT(b->sent[CREATE] + b->sent[PARENT] + b->sent[REMOVE], writes);
+    return b->sent[LIST] + b->sent[GET] - reads;
+}
+
+static void it_costs_one_listing_for_each_directory(void) {
+    struct bench *b = &Bench;
+    struct owner *owners[10];
+    bench_begin(b);
+    for (size_t i = 0; i < COUNT(owners); i++)
+        owners[i] = begin(b, i % 2 == 0 ? "a" : "b");
+    cut(b, 0);
+    connect(b);
+    serve_all(b);
+    for (size_t i = 0; i < COUNT(owners); i++) {
+        serve_all(b);
+        release(b, owners[i]);
+    }
+    serve_all(b);
+    CHECK_INT(requests_in(b, T + 100 * MS), 2);
+    CHECK_INT(requests_in(b, 3 * T), 0);
+    for (size_t i = 0; i < ZKLI_BUCKETS; i++)
+        CHECK(zkli_list_is_empty(&b->engine.dirs[i]));
+    bench_end(b);
+}
+
+static void a_session_s_end_is_the_end_of_its_orphans(void) {
+    struct bench *b = &Bench;
+    struct request create;
+    bench_begin(b);
+    release(b, hold_after_a_lost_create(b, &create));
+    serve_all(b);
+    expire(b);
+    connect(b);
+    CHECK_INT(requests_in(b, 3 * T), 0);
+    for (size_t i = 0; i < ZKLI_BUCKETS; i++)
+        CHECK(zkli_list_is_empty(&b->engine.dirs[i]));
+    bench_end(b);
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"ahead of ours it is buried at once", ahead_of_ours_it_is_buried_at_once},
+        {"behind ours it is buried within the timeout",
+         behind_ours_it_is_buried_within_the_timeout},
+        {"it is buried though the wait was given up", it_is_buried_though_the_wait_was_given_up},
+        {"it is buried after an outage of any length", it_is_buried_after_an_outage_of_any_length},
+        {"it costs one listing for each directory", it_costs_one_listing_for_each_directory},
+        {"a session's end is the end of its orphans", a_session_s_end_is_the_end_of_its_orphans},
+    };
+    return TEST_MAIN(argc, argv, "engine_orphans", cases);
+}
