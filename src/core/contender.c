@@ -235,6 +235,7 @@ void zkli_contender_init_orphan(contender *c, const char *node, unsigned depth) 
 
 void zkli_contender_init_visitor(contender *c, const char *uuid, unsigned depth) {
     zkli_contender_init_orphan(c, "", depth);
+    c->is_visitor = true;
     memcpy(c->uuid, uuid, sizeof(c->uuid));
 }
 

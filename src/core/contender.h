@@ -107,6 +107,7 @@ struct zkli_contender_event {
 struct zkli_contender {
     enum zkli_contender_state state;
     bool is_try;
+    bool is_visitor;
     unsigned depth;        /* components of the directory's path */
     unsigned parent_level; /* which one is created: 1 the directory, 2 its parent; 0 none */
     bool is_parked;        /* nothing is in flight; goes on at CONNECTED or RETRY, or sooner */

@@ -197,6 +197,9 @@ unsigned zkli_contender_decide_leaving(contender *c, const event *e) {
     }
     if (c->in_flight != 0)
         return 0; /* half of a search */
+    bool is_denied = zkli_contender_result_of(c, ZKLI_OP_LIST) == ZKLI_RESULT_DENIED;
+    if (c->is_visitor && is_denied)
+        return zkli_contender_forget(c);
     if (!search_succeeded(c))
         return zkli_contender_park(c, e);
     if (c->found[0] == '\0')

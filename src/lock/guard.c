@@ -8,13 +8,13 @@
  * A reply that was lost with its connection leaves open what has happened. Then a set is sent again
  * while the hold lasts. That tells what is true, since
  *
- * - the first attempt cannot come after the second, which is a write and so a barrier itself. The
+ * - but for one case the first attempt cannot come after the second, a write and so a barrier. The
  *   leader refuses what another server forwards for a session that has moved here (SESSIONMOVED);
  *   before this server let us in, it closed the session's old connection, whose requests stand in
  *   the same queue as ours; and what a leader had proposed when it was deposed is either committed
  *   before the next one's first write, or never. What is left is a thread of the server's that has
  *   read a request and not queued it for the whole time of a reconnect. A version protects from
- *   that, too;
+ *   that, unless the node is deleted and made again;
  * - while the node is there, nobody else writes under this guard, and this thread waits here. So
  *   without a version, the same data a second time is the same. With a version, the second attempt
  *   has found the guard when it finds another version: the first was committed if the node has the

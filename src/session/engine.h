@@ -73,7 +73,7 @@ struct zkli_dir {
     size_t member_count;
     unsigned depth;
     struct zkli_engine *engine;
-    bool may_have_orphans;   /* a create's reply was lost here */
+    bool may_have_orphans;   /* the next listing is looked through for them */
     struct zkli_timer visit; /* to look for them once more; keeps the directory */
     size_t length;
     char path[];
@@ -280,7 +280,9 @@ void zkli_members_hand_out(struct zkli_engine *e);
 void zkli_members_lost_create(struct zkli_dir *dir);
 /* The session is over, and so are all nodes of it that nobody knows. */
 void zkli_members_forget_orphans(struct zkli_engine *e);
-/* Buries nodes of ours in the listing that no member knows. */
+/* After a listing: whether it stands behind a node of ours that no member knows. */
+void zkli_member_was_placed(struct zkli_member *m);
+/* Buries nodes of ours in the listing that no member knows, if there may be any. */
 void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
                                const struct zkli_listing *listing);
 

@@ -340,9 +340,9 @@ static bool has_unsure_member(const struct zkli_dir *dir) {
 /*
  * A server that has read a create and is slow to queue it (one of its threads may stand still) may
  * carry it out after all that the session asks for over its next connection, a barrier and a search
- * among that: then the node appears when nobody expects it any more, ahead of ours or behind. So
- * nodes that nobody knows are looked for in each listing until there has been a connection for a
- * session timeout, and then once more.
+ * among that: then the node appears when nobody expects it any more. If one of ours stands behind
+ * it, that one's listing shows it; else a visitor looks for it when the connection is as old as the
+ * session timeout, and at that interval before, where connections do not last so long.
  */
 void zkli_members_lost_create(struct zkli_dir *dir) {
     struct zkli_engine *e = dir->engine;
@@ -353,9 +353,9 @@ void zkli_members_lost_create(struct zkli_dir *dir) {
 static void visit(void *arg) {
     struct zkli_dir *dir = arg;
     struct zkli_engine *e = dir->engine;
-    int64_t since_ns = e->is_connected ? e->connected_ns : e->now_ns;
-    if (e->now_ns < since_ns + e->timeout_ms * NS_PER_MS) {
-        zkli_timer_set(&e->timers, &dir->visit, since_ns + e->timeout_ms * NS_PER_MS);
+    int64_t timeout_ns = e->timeout_ms * NS_PER_MS;
+    if (!e->is_connected) {
+        zkli_timer_set(&e->timers, &dir->visit, e->now_ns + timeout_ns / 4);
         return;
     }
     struct zkli_member *m = member_init(malloc(sizeof(*m)), e, dir);
@@ -363,9 +363,13 @@ static void visit(void *arg) {
         zkli_timer_set(&e->timers, &dir->visit, e->now_ns + ZKLI_RETRY_LAST_NS);
         return;
     }
+    if (e->now_ns < e->connected_ns + timeout_ns)
+        zkli_timer_set(&e->timers, &dir->visit, e->connected_ns + timeout_ns);
+    dir->may_have_orphans = true;
     zkli_contender_init_visitor(&m->core, e->fresh_uuid, dir->depth);
     zkli_engine_refresh_uuid(e);
     connect_if_connected(m);
+    zkli_engine_want_beat(e);
 }
 
 void zkli_members_forget_orphans(struct zkli_engine *e) {
@@ -374,17 +378,25 @@ void zkli_members_forget_orphans(struct zkli_engine *e) {
         while (link != &e->dirs[i]) {
             struct zkli_dir *dir = ZKLI_CONTAINER(link, struct zkli_dir, link);
             link = link->next;
+            dir->may_have_orphans = false;
             zkli_timer_clear(&e->timers, &dir->visit);
             dir_release(dir);
         }
     }
 }
 
+void zkli_member_was_placed(struct zkli_member *m) {
+    const char *predecessor = m->core.predecessor;
+    if (m->core.state == ZKLI_ARMING && zkli_node_name_has_tag(predecessor, m->engine->tag) &&
+        !is_known(m->dir, predecessor))
+        m->dir->may_have_orphans = true;
+}
+
 void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
                                const struct zkli_listing *listing) {
     if (!dir->may_have_orphans)
         return;
-    dir->may_have_orphans = has_unsure_member(dir) || dir->visit.is_set;
+    dir->may_have_orphans = has_unsure_member(dir);
     for (size_t i = 0; i < listing->count; i++) {
         const char *child = listing->siblings[i].name;
         if (!zkli_node_name_has_tag(child, e->tag) || is_known(dir, child))
@@ -396,6 +408,7 @@ void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
         }
         if (m == NULL) {
             dir->may_have_orphans = true; /* the next listing shows it again */
+            zkli_timer_set(&e->timers, &dir->visit, e->now_ns + ZKLI_RETRY_LAST_NS);
             return;
         }
         zkli_engine_log(e, ZKL_LOG_INFO, "burying a node of ours that was left in %s", dir->path);

@@ -471,12 +471,15 @@ static void answer_list(struct zkli_engine *e, struct zkli_list *askers,
     while ((link = zkli_list_take_first(askers)) != NULL) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, asker);
         dir = m->dir; /* the members, and so the directory, live until the notices are handed out */
-        if (result == ZKLI_RESULT_DENIED || result == ZKLI_RESULT_ERROR)
+        bool is_refused = result == ZKLI_RESULT_DENIED || result == ZKLI_RESULT_ERROR;
+        if (is_refused && !m->was_refused)
             zkli_engine_log(e, ZKL_LOG_ERROR, "the server refuses to list %s (code %d)", dir->path,
                             reply->code);
+        m->was_refused = m->was_refused || is_refused;
         struct zkli_contender_event event = {
             .type = ZKLI_EV_LISTED, .result = result, .listing = &listing};
         zkli_member_step(m, &event);
+        zkli_member_was_placed(m);
     }
     if (dir != NULL && result == ZKLI_RESULT_OK)
         zkli_members_find_orphans(e, dir, &listing);

@@ -357,8 +357,9 @@ static void receive(struct world *w, int conn, int message) {
         accept_session(w, conn, r);
     } else if (c->state == CONN_OPEN) {
         if (is_doomed(w, conn, r)) {
+            bool is_late = w->list[c->client].doomed == 4;
             w->list[c->client].doomed = 0;
-            if (r->kind == OP_CREATE_SEQUENTIAL)
+            if (r->kind == OP_CREATE_SEQUENTIAL && (is_late || world_chance(w, 50)))
                 carry_out_late(w, conn, message);
             else
                 message_free(w, message);

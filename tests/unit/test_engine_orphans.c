@@ -92,23 +92,110 @@ static void it_is_buried_though_the_wait_was_given_up(void) {
     bench_end(b);
 }
 
-/* Without a connection there is nobody to ask; and the server may have read it just now. */
+/* The server may have read it just before it was connected to again. */
 static void it_is_buried_after_an_outage_of_any_length(void) {
     struct bench *b = &Bench;
     struct request create;
     bench_begin(b);
     release(b, hold_after_a_lost_create(b, &create));
     serve_all(b);
-    carry_out(b, &create);
     cut(b, 0);
-    advance(b, 3 * T);
-    advance(b, T);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 1);
+    pass(b, 3 * T + T / 2);
     connect(b);
-    pass(b, T - 100 * MS);
+    pass(b, T - 200 * MS);
+    carry_out(b, &create);
+    pass(b, 100 * MS);
     CHECK_INT(count_children(&b->server, "/locks/a"), 1);
     pass(b, 200 * MS);
     CHECK_INT(count_children(&b->server, "/locks/a"), 0);
+    bench_end(b);
+}
+
+static void it_is_buried_though_no_connection_lasts(void) {
+    struct bench *b = &Bench;
+    struct request create;
+    bench_begin(b);
+    release(b, hold_after_a_lost_create(b, &create));
+    serve_all(b);
+    carry_out(b, &create);
+    for (int i = 0; i < 4; i++) {
+        pass(b, T / 2);
+        cut(b, 0);
+        connect(b);
+    }
+    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
+    bench_end(b);
+}
+
+/* Nobody looks for it any more; but whoever of ours stands behind it sees it. */
+static void later_than_that_it_is_buried_by_who_stands_behind_it(void) {
+    struct bench *b = &Bench;
+    struct request create;
+    bench_begin(b);
+    release(b, hold_after_a_lost_create(b, &create));
+    pass(b, 2 * T);
+    carry_out(b, &create);
+    struct owner *owner = begin(b, "a");
+    pass(b, 100 * MS);
+    CHECK_INT(owner->grants, 1);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 1);
+    release(b, owner);
+    serve_all(b);
+    bench_end(b);
+}
+
+/* Through all of it, with others of ours behind it, and with the search that finds the orphan. */
+static void a_hold_is_not_an_orphan(void) {
+    struct bench *b = &Bench;
+    struct request create;
+    struct owner *waiters[3];
+    bench_begin(b);
+    struct owner *owner = hold_after_a_lost_create(b, &create);
+    char path[ZKLI_PATH_MAX];
+    memcpy(path, path_of(owner), sizeof(path));
+    for (size_t i = 0; i < COUNT(waiters); i++) {
+        waiters[i] = begin(b, "a");
+        pass(b, T / 4);
+    }
+    carry_out(b, &create);
+    cut(b, 0);
+    connect(b);
+    pass(b, 2 * T);
+    CHECK(zkli_member_is_held(owner->member) && find_node(&b->server, path) != NULL);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 1 + COUNT(waiters));
+    release(b, owner);
+    for (size_t i = 0; i < COUNT(waiters); i++) {
+        pass(b, 100 * MS);
+        CHECK_INT(waiters[i]->grants, 1);
+        release(b, waiters[i]);
+    }
+    serve_all(b);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
+    bench_end(b);
+}
+
+/* Who may not list cannot look, and a session that is otherwise silent looks like any other. */
+static void a_visit_ends_when_it_is_refused_and_is_made_without_heartbeats(void) {
+    struct bench *b = &Bench;
+    struct request create;
+    bench_start(b, "/locks", true);
+    connect(b);
+    serve_all(b);
+    for (int is_denied = 0; is_denied < 2; is_denied++) {
+        release(b, hold_after_a_lost_create(b, &create));
+        serve_all(b);
+        b->sent[LIST] = 0;
+        while (b->sent[LIST] == 0) {
+            serve_all(b);
+            advance(b, 100 * MS);
+        }
+        CHECK(b->engine.beat.is_set || b->engine.beat_in_flight);
+        if (is_denied)
+            answer_next(b, LIST, ZKLI_RESULT_DENIED);
+        serve_all(b);
+        CHECK(zkli_list_is_empty(&b->engine.members));
+        CHECK_INT(b->lines[ZKL_LOG_ERROR], is_denied);
+    }
     bench_end(b);
 }
 
@@ -163,6 +250,12 @@ int main(int argc, char **argv) {
          behind_ours_it_is_buried_within_the_timeout},
         {"it is buried though the wait was given up", it_is_buried_though_the_wait_was_given_up},
         {"it is buried after an outage of any length", it_is_buried_after_an_outage_of_any_length},
+        {"it is buried though no connection lasts", it_is_buried_though_no_connection_lasts},
+        {"later than that it is buried by who stands behind it",
+         later_than_that_it_is_buried_by_who_stands_behind_it},
+        {"a hold is not an orphan", a_hold_is_not_an_orphan},
+        {"a visit ends when it is refused, and is made without heartbeats",
+         a_visit_ends_when_it_is_refused_and_is_made_without_heartbeats},
         {"it costs one listing for each directory", it_costs_one_listing_for_each_directory},
         {"a session's end is the end of its orphans", a_session_s_end_is_the_end_of_its_orphans},
     };
