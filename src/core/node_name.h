@@ -12,8 +12,8 @@
 
 /* A uuid in text: five groups of hex digits with dashes, as Curator's GUIDs. */
 #define ZKLI_UUID_LENGTH 36
-/* Leading characters of a uuid that are the same for all nodes of one session object: 48 bits, so
- * that two sessions among a million share a tag with a chance of 1 in 500. */
+/* Leading characters of a uuid that are the same for all nodes of one session, and no other's: 48
+ * bits, so that two sessions among a million share a tag with a chance of 1 in 500. */
 #define ZKLI_TAG_LENGTH 13
 /* Longest child name that is looked at as a contender. Every library's names have at most 70
  * characters; a longer one is somebody else's node and stays out of the queue. */

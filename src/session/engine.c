@@ -23,6 +23,14 @@ void zkli_engine_refresh_uuid(struct zkli_engine *e) {
     zkli_uuid_format(e->fresh_uuid, e->tag, random);
 }
 
+/* Nodes of an earlier session are not taken for this one's. */
+static void take_new_tag(struct zkli_engine *e) {
+    uint8_t random[6];
+    e->host->random(e->host_arg, random, sizeof(random));
+    zkli_tag_format(e->tag, random);
+    zkli_engine_refresh_uuid(e);
+}
+
 void zkli_engine_log(struct zkli_engine *e, zkl_log_level level, const char *format, ...) {
     char text[ZKLI_PATH_MAX + 256];
     va_list args;
@@ -170,10 +178,7 @@ void zkli_engine_init(struct zkli_engine *e, const struct zkli_host *host, void 
     zkli_timer_init(&e->lease_end, lease_ended, e);
     zkli_timer_init(&e->reopen, reopen, e);
     zkli_timer_init(&e->look, look, e);
-    uint8_t random[6];
-    host->random(host_arg, random, sizeof(random));
-    zkli_tag_format(e->tag, random);
-    zkli_engine_refresh_uuid(e);
+    take_new_tag(e);
     zkli_watches_init(e);
     zkli_requests_init(e);
 }
@@ -237,6 +242,7 @@ static struct zkli_port *end_session(struct zkli_engine *e) {
     zkli_requests_reset(e);
     zkli_watches_reset(e);
     zkli_lease_end(&e->lease);
+    take_new_tag(e);
     e->was_certain = e->was_ample = false;
     zkli_timer_clear(&e->timers, &e->lease_end);
     zkli_members_step_all(e, ZKLI_EV_EXPIRED);

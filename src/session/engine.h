@@ -169,7 +169,7 @@ struct zkli_engine {
     const char *root;
     bool is_lazy;
     struct zkli_node_data who;
-    char tag[ZKLI_TAG_LENGTH + 1];
+    char tag[ZKLI_TAG_LENGTH + 1]; /* in the uuids of this session */
     /* Life */
     zkl_state state;
     struct zkli_port *port; /* NULL between sessions */

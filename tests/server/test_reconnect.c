@@ -162,6 +162,7 @@ static void both_nodes_gone_meanwhile_is_no_grant(void) {
         CHECK(strcmp(now, own) != 0);
         CHECK(raw_exists(fixture_raw(), now));
         CHECK(client_held(c));
+        WAIT_UNTIL(client_told(c, ZKL_EVENT_HELD) == 1, SOON_MS); /* behind the others */
         CHECK_INT(client_told(c, ZKL_EVENT_REQUEUED), 1);
         CHECK_INT(client_told(c, ZKL_EVENT_LOST), 0);
         client_close(c);
