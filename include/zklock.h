@@ -387,8 +387,8 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
  * lasts, the call finds out, by writing again and, where a version is given, by reading. It assumes
  * that nobody writes to the node without this guard. Where -1 was given, the version may grow by
  * more than one, and a server that is slow enough with the first attempt may do that after a later
- * write of the same hold; a version rules both out. If it cannot find out, it says ZKL_UNSURE: read
- * the node under a new hold.
+ * write of the same hold; a version rules both out while nobody deletes the node and makes it anew.
+ * If it cannot find out, it says ZKL_UNSURE: read the node under a new hold.
  * **Returns:**
  * ZKL_OK: written, and the hold existed at that moment, though it may be lost by now.
  * ZKL_NOT_HELD: the calling thread has no hold; nothing was written.
