@@ -153,7 +153,8 @@ static void check_grant(struct world *w, int client, struct handle *h) {
         world_violate(w, CHECK_LOSS, "client %d is granted %c for %lld ns", client, 'a' + h->name,
                       (long long)left_ns);
     bool has_waited = current_hold(h)->member->core.told_position != 0; /* in this place */
-    if (own == NULL && w->ports[w->list[client].port].told_zxid >= node->gone_zxid)
+    if (own == NULL &&
+        (node->is_end_told || w->ports[w->list[client].port].told_zxid >= node->gone_zxid))
         world_violate(w, CHECK_ORDER, "%s is granted after its end was told", node->text);
     w->figures->hand_offs += has_waited;
 }
@@ -283,6 +284,7 @@ void checks_committed(struct world *w, const struct txn *txn, const struct tree 
         node->gone_zxid = 0;
         node->was_uprooted = false;
         node->wakes = 0;
+        node->is_end_told = false;
         node->client = txn->session == 0 ? NONE : w->session_client[txn->session];
     } else if (txn->type == TXN_SET) {
         w->figures->guarded_again += w->writes[txn->value].commits > 0;
@@ -296,8 +298,10 @@ void checks_committed(struct world *w, const struct txn *txn, const struct tree 
     }
 }
 
-void checks_watch_told(struct world *w, int client, int number) {
+void checks_watch_told(struct world *w, int client, int number, bool is_deleted) {
     struct name *node = &w->names[number];
+    if (node->client == client && is_deleted)
+        node->is_end_told = true;
     const struct zkli_list *head = &w->list[client].session.engine.members;
     if (!w->list[client].is_open)
         return;

@@ -41,9 +41,12 @@ static int delivery_new(struct world *w, struct port *p, enum to_engine kind) {
     return message;
 }
 
-/* Where memory is short a state may go untold; whoever looks sees it. */
+/* Where memory is short a state may go untold; whoever looks sees it, but for a connection that ends
+ * and another that begins between two looks. */
 static void deliver_state(struct world *w, struct port *p, enum zkli_port_state state) {
     struct client *c = &w->list[p->client];
+    p->is_untold = state == ZKLI_PORT_CONNECTED && c->is_forgetful && p->is_end_untold;
+    p->is_end_untold = state == ZKLI_PORT_CONNECTING && c->is_forgetful;
     if (c->is_forgetful) {
         TRACE(w, "client %d is not told of its session's state", p->client);
         c->is_forgetful = false;
@@ -349,13 +352,16 @@ static void on_reply(struct world *w, struct port *p, const struct message *repl
     deliver_soon(w, p);
 }
 
+/* By a connection that the engine cannot know of, watches that were sent again say nothing but
+ * their own node's end: they fire in any order. */
 static void on_event(struct world *w, struct port *p, const struct message *event) {
+    bool is_unknown = p->is_untold && w->list[p->client].session.engine.is_connected;
     for (int i = 0; i < p->watch_count; i++)
         if (p->watches[i] == event->name)
             p->watches[i] = p->watches[--p->watch_count];
     int message = delivery_new(w, p, DELIVER_WATCH);
     w->messages[message].name = event->name;
-    w->messages[message].zxid = event->zxid != 0 ? event->zxid : event->czxid;
+    w->messages[message].zxid = event->zxid != 0 ? event->zxid : is_unknown ? 0 : event->czxid;
     w->messages[message].is_done = event->kind == TO_EVENT_DELETED;
 }
 
@@ -450,7 +456,7 @@ void port_deliver(struct world *w, unsigned port, unsigned unused) {
             p->answered_zxid = m->zxid;
         deliver_reply(w, p, m);
     } else {
-        checks_watch_told(w, p->client, m->name);
+        checks_watch_told(w, p->client, m->name, m->is_done);
         client_receiver()->on_watch(client, &p->base, w->names[m->name].text,
                                     m->is_done ? ZKLI_WATCH_DELETED : ZKLI_WATCH_CHANGED);
     }

@@ -52,6 +52,7 @@ struct name {
     int64_t gone_zxid; /* 0: not deleted */
     bool was_uprooted; /* by an operator */
     unsigned wakes;    /* waiting contenders that were told of its end */
+    bool is_end_told;  /* by its watch, to who created it */
 };
 
 struct znode {
@@ -254,6 +255,7 @@ struct port {
     int64_t received_ns, sent_ns, attempt_until_ns;
     int server; /* the last one tried */
     unsigned io_stamp;
+    bool is_end_untold, is_untold; /* of the connection before; neither that nor the present one */
     struct list unsent, in_flight, deliveries;
     bool is_delivering;
     int watch_count;
@@ -583,7 +585,7 @@ void checks_event(struct world *w, struct handle *handle, const zkl_event *event
 void checks_released(struct handle *h, zkl_hold hold);
 void checks_hold(struct world *w, int client, const struct actor *a);
 void checks_committed(struct world *w, const struct txn *txn, const struct tree *before);
-void checks_watch_told(struct world *w, int client, int name);
+void checks_watch_told(struct world *w, int client, int name, bool is_deleted);
 void checks_frozen(struct world *w);
 void checks_drained(struct world *w);
 void checks_end(struct world *w);
