@@ -16,7 +16,7 @@
 
 /* Each found something, in the library or in the simulation, when it was first run. What it does
  * changes with the simulation's code, so they are a small sample that has deserved to be first. */
-static const uint64_t kept[] = {67, 230, 475, 633, 1426, 1775, 8701, 11784, 28839};
+static const uint64_t kept[] = {67, 230, 475, 633, 1426, 1775, 8701, 11784, 28839, 6648200};
 
 static struct figures figures;
 
