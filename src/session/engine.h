@@ -174,8 +174,8 @@ struct zkli_engine {
     zkl_state state;
     struct zkli_port *port; /* NULL between sessions */
     bool is_connected;
-    bool is_draining; /* about to close: nothing more is sent */
-    uint64_t connection;
+    bool is_draining;     /* about to close: nothing more is sent */
+    uint64_t connection;  /* counts those that are known, or may have been: see the replies */
     int64_t connected_ns; /* when it began */
     int64_t session_id;
     int timeout_ms;

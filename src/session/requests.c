@@ -510,6 +510,10 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
     if (slot.use == ZKLI_SLOT_LIST)
         zkli_list_move_all(&askers, &e->slots[number].askers);
     slot_give_back(e, number);
+    /* Lost without news of the connection: perhaps there were none for want of memory, and by the
+     * next one watches are sent again. What was listed before is not relied on behind it. */
+    if (reply->result == ZKLI_RESULT_LOST && e->is_connected)
+        e->connection++;
     if (slot.watch != NULL)
         zkli_watch_answered(e, slot.watch, reply->result == ZKLI_RESULT_OK);
     switch (slot.use) {

@@ -47,6 +47,8 @@ static void deliver_state(struct world *w, struct port *p, enum zkli_port_state 
     struct client *c = &w->list[p->client];
     p->is_untold = state == ZKLI_PORT_CONNECTED && c->is_forgetful && p->is_end_untold;
     p->is_end_untold = state == ZKLI_PORT_CONNECTING && c->is_forgetful;
+    if (p->is_end_untold)
+        p->untold_connection = c->session.engine.connection;
     if (c->is_forgetful) {
         TRACE(w, "client %d is not told of its session's state", p->client);
         c->is_forgetful = false;
@@ -352,16 +354,15 @@ static void on_reply(struct world *w, struct port *p, const struct message *repl
     deliver_soon(w, p);
 }
 
-/* By a connection that the engine cannot know of, watches that were sent again say nothing but
- * their own node's end: they fire in any order. */
 static void on_event(struct world *w, struct port *p, const struct message *event) {
-    bool is_unknown = p->is_untold && w->list[p->client].session.engine.is_connected;
     for (int i = 0; i < p->watch_count; i++)
         if (p->watches[i] == event->name)
             p->watches[i] = p->watches[--p->watch_count];
     int message = delivery_new(w, p, DELIVER_WATCH);
     w->messages[message].name = event->name;
-    w->messages[message].zxid = event->zxid != 0 ? event->zxid : is_unknown ? 0 : event->czxid;
+    w->messages[message].zxid = event->zxid;
+    w->messages[message].czxid = event->czxid;
+    w->messages[message].is_untold = p->is_untold;
     w->messages[message].is_done = event->kind == TO_EVENT_DELETED;
 }
 
@@ -436,6 +437,15 @@ static void deliver_reply(struct world *w, struct port *p, const struct message 
     receiver->on_reply(&w->list[p->client], &p->base, m->slot, &reply);
 }
 
+/* A watch that was sent again tells that all up to then is told; but by a connection that the engine
+ * cannot know of, for nothing was lost with the one before, it tells only its own node's end. */
+static int64_t zxid_told(struct world *w, const struct port *p, const struct message *m) {
+    const struct zkli_engine *e = &w->list[p->client].session.engine;
+    bool is_unknown = m->is_untold && e->is_connected && e->connection == p->untold_connection;
+    bool is_sent_again = m->kind == DELIVER_WATCH && m->zxid == 0;
+    return !is_sent_again ? m->zxid : is_unknown ? 0 : m->czxid;
+}
+
 void port_deliver(struct world *w, unsigned port, unsigned unused) {
     (void)unused;
     struct port *p = &w->ports[port];
@@ -447,8 +457,9 @@ void port_deliver(struct world *w, unsigned port, unsigned unused) {
         return;
     struct message *m = &w->messages[message];
     struct client *client = &w->list[p->client];
-    if (m->zxid > p->told_zxid)
-        p->told_zxid = m->zxid;
+    int64_t told_zxid = zxid_told(w, p, m);
+    if (told_zxid > p->told_zxid)
+        p->told_zxid = told_zxid;
     if (m->kind == DELIVER_STATE) {
         client_receiver()->on_state(client, &p->base, (enum zkli_port_state)m->index);
     } else if (m->kind == DELIVER_REPLY) {

@@ -109,7 +109,7 @@ struct message {
     int64_t at;   /* when it arrives */
     uint8_t kind; /* an op, or one of the enums below */
     uint8_t code;
-    bool is_watched, is_container, is_done, is_reply;
+    bool is_watched, is_container, is_done, is_reply, is_untold;
     unsigned slot;
     int name, index, conn, session;
     int guard, value; /* OP_GUARDED */
@@ -256,6 +256,7 @@ struct port {
     int server; /* the last one tried */
     unsigned io_stamp;
     bool is_end_untold, is_untold; /* of the connection before; neither that nor the present one */
+    uint64_t untold_connection;    /* the one that the engine went by when it ended */
     struct list unsent, in_flight, deliveries;
     bool is_delivering;
     int watch_count;
