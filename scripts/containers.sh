@@ -33,14 +33,14 @@ start_containers() {
     directory=$(containers_directory)
     ContainersHosts='' ContainersPool='' ContainersCgroup=''
     in_group scripts/docker.sh start --dir "$directory" >"$TMPDIR/docker.env" || status=$?
+    # Empty with a daemon that was there before.
+    ContainersPool=$(cat "$directory/pool" 2>/dev/null) || :
+    ContainersCgroup=$(cat "$directory/cgroup" 2>/dev/null) || :
     if ((status)); then
         note_failure "the ensemble in containers did not start (docker.sh: $status)"
         return 1
     fi
     ContainersHosts=$(sed -n 's/^export ZKLOCK_HOSTS=//p' "$TMPDIR/docker.env")
-    # Empty with a daemon that was there before.
-    ContainersPool=$(cat "$directory/pool" 2>/dev/null) || :
-    ContainersCgroup=$(cat "$directory/cgroup" 2>/dev/null) || :
 }
 
 # For every way out.
@@ -56,6 +56,13 @@ traces_of_containers() {
     [[ ! $ContainersCgroup ]] ||
         find /sys/fs/cgroup -type d -name "$ContainersCgroup*" -prune 2>/dev/null || :
     [[ ! $ContainersPool ]] || ip -o -4 addr | grep -F " $ContainersPool." || :
+}
+
+# Where there is no iptables yet, nobody has set a policy with it.
+forwarding_here() {
+    local policy
+    policy=$(iptables -S FORWARD 2>/dev/null | sed -n 's/^-P FORWARD //p') || :
+    printf 'FORWARD %s, ip_forward %s\n' "${policy:-ACCEPT}" "$(</proc/sys/net/ipv4/ip_forward)"
 }
 
 # Prints the hosts with the first server of that mode first: the programs talk to the first.
@@ -123,8 +130,9 @@ run_register_with_faults() {
 }
 
 run_containers() {
-    local program traces
+    local program traces forwarding
     printf '\n==== containers ====\n'
+    forwarding=$(forwarding_here)
     for program in "${!HAVE_THEIR_OWN_SERVERS[@]}"; do
         printf 'without %s: it %s\n' "$program" "${HAVE_THEIR_OWN_SERVERS[$program]}"
     done | sort
@@ -141,4 +149,7 @@ run_containers() {
         printf 'left behind:\n%s\n' "$traces"
         note_failure "the ensemble in containers has left something behind"
     fi
+    printf 'forwarding: %s\n' "$(forwarding_here)"
+    [[ $(forwarding_here) == "$forwarding" ]] ||
+        note_failure "the ensemble in containers has changed how packets are forwarded: $forwarding"
 }

@@ -60,7 +60,7 @@ remove_bridges() {
         for port in "/sys/class/net/$bridge/brif/"*; do
             ip link del "${port##*/}" 2>/dev/null || :
         done
-        ip link del "$bridge"
+        ip link del "$bridge" || :
     done < <(ip -o -4 addr show | awk '{ print $2, $4 }')
 }
 
@@ -123,9 +123,9 @@ end_daemon() { # SIGNAL
             sleep 0.05
         done
     fi
+    restore_forwarding
     remove_cgroups
     remove_bridges
-    restore_forwarding
     while IFS= read -r directory; do
         rmdir "$directory" 2>/dev/null || :
     done < <(recall made)

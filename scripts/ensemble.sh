@@ -15,7 +15,8 @@ usage: scripts/ensemble.sh run SECONDS [SEED]   one run; prints figures
        scripts/ensemble.sh campaign SECONDS     runs of $PIECE_S s with new seeds, until so much was
                                                 done at this commit; what was done is kept in
                                                 $CAMPAIGN
-       scripts/ensemble.sh report               sums up that file; fails as a campaign would
+       scripts/ensemble.sh report               sums up that file; fails if no run at this commit is in
+                                                it, too
 
 Needs root, for network namespaces.
 
@@ -56,7 +57,7 @@ commit_name() {
     printf '%s\n' "$commit"
 }
 
-# Lines "fault TIMES LONGEST-MS NAME" and one line "run ..." out of what a run has printed.
+# Lines "fault TIMES LONGEST-MS OF-ONE-MS NAME" and one line "run ..." out of what a run has printed.
 summarize() { # COMMIT SEED SECONDS STATUS
     awk -v head="run $(date -u +%Y-%m-%d) $1 $2 $3 $4" '
         / times; no write for / {
@@ -64,7 +65,10 @@ summarize() { # COMMIT SEED SECONDS STATUS
             sub(/^ +/, "", line)
             match(line, / +[0-9]+ times; no write for +[0-9]+ ms/)
             split(substr(line, RSTART, RLENGTH), words)
-            print "fault", words[1], words[6], substr(line, 1, RSTART - 1)
+            name = substr(line, 1, RSTART - 1)
+            match(line, /of one register for +[0-9]+/)
+            of_one = substr(line, RSTART + 20, RLENGTH - 20)
+            print "fault", words[1], words[6], of_one + 0, name
             faults += words[1]
         }
         /^ +in all: / {
@@ -83,29 +87,31 @@ done_at() { # COMMIT
         END { print seconds + 0 }' "$CAMPAIGN"
 }
 
-report() { # COMMIT; fails if a run at this commit has failed
+report() { # COMMIT; fails if there was no run at it, if one has failed, or if one ever found two
     awk -v commit="$1" '
         $1 == "run" {
             seconds[$3] += $5; failed[$3] += $6 != 0
             for (i = 7; i <= NF; i++) sum[i] += $i
         }
         $1 == "fault" {
-            times = $2; ms = $3
-            sub(/^fault [0-9]+ [0-9]+ /, "")
+            times = $2; ms = $3; of_one = $4 + 0
+            sub(/^fault [0-9 ]+/, "")
             count[$0] += times
             if (ms > longest[$0]) longest[$0] = ms
+            if (of_one > longest_of_one[$0]) longest_of_one[$0] = of_one
         }
         END {
             for (name in count)
-                printf "%-42s %4d times; no write for %5d ms at most\n", name,
-                    count[name], longest[name] | "sort"
+                printf "%-42s %4d times; no write for %5d ms at most; of one register for " \
+                    "%5d ms at most\n", name, count[name], longest[name],
+                    longest_of_one[name] | "sort"
             close("sort")
             for (name in seconds)
                 printf "%d s at %s, %d runs failed\n", seconds[name], name, failed[name]
             printf "%d faults of servers, %d grants, %d hand-offs, %d writes, %d losses of a " \
                 "hold told; registers with two holders at a time: %d; updates lost behind " \
                 "fence and guard: %d\n", sum[7], sum[8], sum[9], sum[10], sum[11], sum[12], sum[13]
-            exit failed[commit] > 0
+            exit failed[commit] > 0 || seconds[commit] == 0 || sum[12] + sum[13] > 0
         }
     ' "$CAMPAIGN"
 }
@@ -117,7 +123,7 @@ campaign() { # SECONDS
     [[ -e $CAMPAIGN ]] || cat <<'END' >"$CAMPAIGN"
 # run: date commit seed seconds status faults grants hand-offs writes losses-told
 #      registers-with-two-holders updates-lost
-# fault: times longest-ms-without-a-write name; of the run below
+# fault: times longest-ms-without-a-write longest-of-one-register name; of the run below
 END
     while ((result == 0 && $(done_at "$commit") < $1)); do
         seed=$(($(grep -c '^run' "$CAMPAIGN" || :) + 1))

@@ -297,7 +297,10 @@ static void expire_worker(struct worker *w) {
         return; /* it has not held yet */
     if (pread(fd, &session, sizeof(session), 0) == sizeof(session)) {
         note('e', w, clock_ns());
-        Run.expiries += raw_expire(server_hosts(), session.id, session.password);
+        if (raw_expire(server_hosts(), session.id, session.password)) {
+            note('x', w, clock_ns() + lease_ns());
+            Run.expiries++;
+        }
     }
     (void)close(fd);
 }

@@ -151,6 +151,7 @@ bool history_add(history *h, const char *line) {
     case 's':
     case 'c':
     case 'e':
+    case 'x':
     case 'l':
         return add_event(h, line);
     default:
@@ -479,17 +480,26 @@ static int64_t certain_until(const struct op *op) {
     return op->outcome != OUTCOME_NONE && op->held_after ? op->after_ns : op->held_ns;
 }
 
-/* So long it may take to end somebody's session. */
+/* So long it may take to end somebody's session, and all that it held. */
 #define ENDING_NS INT64_C(15000000000)
 
+/* By when nothing can be certain any more of the session that this one has ended. */
+static int64_t ending_until(const history *h, size_t at) {
+    const struct event *e = &h->events[at];
+
+    for (size_t i = at + 1; i < h->event_count; i++)
+        if (h->events[i].process == e->process && h->events[i].kind == 'x')
+            return h->events[i].ns;
+    return e->ns + ENDING_NS;
+}
+
 static bool is_excused(const history *h, const struct op *op) {
-    const int64_t process = op->id / HISTORY_OPS;
+    const int64_t process = op->id / HISTORY_OPS, until_ns = certain_until(op);
     bool is_found = false;
 
     for (size_t i = 0; i < h->event_count && !is_found; i++)
         is_found = h->events[i].kind == 'e' && h->events[i].process == process &&
-                   h->events[i].ns <= certain_until(op) &&
-                   h->events[i].ns + ENDING_NS >= op->begun_ns;
+                   h->events[i].ns <= until_ns && until_ns <= ending_until(h, i);
     return is_found;
 }
 

@@ -9,6 +9,7 @@
  *     k <process> <now>                                   the process is dead
  *     s <process> <now>  and  c <process> <now>           it is stopped; it goes on
  *     e <process> <now>                                   somebody else ends its session
+ *     x <process> <until>                                 has done so; it knows it by then
  *     l <process> <now>                                   it was told that its hold is lost
  *
  * <op> is <process> * HISTORY_OPS + a number; <register> one letter; times are CLOCK_BOOTTIME in
@@ -61,7 +62,7 @@ bool history_check(history *h, char reg, int64_t final, bool is_strict,
 /*
  * Whether no two processes held the register's lock at a time, by what they said about themselves:
  * from an operation's begin, if the hold was certain later, to the last time that it was. A hold
- * that was there when somebody else ended the session may have gone on.
+ * that was there when somebody else ended the session may have gone on until it had to be known.
  *
  * False: two did, and why says which.
  */

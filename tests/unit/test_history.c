@@ -192,7 +192,7 @@ static void losses_are_counted_with_their_cause(void) {
 static void a_line_that_makes_no_sense_is_not_taken(void) {
     static const char *const bad[] = {
         "",
-        "x 1 2",
+        "y 1 2",
         "i 1",
         "i x a 1 9",
         "i 5 a 1 9 b",
@@ -256,9 +256,13 @@ static void two_holders_at_a_time_are_found(void) {
         /* Two with one token. */
         {FIRST("1") "i 3:1 a 10 1500\nw 3:1 10 101 301 1600 2200\n", false},
         {"e 1 800\n" FIRST("1") SECOND("1050"), true},
-        {"e 1 -14000000000\n" FIRST("1") SECOND("1050"), true},
-        {"e 1 -16000000000\n" FIRST("1") SECOND("1050"), false}, /* of an earlier session */
-        {"e 1 1101\n" FIRST("1") SECOND("1050"), false},         /* after it had said so */
+        {"e 1 -14999998900\n" FIRST("1") SECOND("1050"), true},
+        {"e 1 -14999998901\n" FIRST("1") SECOND("1050"), false}, /* too long ago */
+        {"e 1 800\nx 1 1100\n" FIRST("1") SECOND("1050"), true},
+        {"e 1 800\nx 1 1099\n" FIRST("1") SECOND("1050"), false}, /* of the next session */
+        {"e 1 800\nx 2 1099\n" FIRST("1") SECOND("1050"), true},
+        {"e 1 800\nx 1 1000\ne 1 1090\nx 1 2000\n" FIRST("1") SECOND("1050"), true},
+        {"e 1 1101\n" FIRST("1") SECOND("1050"), false}, /* after it had said so */
         {"e 2 800\n" FIRST("1") SECOND("1050"), false},
     };
 
