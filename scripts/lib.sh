@@ -9,7 +9,6 @@ readonly EX_USAGE=64 EX_UNAVAILABLE=69 EX_SOFTWARE=70 EX_CANTCREAT=73
 SERVER_PACKAGES=(libzookeeper-java default-jre-headless)
 BUILD_PACKAGES=(gcc libc6-dev cmake make pkg-config libzookeeper-mt-dev)
 TEST_PACKAGES=(libcunit1-dev iproute2 iptables patch procps)
-INTEROP_PACKAGES=(python3-kazoo libcurator-recipes-java)
 DOCKER_PACKAGES=(docker.io docker-compose debootstrap iproute2 iptables procps)
 CI_PACKAGES=(clang clang-format clang-tidy libclang-rt-dev llvm shellcheck)
 
@@ -31,7 +30,6 @@ declare -rA PACKAGE_PROBES=(
     [iptables]=command:iptables
     [libc6-dev]=header:stdio.h
     [libcunit1-dev]=header:CUnit/CUnit.h
-    [libcurator-recipes-java]=file:/usr/share/java/curator-recipes.jar
     [libzookeeper-java]=file:/usr/share/java/zookeeper.jar
     [libzookeeper-mt-dev]=header:zookeeper/zookeeper.h
     [llvm]=command:llvm-symbolizer
@@ -39,7 +37,6 @@ declare -rA PACKAGE_PROBES=(
     [patch]=command:patch
     [pkg-config]=command:pkg-config
     [procps]=command:pgrep
-    [python3-kazoo]=python:kazoo
     [shellcheck]=command:shellcheck
     [valgrind]=command:valgrind
 )
@@ -77,7 +74,6 @@ package_probe_succeeds() {
     file:*) [[ -e $what ]] ;;
     header:*) header_exists "$what" ;;
     java:*) java_is_recent "$what" ;;
-    python:*) python3 -c "import $what" >/dev/null 2>&1 ;;
     *) return 1 ;;
     esac
 }
