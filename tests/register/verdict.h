@@ -18,7 +18,8 @@ void verdict_of(history *h, const char *directory, char kind, const char *name, 
                 bool has_stops);
 /* Of all together, in one line. */
 void verdict_figures(history *h);
-/* How often each fault was made, and how long nobody could write then, and nobody to one register. */
+/* How often each fault was made, and how long nobody could write then, and how long nobody to one
+ * register. */
 void verdict_strokes(history *h, const breaker_plan *plan);
 
 #endif

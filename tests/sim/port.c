@@ -41,8 +41,8 @@ static int delivery_new(struct world *w, struct port *p, enum to_engine kind) {
     return message;
 }
 
-/* Where memory is short a state may go untold; whoever looks sees it, but for a connection that ends
- * and another that begins between two looks. */
+/* Where memory is short a state may go untold; whoever looks sees it, but for a connection that
+ * ends and another that begins between two looks. */
 static void deliver_state(struct world *w, struct port *p, enum zkli_port_state state) {
     struct client *c = &w->list[p->client];
     p->is_untold = state == ZKLI_PORT_CONNECTED && c->is_forgetful && p->is_end_untold;
@@ -437,8 +437,8 @@ static void deliver_reply(struct world *w, struct port *p, const struct message 
     receiver->on_reply(&w->list[p->client], &p->base, m->slot, &reply);
 }
 
-/* A watch that was sent again tells that all up to then is told; but by a connection that the engine
- * cannot know of, for nothing was lost with the one before, it tells only its own node's end. */
+/* A watch that was sent again tells that all up to then is told; but by a connection that the
+ * engine cannot know of, for nothing was lost with the one before, only its own node's end. */
 static int64_t zxid_told(struct world *w, const struct port *p, const struct message *m) {
     const struct zkli_engine *e = &w->list[p->client].session.engine;
     bool is_unknown = m->is_untold && e->is_connected && e->connection == p->untold_connection;

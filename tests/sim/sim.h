@@ -255,7 +255,7 @@ struct port {
     int64_t received_ns, sent_ns, attempt_until_ns;
     int server; /* the last one tried */
     unsigned io_stamp;
-    bool is_end_untold, is_untold; /* of the connection before; neither that nor the present one */
+    bool is_end_untold, is_untold; /* of the connection before; neither that nor this one */
     uint64_t untold_connection;    /* the one that the engine went by when it ended */
     struct list unsent, in_flight, deliveries;
     bool is_delivering;
@@ -274,8 +274,7 @@ struct handle {
     zkl_hold released[THREADS_MAX + 1]; /* the last holds given up while they were good */
     unsigned lost_count, released_count;
     int64_t uncertain_since_ns; /* 0: it is not */
-    int64_t
-        known_ns; /* since when its node's end can be known, on the client's clock; 0: not yet */
+    int64_t known_ns; /* since when its node's end can be known, by the client's clock; or 0 */
     uint64_t known_connection;
     unsigned known_beats; /* sent and acknowledged since, one after the other */
 };
