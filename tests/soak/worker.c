@@ -172,6 +172,11 @@ static void pause_here(struct worker *w) {
 int soak_worker_main(int argc, char **argv) {
     struct worker w = {.number = -1};
 
+    /* Else malloc has an arena for each of the most threads that there ever were at a time, as when
+     * a session expires and the next one is there before the old one has gone, and keeps what each
+     * was touched up to. */
+    if (mallopt(M_ARENA_MAX, 1) != 1)
+        die(&w, "mallopt", "not done");
     if (argc != 7)
         die(&w, "--worker", "wrong arguments");
     w.number = strtol(argv[2], NULL, 10);
