@@ -58,13 +58,6 @@ traces_of_containers() {
     [[ ! $ContainersPool ]] || ip -o -4 addr | grep -F " $ContainersPool." || :
 }
 
-# Where there is no iptables yet, nobody has set a policy with it.
-forwarding_here() {
-    local policy
-    policy=$(iptables -S FORWARD 2>/dev/null | sed -n 's/^-P FORWARD //p') || :
-    printf 'FORWARD %s, ip_forward %s\n' "${policy:-ACCEPT}" "$(</proc/sys/net/ipv4/ip_forward)"
-}
-
 # Prints the hosts with the first server of that mode first: the programs talk to the first.
 hosts_with() { # MODE
     scripts/docker.sh status --dir "$(containers_directory)" | awk -v mode="$1" '
@@ -130,9 +123,9 @@ run_register_with_faults() {
 }
 
 run_containers() {
-    local program traces forwarding
+    local program traces before
     printf '\n==== containers ====\n'
-    forwarding=$(forwarding_here)
+    before=$(forwarding)
     for program in "${!HAVE_THEIR_OWN_SERVERS[@]}"; do
         printf 'without %s: it %s\n' "$program" "${HAVE_THEIR_OWN_SERVERS[$program]}"
     done | sort
@@ -149,7 +142,7 @@ run_containers() {
         printf 'left behind:\n%s\n' "$traces"
         note_failure "the ensemble in containers has left something behind"
     fi
-    printf 'forwarding: %s\n' "$(forwarding_here)"
-    [[ $(forwarding_here) == "$forwarding" ]] ||
-        note_failure "the ensemble in containers has changed how packets are forwarded: $forwarding"
+    printf 'FORWARD and ip_forward: %s\n' "$(forwarding)"
+    [[ $(forwarding) == "$before" ]] ||
+        note_failure "the ensemble in containers has changed how packets are forwarded: $before"
 }

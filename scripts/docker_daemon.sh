@@ -29,13 +29,6 @@ signal_daemon() { # SIGNAL
     kill "-$1" "$init" 2>/dev/null || :
 }
 
-# Prints "POLICY IP_FORWARD". The flags below keep dockerd from changing either; not every version
-# has been tried.
-forwarding() {
-    printf '%s %s\n' "$(iptables -S FORWARD | sed -n 's/^-P FORWARD //p')" \
-        "$(</proc/sys/net/ipv4/ip_forward)"
-}
-
 restore_forwarding() {
     local before policy forward
     before=$(recall forwarding)
@@ -133,7 +126,8 @@ end_daemon() { # SIGNAL
 }
 
 # --iptables and --ip-forward off: containers on one bridge reach each other without, and ports are
-# published by docker-proxy. Nothing of the machine's firewall is touched.
+# published by docker-proxy. Nothing of the machine's firewall is touched; not every version has been
+# tried, hence restore_forwarding.
 launch_daemon() {
     local third=$((SRANDOM % 256)) directory
     local -a init=()

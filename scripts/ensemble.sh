@@ -100,10 +100,13 @@ report() { # COMMIT; fails if a run at it has failed, or any has found two holde
             if (of_one > longest_of_one[$0]) longest_of_one[$0] = of_one
         }
         END {
-            for (name in count)
-                printf "%-42s %4d times; no write for %5d ms at most; of one register for " \
-                    "%5d ms at most\n", name, count[name], longest[name],
-                    longest_of_one[name] | "sort"
+            for (name in count) {
+                # Older runs have not written this down.
+                rest = longest_of_one[name] ? sprintf("; of one register for %5d ms at most", \
+                    longest_of_one[name]) : ""
+                printf "%-42s %4d times; no write for %5d ms at most%s\n", name, count[name],
+                    longest[name], rest | "sort"
+            }
             close("sort")
             for (name in seconds)
                 printf "%d s at %s, %d runs failed\n", seconds[name], name, failed[name]

@@ -159,6 +159,14 @@ find_compose() {
     Compose=(docker-compose)
 }
 
+# How the machine forwards packets: prints "POLICY IP_FORWARD". Where there is no iptables, nobody
+# has set a policy with it.
+forwarding() {
+    local policy
+    policy=$(iptables -S FORWARD 2>/dev/null | sed -n 's/^-P FORWARD //p') || :
+    printf '%s %s\n' "${policy:-ACCEPT}" "$(</proc/sys/net/ipv4/ip_forward)"
+}
+
 # A descriptor left open would keep the caller's pipes from ever closing.
 close_inherited() {
     local fd

@@ -134,14 +134,16 @@ static void report_fault(history *h, const breaker_plan *plan, size_t fault,
     gaps[0] = 0;
     for (size_t i = 0; i < count; i++) {
         const breaker_stroke *s = &strokes[i];
+        int64_t one;
 
         if (s->fault != fault)
             continue;
         done++;
         gaps[begun] = gap_of(h, Short, strokes, i, count);
         begun += gaps[begun] > 0;
-        if (gap_of_one(h, strokes, i, count) > of_one)
-            of_one = gap_of_one(h, strokes, i, count);
+        one = gap_of_one(h, strokes, i, count);
+        if (one > of_one)
+            of_one = one;
         if (s->until_ns - s->healed_ns > recovery)
             recovery = s->until_ns - s->healed_ns;
     }
