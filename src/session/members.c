@@ -340,9 +340,9 @@ static bool has_unsure_member(const struct zkli_dir *dir) {
 /*
  * A server that has read a create and is slow to queue it (one of its threads may stand still) may
  * carry it out after all that the session asks for over its next connection, a barrier and a search
- * among that: then the node appears when nobody expects it any more. If one of ours stands behind
- * it, that one's listing shows it; else a visitor looks for it when the connection is as old as the
- * session timeout, and at that interval before, where connections do not last so long.
+ * among that: then the node appears when nobody expects it any more. The next listing of ours shows
+ * it; without one, a visitor looks for it when the connection is as old as the session timeout, and
+ * at that interval before, where connections do not last so long.
  */
 void zkli_members_lost_create(struct zkli_dir *dir) {
     struct zkli_engine *e = dir->engine;
@@ -385,11 +385,15 @@ void zkli_members_forget_orphans(struct zkli_engine *e) {
     }
 }
 
-void zkli_member_was_placed(struct zkli_member *m) {
-    const char *predecessor = m->core.predecessor;
-    if (m->core.state == ZKLI_ARMING && zkli_node_name_has_tag(predecessor, m->engine->tag) &&
-        !is_known(m->dir, predecessor))
-        m->dir->may_have_orphans = true;
+void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *listing) {
+    size_t ours = 0, known = 0;
+    for (size_t i = 0; i < listing->count; i++)
+        ours += zkli_node_name_has_tag(listing->siblings[i].name, dir->engine->tag);
+    const struct zkli_list *head = &dir->members;
+    for (const struct zkli_list *link = head->next; link != head && known < ours; link = link->next)
+        known += ZKLI_CONTAINER(link, struct zkli_member, dir_link)->core.node[0] != '\0';
+    if (ours > known)
+        dir->may_have_orphans = true;
 }
 
 void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,

@@ -479,10 +479,11 @@ static void answer_list(struct zkli_engine *e, struct zkli_list *askers,
         struct zkli_contender_event event = {
             .type = ZKLI_EV_LISTED, .result = result, .listing = &listing};
         zkli_member_step(m, &event);
-        zkli_member_was_placed(m);
     }
-    if (dir != NULL && result == ZKLI_RESULT_OK)
+    if (dir != NULL && result == ZKLI_RESULT_OK) {
+        zkli_members_were_listed(dir, &listing);
         zkli_members_find_orphans(e, dir, &listing);
+    }
     e->listing = NULL;
 }
 

@@ -143,6 +143,52 @@ static void later_than_that_it_is_buried_by_who_stands_behind_it(void) {
     bench_end(b);
 }
 
+/* An orphan, which nobody looks for any more, and somebody else's node behind it. */
+static struct node *plant_orphan_and_another(struct bench *b) {
+    struct request create;
+    struct node *other = NULL;
+    bench_begin(b);
+    release(b, hold_after_a_lost_create(b, &create));
+    pass(b, 2 * T);
+    carry_out(b, &create);
+    CHECK_INT(
+        make_node(&b->server, "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-", 99, &other),
+        ZKLI_RESULT_OK);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 2);
+    return other;
+}
+
+static void it_is_also_buried_by_who_stands_behind_somebody_else(void) {
+    struct bench *b = &Bench;
+    struct node *other = plant_orphan_and_another(b);
+    struct owner *owner = begin(b, "a");
+    pass(b, 100 * MS);
+    CHECK_INT(owner->grants, 0);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 2);
+    delete_node(b, other->path);
+    pass(b, 100 * MS);
+    CHECK_INT(owner->grants, 1);
+    release(b, owner);
+    serve_all(b);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
+    bench_end(b);
+}
+
+static void it_is_buried_by_a_try(void) {
+    struct bench *b = &Bench;
+    struct owner *owner = NULL;
+    struct node *other = plant_orphan_and_another(b);
+    CHECK_INT(enter_queue(b, "a", true, &owner), ZKL_OK);
+    pass(b, 100 * MS);
+    CHECK_INT(owner->error, ZKL_BUSY);
+    CHECK_INT(count_children(&b->server, "/locks/a"), 1);
+    delete_node(b, other->path);
+    CHECK_INT(enter_queue(b, "a", true, &owner), ZKL_OK);
+    pass(b, 100 * MS);
+    CHECK_INT(owner->grants, 1);
+    bench_end(b);
+}
+
 /* Through all of it, with others of ours behind it, and with the search that finds the orphan. */
 static void a_hold_is_not_an_orphan(void) {
     struct bench *b = &Bench;
@@ -255,6 +301,9 @@ int main(int argc, char **argv) {
         {"it is buried though no connection lasts", it_is_buried_though_no_connection_lasts},
         {"later than that it is buried by who stands behind it",
          later_than_that_it_is_buried_by_who_stands_behind_it},
+        {"it is also buried by who stands behind somebody else",
+         it_is_also_buried_by_who_stands_behind_somebody_else},
+        {"it is buried by a try", it_is_buried_by_a_try},
         {"a hold is not an orphan", a_hold_is_not_an_orphan},
         {"a visit ends when it is refused, and is made without heartbeats",
          a_visit_ends_when_it_is_refused_and_is_made_without_heartbeats},
