@@ -3,7 +3,8 @@
  *
  * Nothing is allocated to send: whoever has requests to make stands in one line, and takes a slot
  * for each when its turn comes. Listings of a directory that are asked for while one is not yet
- * sent are one request, sent after everything its askers sent before.
+ * sent are one request, but for those whose askers have something in line behind it: they are the
+ * next one. (Were it moved, it would never be sent while somebody asks again and again.)
  */
 #include "session/engine.h"
 
@@ -73,8 +74,7 @@ void zkli_requests_ask(struct zkli_member *m, unsigned ops) {
     if ((ops & ZKLI_OP_LIST) != 0) {
         zkli_list_remove(&m->asker);
         zkli_list_append(&m->dir->askers, &m->asker);
-        zkli_list_remove(&m->dir->work.link);
-        zkli_list_append(&e->work, &m->dir->work.link);
+        stand_in_line(e, &m->dir->work);
     }
 }
 
@@ -380,13 +380,31 @@ static void send_member(struct zkli_member *m) {
 static void answer_list(struct zkli_engine *e, struct zkli_list *askers,
                         const struct zkli_reply *reply);
 
+/* Moves those who have nothing left to be sent before it. */
+static void take_askers(struct zkli_list *ret_askers, struct zkli_dir *dir) {
+    struct zkli_list *link = dir->askers.next;
+    while (link != &dir->askers) {
+        struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, asker);
+        link = link->next;
+        if (m->unsent != 0)
+            continue;
+        zkli_list_remove(&m->asker);
+        zkli_list_append(ret_askers, &m->asker);
+    }
+}
+
 static void send_list(struct zkli_engine *e, struct zkli_dir *dir) {
+    struct zkli_list askers;
+    zkli_list_init(&askers);
+    take_askers(&askers, dir);
     zkli_list_remove(&dir->work.link);
-    if (zkli_list_is_empty(&dir->askers))
-        return; /* all have left */
+    if (!zkli_list_is_empty(&dir->askers))
+        stand_in_line(e, &dir->work); /* behind what they have in line */
+    if (zkli_list_is_empty(&askers))
+        return; /* all have left, or are in line */
     unsigned number = slot_take(e, ZKLI_SLOT_LIST);
     struct zkli_slot *slot = &e->slots[number];
-    zkli_list_move_all(&slot->askers, &dir->askers);
+    zkli_list_move_all(&slot->askers, &askers);
     if (!e->port->ops->list(e->port, number, dir->path)) {
         struct zkli_reply lost = {.result = ZKLI_RESULT_LOST};
         answer_list(e, &slot->askers, &lost);

@@ -123,6 +123,27 @@ static void no_more_is_in_flight_than_the_window_but_a_heartbeat(void) {
     bench_end(b);
 }
 
+/* Whoever asks for a listing that is in line, with a request in line behind it, gets the next. */
+static void a_listing_is_sent_though_more_and_more_ask_for_it(void) {
+    struct bench *b = &Bench;
+    char name[32];
+    bench_begin(b);
+    release(b, hold(b, "a"));
+    serve_all(b);
+    for (int i = 0; i < 140; i++) {
+        (void)snprintf(name, sizeof(name), "before%d", i);
+        (void)begin(b, name);
+    }
+    struct owner *first = begin(b, "a");
+    for (int i = 0; i < 300 && first->grants == 0; i++) {
+        (void)begin(b, "a");
+        serve_next(b);
+        serve_next(b);
+    }
+    CHECK_INT(first->grants, 1);
+    bench_end(b);
+}
+
 static void check_no_directory_is_sent_alone(const struct bench *b) {
     for (size_t i = 0; i < b->owner_count; i++) {
         const struct zkli_member *m = b->owners[i].member;
@@ -471,6 +492,8 @@ int main(int argc, char **argv) {
         {"the root may be the root of all", the_root_may_be_the_root_of_all},
         {"no more is in flight than the window, but a heartbeat",
          no_more_is_in_flight_than_the_window_but_a_heartbeat},
+        {"a listing is sent though more and more ask for it",
+         a_listing_is_sent_though_more_and_more_ask_for_it},
         {"a directory is sent with its node, or not at all",
          a_directory_is_sent_with_its_node_or_not_at_all},
         {"what was not sent when its owner left is never sent",
