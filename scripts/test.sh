@@ -334,6 +334,10 @@ main() {
     local -a packages=("${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${SERVER_PACKAGES[@]}")
     # The header is compiled as C++ too.
     command_exists g++ || packages+=(g++)
+    [[ ${Compiler##*/} != clang ]] || packages+=(clang)
+    # Elsewhere than on Debian they come with clang.
+    [[ ${Compiler##*/} != clang || ! $Sanitize ]] || ! is_debian ||
+        packages+=(libclang-rt-dev llvm)
     need_packages "${packages[@]}"
 
     own_tmpdir test stop_containers

@@ -157,6 +157,22 @@ static void where_no_hold_can_be_kept_little_will_do(void) {
     CHECK(begun > 0);
 }
 
+/* What an outage may take at the worst moment, by how long heartbeats take at the most. */
+static void slow_heartbeats_leave_less(void) {
+    static const struct {
+        int64_t most_ns, left_hundredths;
+    } cases[] = {{T / 60 - MS, 54}, {T / 20, 44}, {T / 15, 42}, {T / 12, 29}};
+    int64_t round_trip_ns = 0, least_ns = T;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (; round_trip_ns <= cases[i].most_ns; round_trip_ns += MS) {
+            begin_reckoning();
+            struct run run = go_on(beats(0, round_trip_ns, 30), round_trip_ns);
+            least_ns = run.least_ns < least_ns ? run.least_ns : least_ns;
+        }
+        CHECK_INT(least_ns * 100 / T, cases[i].left_hundredths);
+    }
+}
+
 /* One stall after the other, and certainty all the time. */
 static void recurring_stalls_keep_nobody_waiting(void) {
     for (int each = 3; each <= 6; each++) {
@@ -201,6 +217,7 @@ int main(int argc, char **argv) {
         {"a hold that begins is not lost with nothing amiss",
          a_hold_that_begins_is_not_lost_with_nothing_amiss},
         {"where no hold can be kept little will do", where_no_hold_can_be_kept_little_will_do},
+        {"slow heartbeats leave less", slow_heartbeats_leave_less},
         {"recurring stalls keep nobody waiting", recurring_stalls_keep_nobody_waiting},
         {"a heartbeat that is long overdue lets nobody begin",
          a_heartbeat_that_is_long_overdue_lets_nobody_begin},
