@@ -99,26 +99,33 @@ static int choose_timeout(struct worker *w) {
     return kind == 0 ? 0 : kind == 1 ? WAIT_SHORT_MS : WAIT_LONG_MS;
 }
 
-static void operate(struct worker *w) {
-    const size_t lock = draw(w, draw(w, 2) ? SOAK_LOCKS : HOT_LOCKS);
+/* Whether it was granted. */
+static bool take(struct worker *w, size_t lock, int timeout_ms) {
     zkl_lock *l = NULL;
     char name[32];
-    zkl_err err;
+    zkl_err err, closed;
 
     (void)snprintf(name, sizeof(name), "soak-%zu", lock);
     err = zkl_lock_open(&l, w->session, name, NULL);
     if (err != ZKL_OK)
         die(w, "lock", zkl_strerror(err));
-    err = zkl_acquire(l, choose_timeout(w));
+    err = zkl_acquire(l, timeout_ms);
     if (err == ZKL_OK)
         hold(w, l, lock);
     else if (zkl_errclass(err) == ZKL_CLASS_RETRY)
         atomic_fetch_add(&w->own->unserved, 1);
     else
         die(w, "acquire", zkl_strerror(err));
-    err = zkl_lock_close(l);
-    if (err != ZKL_OK)
-        die(w, "close", zkl_strerror(err));
+    closed = zkl_lock_close(l);
+    if (closed != ZKL_OK)
+        die(w, "close", zkl_strerror(closed));
+    return err == ZKL_OK;
+}
+
+static void operate(struct worker *w) {
+    const size_t lock = draw(w, draw(w, 2) ? SOAK_LOCKS : HOT_LOCKS);
+
+    (void)take(w, lock, choose_timeout(w));
 }
 
 /* ---- Sessions, pauses, the end ---- */
@@ -150,16 +157,31 @@ static void close_session(struct worker *w) {
     w->session = NULL;
 }
 
-/* A session that has just been cut off has a socket less, or one more. */
-static void await_connection(const struct worker *w) {
+/*
+ * Connected, and nothing of what it has asked for is unanswered: requests are answered in their
+ * order. Where servers are connected and commit nothing, what waits was given up long ago. And a
+ * session that has just been cut off has a socket less, or one more.
+ */
+static void come_to_rest(struct worker *w) {
+    while (!take(w, (size_t)w->number, WAIT_LONG_MS))
+        if (phase(w) == SOAK_END)
+            return;
     while (zkl_session_state(w->session) != ZKL_STATE_CONNECTED)
         wait_pause();
+}
+
+/* Without what malloc keeps for later. */
+static size_t heap_in_use(void) {
+    const struct mallinfo2 all = mallinfo2();
+
+    return all.uordblks + all.hblkhd;
 }
 
 static void pause_here(struct worker *w) {
     const int pause = atomic_load(&w->shared->pause);
 
-    await_connection(w);
+    come_to_rest(w);
+    w->own->heap_bytes = heap_in_use();
     (void)malloc_trim(0); /* what it keeps for later is no leak */
     w->own->resident_kib = process_resident_kib();
     w->own->descriptors = process_descriptors();
@@ -172,11 +194,6 @@ static void pause_here(struct worker *w) {
 int soak_worker_main(int argc, char **argv) {
     struct worker w = {.number = -1};
 
-    /* Else malloc has an arena for each of the most threads that there ever were at a time, as when
-     * a session expires and the next one is there before the old one has gone, and keeps what each
-     * was touched up to. */
-    if (mallopt(M_ARENA_MAX, 1) != 1)
-        die(&w, "mallopt", "not done");
     if (argc != 7)
         die(&w, "--worker", "wrong arguments");
     w.number = strtol(argv[2], NULL, 10);

@@ -25,7 +25,7 @@ struct soak_worker {
     /* Another was granted, or had been granted later, while this one held. */
     atomic_size_t double_grants;
     /* In the last pause. */
-    size_t resident_kib, descriptors, threads;
+    size_t heap_bytes, resident_kib, descriptors, threads;
 };
 
 /* In a file that all have mapped. */

@@ -189,6 +189,13 @@ void breaker_step(void) {
     }
 }
 
+void breaker_hurry(void) {
+    if (!breaker_rests())
+        return;
+    go_on_in(0);
+    breaker_step();
+}
+
 bool breaker_rests(void) {
     return Breaker.state == RESTING;
 }

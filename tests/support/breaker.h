@@ -55,6 +55,8 @@ typedef struct breaker_stroke {
 void breaker_begin(const breaker_plan *plan, uint64_t seed);
 /* Goes on with what is due. To be called all the time; takes a fraction of a second at most. */
 void breaker_step(void);
+/* If none is under way, begins the next one. */
+void breaker_hurry(void);
 /* Whether all servers serve, as far as this one has to do with it. */
 bool breaker_rests(void);
 /* Undoes what is broken, and waits until all serve. */
