@@ -126,8 +126,8 @@ end_daemon() { # SIGNAL
 }
 
 # --iptables and --ip-forward off: containers on one bridge reach each other without, and ports are
-# published by docker-proxy. Nothing of the machine's firewall is touched; not every version has been
-# tried, hence restore_forwarding.
+# published by docker-proxy. Nothing of the machine's firewall is touched; not every version has
+# been tried, hence restore_forwarding.
 launch_daemon() {
     local third=$((SRANDOM % 256)) directory
     local -a init=()

@@ -280,8 +280,8 @@ void zkli_members_hand_out(struct zkli_engine *e);
 void zkli_members_lost_create(struct zkli_dir *dir);
 /* The session is over, and so are all nodes of it that nobody knows. */
 void zkli_members_forget_orphans(struct zkli_engine *e);
-/* By what is listed, whether there are nodes of ours that no member knows: replies come in order, so
- * that whoever has a node in the listing knows its name, or has lost the reply. */
+/* By what is listed, whether there are nodes of ours that no member knows: replies come in order,
+ * so that whoever has a node in the listing knows its name, or has lost the reply. */
 void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *listing);
 /* Buries nodes of ours in the listing that no member knows, if there may be any. */
 void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
