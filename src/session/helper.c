@@ -103,10 +103,13 @@ void zkli_helper_init(struct zkl_session *s) {
     zkli_timer_init(&s->hosts_retry, set_hosts_again, s);
 }
 
+bool zkli_helper_is_stuck(const struct zkl_session *s) {
+    return !s->helper_runs && !zkli_list_is_empty(&s->helper_jobs);
+}
+
 void zkli_helper_finish(struct zkl_session *s) {
     zkli_timer_clear(&s->engine.timers, &s->helper_retry);
-    if (!s->helper_runs)
-        run_jobs(s);
+    run_jobs(s);
 }
 
 void zkli_helper_ask(struct zkl_session *s, struct zkli_port *port, unsigned jobs) {

@@ -289,7 +289,6 @@ static void session_end(struct zkl_session *s, int drain_ms, int close_ms) {
     zkli_timer_thread_stop(s);
     zkli_callbacks_stop(s);
     zkli_session_lock(s);
-    zkli_helper_finish(s);
     zkli_session_end_log(s);
     zkli_session_unlock_and_release(s);
     (void)pthread_setcancelstate(state, NULL);

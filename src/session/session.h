@@ -37,7 +37,8 @@ struct zkl_session {
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* state, close, callbacks: whatever somebody may wait for */
     struct zkli_engine engine;
-    unsigned references; /* under the mutex: the owner, each lock, the helper thread */
+    unsigned references; /* under the mutex: the owner, each lock, the helper thread, the timer's
+                            once it is detached */
     pid_t pid;
     /* Copies of the options */
     int session_timeout_ms, connect_timeout_ms;
@@ -50,7 +51,7 @@ struct zkl_session {
     int timer_fd;
     pthread_t timer_thread;
     int64_t timer_at_ns;
-    bool timer_stops;
+    bool timer_stops, timer_is_detached;
     /* Helper thread (helper.c): opens and closes ports, one job after the other */
     struct zkli_list helper_jobs;
     bool helper_runs;
@@ -102,6 +103,8 @@ void zkli_session_credentials(struct zkl_session *s, int64_t *ret_id, char ret_p
 /* CLOCK_BOOTTIME: a stopped process or a suspended machine finds the time gone when it wakes. */
 int64_t zkli_boottime_ns(void);
 bool zkli_timer_thread_start(struct zkl_session *s);
+/* At the very end: with jobs left that no helper could be started for, it does them and goes on
+ * until they are done; else it has ended. */
 void zkli_timer_thread_stop(struct zkl_session *s);
 /* With the lock held. */
 void zkli_timer_thread_arm(struct zkl_session *s, int64_t at_ns);
@@ -114,9 +117,12 @@ void zkli_helper_ask(struct zkl_session *s, struct zkli_port *port, unsigned job
 /* The log hook is not called any more, though the helper may go on. */
 void zkli_session_end_log(struct zkl_session *s);
 void zkli_helper_init(struct zkl_session *s);
-/* With the lock held, at the very end: does here what no thread could be started for. */
+/* With the lock held, at the very end and on a thread that may take its time: does here what no
+ * thread could be started for. */
 void zkli_helper_finish(struct zkl_session *s);
 bool zkli_helper_is_idle(const struct zkl_session *s);
+/* There are jobs, and no thread could be started for them. */
+bool zkli_helper_is_stuck(const struct zkl_session *s);
 
 /* ---- Callbacks (callbacks.c) ---- */
 

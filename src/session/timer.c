@@ -1,6 +1,7 @@
 /*
  * timer - the thread that wakes when the engine's next deadline has come. A timerfd, because
  * condition variables refuse CLOCK_BOOTTIME, and with it a suspend is seen at once on waking.
+ * In the end it does what no helper could be started for.
  */
 #include <errno.h>
 #include <sys/timerfd.h>
@@ -45,6 +46,12 @@ static void *run(void *arg) {
         stops = s->timer_stops;
         zkli_session_unlock(s);
     }
+    if (s->timer_is_detached) {
+        (void)close(s->timer_fd);
+        zkli_session_lock(s);
+        zkli_helper_finish(s);
+        zkli_session_unlock_and_release(s);
+    }
     return NULL;
 }
 
@@ -63,7 +70,15 @@ void zkli_timer_thread_stop(struct zkl_session *s) {
     zkli_session_lock(s);
     zkli_timer_thread_arm(s, 1);
     s->timer_stops = true;
+    s->timer_is_detached = zkli_helper_is_stuck(s);
+    if (s->timer_is_detached)
+        zkli_session_reference(s);
+    bool is_detached = s->timer_is_detached;
     zkli_session_unlock(s);
+    if (is_detached) {
+        (void)pthread_detach(s->timer_thread);
+        return;
+    }
     (void)pthread_join(s->timer_thread, NULL);
     (void)close(s->timer_fd);
 }
