@@ -370,9 +370,24 @@ static void close_a_session_in_use(void) {
     client_close(c);
 }
 
+/* The end of the session cannot be said, and the client library takes its time to give up; without
+ * memory there is no thread to leave that to. */
+static void close_a_session_that_nobody_answers(void) {
+    client *c = client_open_proxied("close-silent", T_NORMAL);
+
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    client_silence(c, true);
+    arm();
+    session_close(c->session);
+    c->session = NULL;
+    failing_disarm();
+    client_close(c);
+}
+
 static void a_close_ends_everything_without_memory(void) {
     fail_each(close_a_holder_and_a_waiter);
     fail_each(close_a_session_in_use);
+    fail_each(close_a_session_that_nobody_answers);
 }
 
 /* ---- Looking at queues ---- */
