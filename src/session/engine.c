@@ -101,16 +101,34 @@ static void send_beat(void *arg) {
     assert(slot->use == ZKLI_SLOT_FREE); /* nothing else takes it */
     int64_t period_ns = zkli_lease_period_ns(e->lease.timeout_ns);
     zkli_timer_set(&e->timers, &e->beat, e->now_ns + period_ns);
+    struct zkli_member *witness = zkli_members_witness(e);
+    char node[ZKLI_PATH_MAX];
+    bool fits = witness != NULL && zkli_member_path(witness, node, sizeof(node));
     /* The clock is read before the request can leave. */
     e->beat_sent_ns = e->host->now_ns(e->host_arg);
-    e->beat_in_flight = e->port->ops->barrier(e->port, ZKLI_SLOT_HEARTBEAT);
+    e->beat_in_flight = e->port->ops->barrier(e->port, ZKLI_SLOT_HEARTBEAT, fits ? node : NULL);
     if (e->beat_in_flight) {
-        *slot = (struct zkli_slot){.use = ZKLI_SLOT_BEAT};
+        *slot = (struct zkli_slot){.use = ZKLI_SLOT_BEAT, .member = witness};
         e->in_flight++;
     } else {
         look_later(e); /* perhaps the session is over, and nobody has said so */
     }
     zkli_members_step_all(e, ZKLI_EV_HEARTBEAT);
+}
+
+/* It proves nothing, whatever the reason. Servers that are asked too much say so, and are asked
+ * again; a node that the heartbeat did not find, or may not look at, is not asked for again. */
+static void on_refused_beat(struct zkli_engine *e, struct zkli_member *witness,
+                            const struct zkli_reply *reply) {
+    if (reply->code != e->beat_refusal)
+        zkli_engine_log(e, ZKL_LOG_WARN,
+                        "a heartbeat proves nothing: the server's answer is code %d", reply->code);
+    e->beat_refusal = reply->code;
+    if (witness == NULL || reply->result == ZKLI_RESULT_AGAIN)
+        return;
+    witness->is_unfit = true;
+    if (reply->result == ZKLI_RESULT_NO_NODE)
+        zkli_member_node_gone(witness);
 }
 
 /*
@@ -122,14 +140,18 @@ static void send_beat(void *arg) {
  * neither its own beginning nor the end of the one before it was told cannot be seen, unless it has
  * another timeout; with the same it does not matter to the lease (lease.h).
  */
-void zkli_engine_on_beat(struct zkli_engine *e, const struct zkli_reply *reply) {
+void zkli_engine_on_beat(struct zkli_engine *e, struct zkli_member *witness,
+                         const struct zkli_reply *reply) {
     e->beat_in_flight = false;
     notice_timeout(e);
+    if (reply->result != ZKLI_RESULT_OK && reply->result != ZKLI_RESULT_LOST)
+        on_refused_beat(e, witness, reply);
     if (reply->result == ZKLI_RESULT_LOST)
         look_later(e);
     else if (e->is_connected)
         zkli_timer_clear(&e->timers, &e->look);
     if (reply->result == ZKLI_RESULT_OK && e->is_connected) {
+        e->beat_refusal = 0;
         zkli_lease_beat(&e->lease, e->beat_sent_ns, e->now_ns);
         lease_changed(e);
     }

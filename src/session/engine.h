@@ -118,6 +118,7 @@ struct zkli_member {
     struct zkli_timer retry;
     int64_t retry_wait_ns;
     bool was_refused;  /* the log has it */
+    bool is_unfit;     /* its node cannot be what heartbeats look for */
     size_t node_bytes; /* of the budgets */
     size_t watch_bytes;
     int64_t thread;        /* for the node's data */
@@ -153,7 +154,7 @@ struct zkli_slot {
     enum zkli_slot_use use;
     unsigned op;                /* MEMBER */
     size_t index;               /* ORDER */
-    struct zkli_member *member; /* MEMBER, ORDER */
+    struct zkli_member *member; /* MEMBER, ORDER; BEAT: the one whose node it looks for, or NULL */
     struct zkli_list askers;    /* LIST */
     struct zkli_query *query;
     struct zkli_watch *watch; /* MEMBER, reads that set a watch */
@@ -193,6 +194,7 @@ struct zkli_engine {
     bool was_certain, was_ample; /* at the last check */
     bool beat_in_flight;
     int64_t beat_sent_ns;
+    int beat_refusal; /* the code of the last answer, if that was a refusal; the log has it */
     /* Members */
     struct zkli_list members, noticed, work;
     struct zkli_member *spare; /* to bury a node that nobody knows, when there is no memory */
@@ -248,7 +250,8 @@ void zkli_engine_check_lease(struct zkli_engine *e);
 /* The fresh uuid was used: makes another. */
 void zkli_engine_refresh_uuid(struct zkli_engine *e);
 size_t zkli_bucket_of(const char *path, size_t length);
-void zkli_engine_on_beat(struct zkli_engine *e, const struct zkli_reply *reply);
+void zkli_engine_on_beat(struct zkli_engine *e, struct zkli_member *witness,
+                         const struct zkli_reply *reply);
 /* A member was added: heartbeats may have to begin. */
 void zkli_engine_want_beat(struct zkli_engine *e);
 void zkli_engine_log(struct zkli_engine *e, zkl_log_level level, const char *format, ...)
@@ -264,8 +267,11 @@ void zkli_member_abandon(struct zkli_member *m, zkl_err error);
 /* The hold is given up; FORGET follows when the server has confirmed. */
 void zkli_member_release(struct zkli_member *m);
 bool zkli_member_is_held(const struct zkli_member *m);
-/* The server has said that the node of this holder is not there: as if its watch had fired. */
+/* The server has said that the node is not there: as if its watch had fired. */
 void zkli_member_node_gone(struct zkli_member *m);
+/* A member whose node a heartbeat may look for: it is known, and nobody has asked to delete it.
+ * NULL: none. */
+struct zkli_member *zkli_members_witness(struct zkli_engine *e);
 /* Nobody is interested any more. */
 void zkli_member_detach(struct zkli_member *m);
 /* Writes the path of its node. False: too small. */

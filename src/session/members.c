@@ -193,8 +193,10 @@ static void retry_later(struct zkli_member *m) {
 
 /* What a change of state means for watches and budgets. */
 static void adjust(struct zkli_member *m) {
-    if (m->core.node[0] == '\0')
-        zkli_watcher_drop(&m->own); /* it was another node's */
+    if (m->core.node[0] == '\0') { /* what was known is another node's */
+        zkli_watcher_drop(&m->own);
+        m->is_unfit = false;
+    }
     if (m->core.state == ZKLI_HELD) {
         zkli_watcher_drop(&m->predecessor);
         set_budget(m, m->node_bytes, m->node_bytes);
@@ -263,6 +265,15 @@ void zkli_members_hand_out(struct zkli_engine *e) {
     }
 }
 
+struct zkli_member *zkli_members_witness(struct zkli_engine *e) {
+    for (struct zkli_list *link = e->members.next; link != &e->members; link = link->next) {
+        struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
+        if (m->core.node[0] != '\0' && m->core.state != ZKLI_LEAVING && !m->is_unfit)
+            return m;
+    }
+    return NULL;
+}
+
 /* ---- What the owner says ---- */
 
 void zkli_member_abandon(struct zkli_member *m, zkl_err error) {
@@ -296,8 +307,6 @@ bool zkli_member_is_held(const struct zkli_member *m) {
 }
 
 void zkli_member_node_gone(struct zkli_member *m) {
-    if (!zkli_member_is_held(m))
-        return; /* no news any more */
     struct zkli_contender_event event = {.type = ZKLI_EV_OWN_EVENT, .is_deleted = true};
     zkli_member_step(m, &event);
 }

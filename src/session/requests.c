@@ -101,6 +101,8 @@ void zkli_requests_forget(struct zkli_member *m) {
         if (slot->use == ZKLI_SLOT_MEMBER && slot->member == m)
             slot->use = ZKLI_SLOT_VOID;
     }
+    if (m->engine->slots[ZKLI_SLOT_HEARTBEAT].member == m)
+        m->engine->slots[ZKLI_SLOT_HEARTBEAT].member = NULL;
 }
 
 void zkli_requests_query(struct zkli_engine *e, struct zkli_query *query) {
@@ -297,7 +299,7 @@ static bool send_op(struct zkli_member *m, unsigned op, unsigned slot) {
     case ZKLI_OP_CREATE:
         return send_create(m, slot);
     case ZKLI_OP_BARRIER:
-        return e->port->ops->barrier(e->port, slot);
+        return e->port->ops->barrier(e->port, slot, NULL);
     case ZKLI_OP_OWN:
         return send_watching_read(e, slot, &m->own);
     case ZKLI_OP_PREDECESSOR:
@@ -549,7 +551,7 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
         query_done(e, slot.query, reply->result == ZKLI_RESULT_LOST ? NULL : reply);
         break;
     case ZKLI_SLOT_BEAT:
-        zkli_engine_on_beat(e, reply);
+        zkli_engine_on_beat(e, slot.member, reply);
         break;
     case ZKLI_SLOT_FREE:
     case ZKLI_SLOT_VOID:

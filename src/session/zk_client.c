@@ -9,7 +9,6 @@
  */
 #include "session/zk_client.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
@@ -18,9 +17,9 @@
 
 #include <zookeeper/zookeeper.h>
 
-#include "core/znode_path.h"
 #include "session/hosts.h"
 #include "session/zk_log.h"
+#include "session/zk_transaction.h"
 
 /* The client looks up every server's name on each turn of its I/O loop, connected or not, so that
  * an outage of name resolution stops its pings and ends healthy sessions. Since 3.7.0 it can be
@@ -28,28 +27,25 @@
 /* NOLINTNEXTLINE(readability-redundant-declaration): older headers do not have it */
 extern __attribute__((weak)) int zoo_set_servers_resolution_delay(zhandle_t *zh, int delay_ms);
 
-/* A node that is never created: deleting it is a write that is committed and changes nothing. The
- * version keeps the delete harmless if somebody creates it all the same. */
-#define BARRIER_PATH "/zklock-barrier-of-no-node"
+/*
+ * A node whose parent is never created. Deleting it is a write that changes nothing and whose answer
+ * is NONODE: from the leader, by way of an error transaction. With enableEagerACLCheck a server
+ * answers by itself what an ACL denies, but there is no ACL without a parent; where somebody has
+ * made the parent, NONODE still comes from the leader only. The version keeps the delete harmless
+ * if somebody creates the node, too.
+ */
+#define BARRIER_PATH "/zklock-barrier-of-no-node/below"
 #define BARRIER_VERSION INT_MAX
 
 /* What the server answers to a write of a session that it has forgotten; the client's header does
  * not have it. */
 #define UNKNOWN_SESSION (-12)
 
-/* What the client library writes into when a transaction is answered: never the caller's memory,
- * for he may be gone by then. In one allocation with what the pointers point to. */
-struct transaction {
-    size_t count; /* with the guard's check, which comes first */
-    zoo_op_t *ops;
-    zoo_op_result_t *results;
-    struct Stat *stats;
-};
-
 struct context {
     struct client *client;
     unsigned slot;
-    struct transaction *transaction; /* NULL: none in flight */
+    struct zkli_transaction *transaction; /* NULL: none in flight */
+    zoo_op_result_t check;                /* of a barrier: the client library writes into it */
 };
 
 struct client {
@@ -168,19 +164,17 @@ static void on_read(int code, const char *value, int length, const struct Stat *
     deliver(data, &reply);
 }
 
-static void on_removed(int code, const void *data) {
+static void on_written(int code, const void *data) {
     struct zkli_reply reply = reply_of(code);
     deliver(data, &reply);
 }
 
-/* Whatever the server answers to the delete itself went through the quorum as a transaction, an
- * error transaction if need be; what says that the request was not processed did not. */
+/* NONODE and OK are what no server says before the write is committed. Any other answer, a refusal
+ * above all, may be a single server's. */
 static void on_barrier(int code, const void *data) {
     struct zkli_reply reply = reply_of(code);
-    if (code == ZNONODE || code == ZNOAUTH || code == ZBADVERSION || code == ZNOTEMPTY)
+    if (code == ZNONODE)
         reply.result = ZKLI_RESULT_OK;
-    else if (code == ZOK)
-        reply.result = ZKLI_RESULT_ERROR; /* cannot be: the version is never reached */
     deliver(data, &reply);
 }
 
@@ -188,7 +182,7 @@ static void on_barrier(int code, const void *data) {
  * that of the one. */
 static void on_guarded(int code, const void *data) {
     struct context *context = (struct context *)(uintptr_t)data;
-    struct transaction *transaction = context->transaction;
+    struct zkli_transaction *transaction = context->transaction;
     context->transaction = NULL;
     struct zkli_reply reply = reply_of(code);
     reply.is_guard_gone = code == ZNONODE && transaction->results[0].err == ZNONODE;
@@ -294,172 +288,33 @@ static bool client_get(struct zkli_port *port, unsigned slot, const char *path, 
 
 static bool client_remove(struct zkli_port *port, unsigned slot, const char *path) {
     struct client *client = client_of(port);
-    return zoo_adelete(atomic_load(&client->handle), path, -1, on_removed,
-                       &client->contexts[slot]) == ZOK;
-}
-
-static bool client_barrier(struct zkli_port *port, unsigned slot) {
-    struct client *client = client_of(port);
-    return zoo_adelete(atomic_load(&client->handle), BARRIER_PATH, BARRIER_VERSION, on_barrier,
+    return zoo_adelete(atomic_load(&client->handle), path, -1, on_written,
                        &client->contexts[slot]) == ZOK;
 }
 
 /* ---- Transactions ---- */
 
-/* Bytes on the wire: a header (type, end, error); a string or buffer has its length in front. */
-#define OP_HEADER_BYTES 9
-#define LENGTH_BYTES 4
-/* Longer than anything that may be sent, and so short that a sum of a few does not overflow. */
-#define TOO_LONG ((size_t)ZKLI_TRANSACTION_MAX + 1)
-
-static size_t string_bytes(const char *text) {
-    size_t length = text == NULL ? 0 : strlen(text);
-    return LENGTH_BYTES + (length < TOO_LONG ? length : TOO_LONG);
-}
-
-static size_t acl_bytes(const struct ACL_vector *acl) {
-    size_t bytes = LENGTH_BYTES;
-    for (int32_t i = 0; acl != NULL && i < acl->count && bytes < TOO_LONG; i++)
-        bytes += LENGTH_BYTES + string_bytes(acl->data[i].id.scheme) +
-                 string_bytes(acl->data[i].id.id);
-    return bytes;
-}
-
-/* No data at all, which is -1 bytes at NULL, is data. */
-static bool data_is_valid(const char *data, int length) {
-    return length >= 0 ? data != NULL || length == 0 : data == NULL && length == -1;
-}
-
-static size_t data_bytes(int length) {
-    return LENGTH_BYTES + (length > 0 ? (size_t)length : 0);
-}
-
-static bool create_is_valid(const zoo_op_t *op) {
-    return zkli_path_is_valid(op->create_op.path, (op->create_op.flags & ZOO_SEQUENCE) != 0) &&
-           data_is_valid(op->create_op.data, op->create_op.datalen) &&
-           (op->create_op.buf != NULL || op->create_op.buflen == 0) && op->create_op.buflen >= 0;
-}
-
-/* Adds an operation's bytes. Containers and nodes with a time to live are not for transactions: the
- * client library expects another answer to the one than the server gives, and breaks off, leaking,
- * at the other. */
-static zkl_err check_op(const zoo_op_t *op, size_t *bytes) {
-    bool is_valid = false;
-    *bytes += OP_HEADER_BYTES + LENGTH_BYTES; /* the version, or the flags */
-    switch (op->type) {
-    case ZOO_CREATE_OP:
-        is_valid = create_is_valid(op);
-        if (is_valid)
-            *bytes += string_bytes(op->create_op.path) + data_bytes(op->create_op.datalen) +
-                      acl_bytes(op->create_op.acl);
-        break;
-    case ZOO_DELETE_OP:
-        is_valid = zkli_path_is_valid(op->delete_op.path, false);
-        if (is_valid)
-            *bytes += string_bytes(op->delete_op.path);
-        break;
-    case ZOO_SETDATA_OP:
-        is_valid = zkli_path_is_valid(op->set_op.path, false) &&
-                   data_is_valid(op->set_op.data, op->set_op.datalen);
-        if (is_valid)
-            *bytes += string_bytes(op->set_op.path) + data_bytes(op->set_op.datalen);
-        break;
-    case ZOO_CHECK_OP:
-        is_valid = zkli_path_is_valid(op->check_op.path, false);
-        if (is_valid)
-            *bytes += string_bytes(op->check_op.path);
-        break;
-    default:
-        return ZKL_UNSUPPORTED;
-    }
-    return is_valid ? ZKL_OK : ZKL_INVALID;
-}
-
-zkl_err zkli_client_check(const struct zkli_guarded *write, size_t chroot_length) {
-    /* Length, xid and type, the guard's check, the end. */
-    size_t bytes = 3 * LENGTH_BYTES + OP_HEADER_BYTES + LENGTH_BYTES + string_bytes(write->guard) +
-                   OP_HEADER_BYTES;
-    if (write->path != NULL) {
-        if (!zkli_path_is_valid(write->path, false) || (write->data == NULL && write->length > 0))
-            return ZKL_INVALID;
-        assert(write->length <= ZKLI_TRANSACTION_MAX);
-        bytes += OP_HEADER_BYTES + LENGTH_BYTES + string_bytes(write->path) +
-                 data_bytes((int)write->length);
-    }
-    if (write->op_count > ZKLI_TRANSACTION_OPS_MAX)
-        return ZKL_LIMIT;
-    for (size_t i = 0; i < write->op_count; i++) {
-        zkl_err err = check_op(&write->ops[i], &bytes);
-        if (err != ZKL_OK)
-            return err;
-        if (bytes > ZKLI_TRANSACTION_MAX)
-            return ZKL_LIMIT;
-    }
-    size_t paths = write->op_count + (write->path != NULL ? 2 : 1);
-    bytes += paths * chroot_length;
-    return bytes > ZKLI_TRANSACTION_MAX ? ZKL_LIMIT : ZKL_OK;
-}
-
-/* So much of a create's path buffer can be filled: the server adds a number of 11 characters. */
-static size_t path_buffer_size(const zoo_op_t *op) {
-    size_t size = strlen(op->create_op.path) + 12;
-    return (size_t)op->create_op.buflen < size ? (size_t)op->create_op.buflen : size;
-}
-
-/* Room for so many operations and their path buffers. NULL: out of memory. */
-static struct transaction *transaction_new(const struct zkli_guarded *write, char **ret_text) {
-    size_t count = write->path != NULL ? 2 : write->op_count + 1, text = 0;
-    for (size_t i = 0; i < write->op_count; i++)
-        if (write->ops[i].type == ZOO_CREATE_OP)
-            text += path_buffer_size(&write->ops[i]);
-    struct transaction *t = calloc(
-        1, sizeof(*t) + count * (sizeof(*t->ops) + sizeof(*t->results) + sizeof(*t->stats)) + text);
-    if (t == NULL)
-        return NULL;
-    t->count = count;
-    t->ops = (zoo_op_t *)(void *)(t + 1);
-    t->results = (zoo_op_result_t *)(void *)(t->ops + count);
-    t->stats = (struct Stat *)(void *)(t->results + count);
-    *ret_text = (char *)(t->stats + count);
-    return t;
-}
-
-/* The caller's operation, with our own places for what comes back. */
-static void copy_op(struct transaction *t, size_t index, const zoo_op_t *op, char **text) {
-    t->ops[index] = *op;
-    if (op->type == ZOO_SETDATA_OP) {
-        t->ops[index].set_op.stat = &t->stats[index];
-    } else if (op->type == ZOO_CREATE_OP && op->create_op.buf != NULL) {
-        size_t size = path_buffer_size(op);
-        t->ops[index].create_op.buf = *text;
-        t->ops[index].create_op.buflen = (int)size;
-        *text += size;
-    }
+/* At an operation that it refuses, zoo_amulti goes on to the next with what was to be freed left
+ * undefined. It refuses bad paths, which do not get here, and a session that is over. That cannot
+ * be one which is connected at this look: the client learns it from the answer to a new connection,
+ * two round trips from here; or, if the server has changed its mind about the credentials, from the
+ * answer to those, one round trip after a new connection. */
+static bool send_multi(zhandle_t *handle, size_t count, const zoo_op_t *ops,
+                       zoo_op_result_t *results, void_completion_t completion,
+                       struct context *context) {
+    return zoo_state(handle) == ZOO_CONNECTED_STATE &&
+           zoo_amulti(handle, (int)count, ops, results, completion, context) == ZOK;
 }
 
 static bool client_guarded(struct zkli_port *port, unsigned slot,
                            const struct zkli_guarded *write) {
     struct client *client = client_of(port);
     struct context *context = &client->contexts[slot];
-    zhandle_t *handle = atomic_load(&client->handle);
-    char *text;
-    struct transaction *t = transaction_new(write, &text);
+    struct zkli_transaction *t = zkli_transaction_new(write);
     if (t == NULL)
         return false;
-    zoo_check_op_init(&t->ops[0], write->guard, -1);
-    if (write->path != NULL)
-        zoo_set_op_init(&t->ops[1], write->path, write->length > 0 ? write->data : "",
-                        (int)write->length, write->version, NULL);
-    for (size_t i = 0; i < write->op_count; i++)
-        copy_op(t, i + 1, &write->ops[i], &text);
     context->transaction = t;
-    /* At an operation that it refuses, zoo_amulti goes on to the next with what was to be freed
-     * left undefined. It refuses bad paths, which do not get here, and a session that is over. That
-     * cannot be one which is connected at this look: the client learns it from the answer to a new
-     * connection, two round trips from here; or, if the server has changed its mind about the
-     * credentials, from the answer to those, one round trip after a new connection. */
-    if (zoo_state(handle) == ZOO_CONNECTED_STATE &&
-        zoo_amulti(handle, (int)t->count, t->ops, t->results, on_guarded, context) == ZOK)
+    if (send_multi(atomic_load(&client->handle), t->count, t->ops, t->results, on_guarded, context))
         return true;
     context->transaction = NULL;
     free(t);
@@ -467,21 +322,23 @@ static bool client_guarded(struct zkli_port *port, unsigned slot,
 }
 
 static void client_copy_results(const struct zkli_reply *reply, const struct zkli_guarded *write) {
-    const struct transaction *t = reply->op_results;
-    for (size_t i = 0; i < write->op_count && write->results != NULL; i++) {
-        const zoo_op_t *op = &write->ops[i];
-        const zoo_op_result_t *got = &t->results[i + 1];
-        zoo_op_result_t *result = &write->results[i];
-        *result = (zoo_op_result_t){.err = got->err};
-        if (op->type == ZOO_SETDATA_OP && op->set_op.stat != NULL && got->stat != NULL) {
-            *op->set_op.stat = *got->stat;
-            result->stat = op->set_op.stat;
-        } else if (op->type == ZOO_CREATE_OP && op->create_op.buf != NULL && got->value != NULL) {
-            memcpy(op->create_op.buf, got->value, (size_t)got->valuelen);
-            result->value = op->create_op.buf;
-            result->valuelen = op->create_op.buflen;
-        }
-    }
+    zkli_transaction_copy_results(reply->op_results, write);
+}
+
+/*
+ * A transaction that does nothing but look for the node is a transaction like any other: proposed,
+ * logged and committed. It needs the permission to read the node, and leaves it as it is; and it
+ * succeeds, so that it would also be committed where servers left failed ones out of the log.
+ */
+static bool client_barrier(struct zkli_port *port, unsigned slot, const char *node) {
+    struct client *client = client_of(port);
+    struct context *context = &client->contexts[slot];
+    zhandle_t *handle = atomic_load(&client->handle);
+    zoo_op_t check;
+    if (node == NULL)
+        return zoo_adelete(handle, BARRIER_PATH, BARRIER_VERSION, on_barrier, context) == ZOK;
+    zoo_check_op_init(&check, node, -1);
+    return send_multi(handle, 1, &check, &context->check, on_written, context);
 }
 
 static int64_t client_session_id(struct zkli_port *port) {
@@ -595,6 +452,6 @@ struct zkli_port *zkli_client_new(const struct zkli_client_config *config) {
     client->log = (struct zkli_log){.line = config->log, .arg = config->arg};
     zkli_log_take(&client->log);
     for (unsigned i = 0; i < ZKLI_SLOTS; i++)
-        client->contexts[i] = (struct context){client, i, NULL};
+        client->contexts[i] = (struct context){.client = client, .slot = i};
     return &client->port;
 }

@@ -113,8 +113,9 @@ struct zkli_port_ops {
      * watch is left if the node is missing. */
     bool (*get)(struct zkli_port *port, unsigned slot, const char *path, bool is_watched);
     bool (*remove)(struct zkli_port *port, unsigned slot, const char *path);
-    /* A write that is committed and changes nothing. OK: it was committed. */
-    bool (*barrier)(struct zkli_port *port, unsigned slot);
+    /* A write that changes nothing. OK: it was committed, and the node is there, if one is named;
+     * no other answer says that anything was committed. A node has to be one that is ours. */
+    bool (*barrier)(struct zkli_port *port, unsigned slot, const char *node);
     /* OK: committed, and the guard was there. False also where memory is short, or where the
      * connection has gone and on_state is about to say so. */
     bool (*guarded)(struct zkli_port *port, unsigned slot, const struct zkli_guarded *write);

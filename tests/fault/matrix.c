@@ -53,9 +53,9 @@ static void describe(const one_case *c, char *ret, size_t size) {
     if (c->mode == FAULT_NONE)
         (void)snprintf(ret, size, "%s", c->scenario->name);
     else
-        (void)snprintf(ret, size, "%s; %s%s %zu to the %s; %s", c->scenario->name,
-                       c->point.is_beat ? "heartbeat " : "", proxy_kind_name(c->point.kind),
-                       c->point.nth, c->point.direction == PROXY_TO_SERVER ? "server" : "client",
+        (void)snprintf(ret, size, "%s; %s %zu to the %s; %s", c->scenario->name,
+                       proxy_kind_name(c->point.kind), c->point.nth,
+                       c->point.direction == PROXY_TO_SERVER ? "server" : "client",
                        fault_mode_name(c->mode));
 }
 
@@ -214,8 +214,7 @@ static size_t nth_of_its_kind(const play *p, size_t index) {
     size_t nth = 0;
 
     for (size_t i = 0; i <= index; i++)
-        nth += p->trace[i].kind == frame->kind && p->trace[i].direction == frame->direction &&
-               play_is_beat(&p->trace[i]) == play_is_beat(frame);
+        nth += p->trace[i].kind == frame->kind && p->trace[i].direction == frame->direction;
     return nth;
 }
 
@@ -246,22 +245,20 @@ static void take_frames(const play *p, const fault_mode *modes, size_t mode_coun
     REQUIRE(p->trace_count > 0 && p->trace_count <= TRACE_MAX);
     for (size_t i = 0; i < p->trace_count; i++) {
         const proxy_frame *frame = &p->trace[i];
-        const frame_point point = {.direction = frame->direction,
-                                   .kind = frame->kind,
-                                   .is_beat = play_is_beat(frame),
-                                   .nth = nth_of_its_kind(p, i)};
+        const frame_point point = {
+            .direction = frame->direction, .kind = frame->kind, .nth = nth_of_its_kind(p, i)};
         const size_t way = frame->direction == PROXY_TO_CLIENT;
         const size_t used = strlen(names[way]);
 
         CHECK(frame->kind != PROXY_OTHER);
         if (i == middle_of(p))
             Matrix.middles[number] = point;
-        if ((point.is_beat && point.nth > p->scenario->beats) ||
+        if ((point.kind == PROXY_BARRIER && point.nth > p->scenario->beats) ||
             (point.kind == PROXY_PING && point.nth > p->scenario->pings))
             continue;
         frames[way]++;
         (void)snprintf(names[way] + used, sizeof(names[way]) - used, " %s",
-                       point.is_beat ? "beat" : proxy_kind_name(frame->kind));
+                       proxy_kind_name(frame->kind));
         add_cases(p, &point, modes, mode_count);
     }
     if (mode_count == 0)

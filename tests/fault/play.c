@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define POLL_MS 4
-#define BEAT_PATH "/zklock-barrier-of-no-node"
 
 const char *fault_mode_name(fault_mode mode) {
     static const char *const names[FAULT_MODES] = {"none",      "cut before",    "cut after",
@@ -304,14 +303,10 @@ bool play_check_ours(play *p) {
 
 /* ---- from the beginning to the end ---- */
 
-bool play_is_beat(const proxy_frame *frame) {
-    return strcmp(frame->path, BEAT_PATH) == 0;
-}
-
 /* Of the requests that a scenario makes, these say no path, or one that the proxy does not read. */
 static bool has_path(proxy_kind kind) {
     return kind != PROXY_CONNECT && kind != PROXY_PING && kind != PROXY_WATCHES &&
-           kind != PROXY_MULTI && kind != PROXY_END;
+           kind != PROXY_MULTI && kind != PROXY_END && kind != PROXY_BARRIER;
 }
 
 static void arm_fault(play *p) {
@@ -321,7 +316,7 @@ static void arm_fault(play *p) {
         [FAULT_HALF_OPEN] = PROXY_SILENCE,       [FAULT_BLACKOUT] = PROXY_STALL_BOTH,
         [FAULT_SERVER_SHORT] = PROXY_HOLD_FRAME, [FAULT_SERVER_LONG] = PROXY_HOLD_FRAME,
     };
-    const char *in_path = p->point.is_beat ? BEAT_PATH : has_path(p->point.kind) ? p->name : NULL;
+    const char *in_path = has_path(p->point.kind) ? p->name : NULL;
 
     if (p->mode == FAULT_NONE)
         return;

@@ -26,11 +26,10 @@ typedef enum fault_mode {
     FAULT_MODES
 } fault_mode;
 
-/* Which frame: the nth of its kind in a direction. Heartbeats are a kind of their own. */
+/* Which frame: the nth of its kind in a direction. */
 typedef struct frame_point {
     proxy_direction direction;
     proxy_kind kind;
-    bool is_beat;
     size_t nth;
 } frame_point;
 
@@ -114,7 +113,6 @@ void play_fini(play *p);
 void play_run(play *p);
 /* Lets a frame that was held for a FAULT_SERVER_ go on. */
 void play_let_go(play *p);
-bool play_is_beat(const proxy_frame *frame);
 
 /* ---- for scenarios ---- */
 

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BEAT_PATH "/zklock-barrier-of-no-node"
 #define HELD_BEATS 6 /* as many as the lease needs to be counted from heartbeats alone */
 #define IDLE_PINGS 2 /* of a session that has nothing to lose */
 #define WAIT_MS 1500 /* of the scenario that times out; by then it has long been waiting */
@@ -28,7 +27,7 @@ static bool is_armed_twice_or_struck(play *p) {
 
 static bool is_back_or_struck(play *p) {
     return (proxy_count(p->proxy, PROXY_WATCHES, NULL) >= 1 &&
-            proxy_answered(p->proxy, PROXY_DELETE, BEAT_PATH) >= 2) ||
+            proxy_answered(p->proxy, PROXY_BARRIER, NULL) >= 2) ||
            play_has_struck(p);
 }
 
@@ -37,7 +36,7 @@ static bool has_pinged_or_struck(play *p) {
 }
 
 static bool has_beaten_or_struck(play *p) {
-    return proxy_answered(p->proxy, PROXY_DELETE, BEAT_PATH) >= HELD_BEATS || play_has_struck(p);
+    return proxy_answered(p->proxy, PROXY_BARRIER, NULL) >= HELD_BEATS || play_has_struck(p);
 }
 
 static bool is_deleted_or_struck(play *p) {

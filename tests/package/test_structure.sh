@@ -42,9 +42,12 @@ forbid "src/core includes more than its own headers and pure ones of the C libra
 forbid "src/session includes what is above it:" "$(includes '(lock|cli)/' src/session)"
 forbid "src/lock includes what is above it:" "$(includes 'cli/' src/lock)"
 forbid "src/cli reaches below the public header:" "$(includes '(core|session|lock)/' src/cli)"
-forbid "only src/session/zk_client.c may include ZooKeeper's headers:" \
+forbid "only src/session/zk_client.c and zk_transaction.h may include ZooKeeper's headers:" \
     "$(includes '[a-z/]*(zookeeper|recordio|jute)' src include |
-        grep -v '^src/session/zk_client\.c:' || :)"
+        grep -Ev '^src/session/zk_(client\.c|transaction\.h):' || :)"
+forbid "only the two may include zk_transaction.h:" \
+    "$(includes 'session/zk_transaction' src |
+        grep -Ev '^src/session/zk_(client|transaction)\.c:' || :)"
 echo "- the #includes point down"
 
 exit "$status"

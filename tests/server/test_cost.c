@@ -1,7 +1,6 @@
 /*
- * What the recipe costs, counted request by request in a proxy. Heartbeats are writes that change
- * nothing: deletes of a path that is in no lock's directory. So counting by directory leaves them
- * out, and "all but heartbeats" is all requests minus the deletes outside of it.
+ * What the recipe costs, counted request by request in a proxy, which knows heartbeats from what
+ * else is written.
  */
 #include "support/client.h"
 
@@ -14,10 +13,8 @@ enum {
 };
 
 /* Requests other than heartbeats and pings. */
-static size_t requests(proxy *p, const char *name) {
-    const size_t deletes = proxy_count(p, PROXY_DELETE, NULL);
-
-    return proxy_count(p, PROXY_ANY, NULL) - (deletes - proxy_count(p, PROXY_DELETE, name));
+static size_t requests(proxy *p) {
+    return proxy_count(p, PROXY_ANY, NULL) - proxy_count(p, PROXY_BARRIER, NULL);
 }
 
 static void an_uncontended_lock_costs_three_requests(void) {
@@ -35,8 +32,7 @@ static void an_uncontended_lock_costs_three_requests(void) {
         CHECK_INT(proxy_count_tail(c->proxy, PROXY_LIST, name), 1);
         CHECK_INT(proxy_count(c->proxy, PROXY_DELETE, name), 1);
         /* A heartbeat in between would arm the watch on the own node: one read. */
-        CHECK_RANGE(requests(c->proxy, name), 3,
-                    3 + (proxy_count(c->proxy, PROXY_DELETE, NULL) > 1));
+        CHECK_RANGE(requests(c->proxy), 3, 3 + (proxy_count(c->proxy, PROXY_BARRIER, NULL) > 0));
     }
     client_close(c);
 }
@@ -55,9 +51,9 @@ static void a_waiter_costs_four_requests_until_it_holds(void) {
     CHECK_INT(proxy_count(c->proxy, PROXY_CREATE, name), 1);
     CHECK_INT(proxy_count(c->proxy, PROXY_LIST, name), 1);
     CHECK_INT(proxy_count(c->proxy, PROXY_GET, name), 2);
-    CHECK_INT(requests(c->proxy, name), 4);
+    CHECK_INT(requests(c->proxy), 4);
     CHECK_INT(client_release_wait(c), ZKL_OK);
-    CHECK_INT(requests(c->proxy, name), 5);
+    CHECK_INT(requests(c->proxy), 5);
     client_close(c);
     client_close(holder);
 }
@@ -85,11 +81,11 @@ static void a_try_on_a_held_lock_writes_nothing(void) {
     CHECK_INT(proxy_count_tail(p, PROXY_LIST, name), 50);
     CHECK_INT(proxy_count(p, PROXY_CREATE, NULL), 0);
     CHECK_INT(proxy_count(p, PROXY_DELETE, name), 0);
-    CHECK_INT(requests(p, name), 50);
+    CHECK_INT(requests(p), 50);
     CHECK(raw_stat_of(fixture_raw(), lock_dir(name), &after));
     CHECK_INT(after.cversion, before.cversion);
     if (server_is_ours()) /* nobody else writes there */
-        CHECK_INT(server_number("srvr", "Zxid") - zxid, proxy_count(p, PROXY_DELETE, NULL));
+        CHECK_INT(server_number("srvr", "Zxid") - zxid, proxy_count(p, PROXY_BARRIER, NULL));
     lock_close(l);
     session_close(s);
     proxy_close(p);
@@ -114,8 +110,8 @@ static void only_a_lazy_session_is_silent_when_idle(void) {
     end = clock_ms() + T_NORMAL / 2;
     WAIT_UNTIL(clock_ms() >= end, T_NORMAL);
     /* One each T/15; a few less on a busy machine, never many more. */
-    CHECK_RANGE(proxy_count(p, PROXY_DELETE, NULL), 3, 9);
-    CHECK_INT(proxy_count(p, PROXY_ANY, NULL), proxy_count(p, PROXY_DELETE, NULL));
+    CHECK_RANGE(proxy_count(p, PROXY_BARRIER, NULL), 3, 9);
+    CHECK_INT(requests(p), 0);
     session_close(eager);
     proxy_close(p);
 }
@@ -261,8 +257,8 @@ static void waiters_on_one_handle_cost_the_server_nothing(void) {
     WAIT_UNTIL(proxy_count(c->proxy, PROXY_DELETE, name) == COUNT + 1, SOON_MS);
     CHECK_INT(proxy_count(c->proxy, PROXY_CREATE, name), COUNT);
     CHECK_INT(proxy_count_tail(c->proxy, PROXY_LIST, name), COUNT);
-    test_note("%d grants on one handle: %zu requests", COUNT, requests(c->proxy, name));
-    CHECK_RANGE(requests(c->proxy, name), 3 * COUNT + 1, 3 * COUNT + 30);
+    test_note("%d grants on one handle: %zu requests", COUNT, requests(c->proxy));
+    CHECK_RANGE(requests(c->proxy), 3 * COUNT + 1, 3 * COUNT + 30);
     client_close(c);
 }
 

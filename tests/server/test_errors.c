@@ -94,7 +94,7 @@ static void check_is_the_end(int code, bool by_heartbeat) {
 
     REQUIRE_INT(client_acquire(mine, SOON_MS), ZKL_OK);
     if (by_heartbeat) {
-        proxy_fail(c->proxy, PROXY_DELETE, NULL, 1, code);
+        proxy_fail(c->proxy, PROXY_BARRIER, NULL, 1, code);
     } else {
         proxy_fail(c->proxy, PROXY_CREATE, name, 1, code);
         client_begin(c, SOON_MS);
@@ -145,7 +145,7 @@ static void a_heartbeat_that_fails_is_sent_again(void) {
 
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
-        proxy_fail(c->proxy, PROXY_DELETE, NULL, 1, codes[i]);
+        proxy_fail(c->proxy, PROXY_BARRIER, NULL, 1, codes[i]);
         WAIT_UNTIL(proxy_fired(c->proxy), SOON_MS);
     }
     CHECK_STAYS(client_told(c, ZKL_EVENT_LOST) == 0, 4 * T_SHORT + 200);

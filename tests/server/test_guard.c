@@ -53,9 +53,9 @@ static void a_recursive_hold_guards_on_every_level(void) {
     session_close(s);
 }
 
-/* Requests other than heartbeats, which are deletes in no lock's directory. */
+/* Requests other than heartbeats. */
 static size_t requests(proxy *p) {
-    return proxy_count(p, PROXY_ANY, NULL) - proxy_count(p, PROXY_DELETE, NULL);
+    return proxy_count(p, PROXY_ANY, NULL) - proxy_count(p, PROXY_BARRIER, NULL);
 }
 
 static void a_write_is_one_request(void) {
@@ -67,7 +67,7 @@ static void a_write_is_one_request(void) {
         CHECK_INT(guarded_set(c, path, "x", i % 2 ? i : -1), ZKL_OK);
     CHECK_INT(proxy_count(c->proxy, PROXY_MULTI, NULL), 20);
     /* The first heartbeat in a hold arms the watch on its node: one read. */
-    CHECK_RANGE(requests(c->proxy), 20, 20 + (proxy_count(c->proxy, PROXY_DELETE, NULL) > 0));
+    CHECK_RANGE(requests(c->proxy), 20, 20 + (proxy_count(c->proxy, PROXY_BARRIER, NULL) > 0));
     CHECK_INT(target_version(path), 20);
     client_close(c);
 }

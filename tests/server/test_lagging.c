@@ -74,7 +74,7 @@ static void create_and_leave(traveler *t) {
     client_begin(t->client, ZKL_FOREVER);
     WAIT_UNTIL(proxy_count(t->home, PROXY_CREATE, t->name) == 1, SOON_MS);
     WAIT_UNTIL(ensemble_proposed(t->leader) - proposed >=
-                   (int64_t)(1 + proxy_count(t->home, PROXY_DELETE, NULL)),
+                   (int64_t)(1 + proxy_count(t->home, PROXY_BARRIER, NULL)),
                SOON_MS);
     proxy_refuse(t->home, true);
     proxy_drop(t->home);

@@ -45,7 +45,7 @@ static void mover_close(mover *m) {
  */
 static void mover_move(mover *m) {
     proxy_hold(m->first, PROXY_TO_CLIENT, true);
-    proxy_fail(m->first, PROXY_DELETE, NULL, 1, EXPIRED);
+    proxy_fail(m->first, PROXY_BARRIER, NULL, 1, EXPIRED);
     WAIT_UNTIL(proxy_fired(m->first), SOON_MS);
     proxy_hold(m->first, PROXY_TO_SERVER, true);
     proxy_refuse(m->first, true);

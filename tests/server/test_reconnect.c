@@ -86,7 +86,7 @@ static void a_hundred_breaks_change_nothing(void) {
     CHECK_INT(queue_length(name), 2);
     lists = proxy_count(c->proxy, PROXY_LIST, name);
     gets = proxy_count(c->proxy, PROXY_GET, name);
-    barriers = proxy_count(c->proxy, PROXY_DELETE, NULL);
+    barriers = proxy_count(c->proxy, PROXY_BARRIER, NULL);
     test_note("%d breaks: %zu connects, %zu lists, %zu reads, %zu heartbeats and barriers", FLAPS,
               proxy_connects(c->proxy), lists, gets, barriers);
     CHECK_RANGE(proxy_connects(c->proxy), FLAPS, 3 * FLAPS);

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define MICROSECOND INT64_C(1000)
+/* What a barrier without a node of ours deletes: it is never there. */
+#define NOWHERE "/nowhere"
 
 static struct port *port_of(struct zkli_port *base) {
     return ZKLI_CONTAINER(base, struct port, base);
@@ -241,8 +243,8 @@ static bool port_remove(struct zkli_port *base, unsigned slot, const char *path)
     return send(base, OP_REMOVE, slot, path, false, false);
 }
 
-static bool port_barrier(struct zkli_port *base, unsigned slot) {
-    return send(base, OP_BARRIER, slot, "/nowhere", false, false);
+static bool port_barrier(struct zkli_port *base, unsigned slot, const char *node) {
+    return send(base, OP_BARRIER, slot, node == NULL ? NOWHERE : node, false, false);
 }
 
 static bool port_guarded(struct zkli_port *base, unsigned slot, const struct zkli_guarded *write) {
@@ -388,14 +390,15 @@ void port_receive(struct world *w, int port, int message) {
 
 /* ---- Delivering ---- */
 
-static enum zkli_result result_of(const struct message *m) {
+static enum zkli_result result_of(struct world *w, const struct message *m) {
+    bool is_nowhere = m->index == OP_BARRIER && m->name == world_name(w, NOWHERE);
     switch ((enum code)m->code) {
     case CODE_OK:
         return ZKLI_RESULT_OK;
     case CODE_NO_GUARD:
         return ZKLI_RESULT_NO_NODE;
     case CODE_NO_NODE:
-        return m->index == OP_BARRIER ? ZKLI_RESULT_OK : ZKLI_RESULT_NO_NODE;
+        return is_nowhere ? ZKLI_RESULT_OK : ZKLI_RESULT_NO_NODE;
     case CODE_EXISTS:
         return ZKLI_RESULT_EXISTS;
     case CODE_EXPIRED:
@@ -414,7 +417,7 @@ static enum zkli_result result_of(const struct message *m) {
 static void deliver_reply(struct world *w, struct port *p, const struct message *m) {
     char *children[CHILDREN_MAX];
     struct zkli_reply reply = {
-        .result = result_of(m),
+        .result = result_of(w, m),
         .code = m->code,
         .path = w->names[m->name].text,
         .stat = {.czxid = m->czxid, .owner = port_session_id(m->session), .version = m->version},

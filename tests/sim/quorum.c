@@ -270,7 +270,8 @@ static void leader_prepare(struct world *w, int leader, int server, const struct
             code = prepare_guarded(w, r, &txn);
             break;
         case OP_BARRIER:
-            code = CODE_NO_NODE;
+            if (tree_find(&w->prepared, r->name) == NULL)
+                code = CODE_NO_NODE;
             break;
         case OP_CLOSE:
             txn.type = TXN_CLOSE;

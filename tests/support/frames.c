@@ -14,8 +14,13 @@ enum {
     REQUEST_HEADER = 12,
     REPLY_HEADER = 20,
     XID_EVENT = -1,
-    OP_EXISTS = 3
+    OP_EXISTS = 3,
+    OP_CHECK = 13,
+    MULTI_HEADER = 9 /* of each part: type, whether that was the last, error */
 };
+
+/* Deleted below whatever chroot there is, in order to be ordered among the writes. */
+#define NO_NODE "/zklock-barrier-of-no-node/below"
 
 /* Above ZooKeeper's own limit; a larger length is no length. */
 #define FRAME_MAX (8 << 20)
@@ -79,6 +84,26 @@ static void string_at(const unsigned char *bytes, size_t size, size_t offset, ch
     ret[len] = '\0';
 }
 
+/* A transaction that does nothing but look for a node, whose path is written. */
+static bool is_lone_check(const unsigned char *bytes, size_t size, char *ret) {
+    const size_t path = REQUEST_HEADER + MULTI_HEADER;
+    size_t end;
+
+    if (size < path + LENGTH || number_at(bytes + REQUEST_HEADER) != OP_CHECK)
+        return false;
+    end = path + LENGTH + (size_t)number_at(bytes + path) + LENGTH; /* behind the version */
+    if (size < end + MULTI_HEADER || bytes[end + LENGTH] == 0)
+        return false;
+    string_at(bytes, size, path, ret);
+    return true;
+}
+
+static bool has_tail(const char *text, const char *tail) {
+    const size_t len = strlen(text), tail_len = strlen(tail);
+
+    return len >= tail_len && strcmp(text + len - tail_len, tail) == 0;
+}
+
 void frame_read(frame_view *ret, const unsigned char *bytes, size_t size, bool from_client) {
     *ret = (frame_view){.kind = PROXY_OTHER};
     if (size < REQUEST_HEADER)
@@ -89,6 +114,9 @@ void frame_read(frame_view *ret, const unsigned char *bytes, size_t size, bool f
         /* The path of a setWatches is a number, of a multi the first of its operations. */
         if (ret->kind != PROXY_WATCHES && ret->kind != PROXY_MULTI && ret->kind != PROXY_AUTH)
             string_at(bytes, size, REQUEST_HEADER, ret->path);
+        if ((ret->kind == PROXY_DELETE && has_tail(ret->path, NO_NODE)) ||
+            (ret->kind == PROXY_MULTI && is_lone_check(bytes, size, ret->path)))
+            ret->kind = PROXY_BARRIER;
     } else if (ret->xid == XID_EVENT) {
         ret->kind = PROXY_EVENT;
         string_at(bytes, size, REPLY_HEADER + 8, ret->path);
@@ -191,15 +219,10 @@ static bool has_kind(const frame_record *r, proxy_kind kind) {
 }
 
 static bool has_path(const frame_record *r, const frame_filter *filter) {
-    size_t len, part_len;
-
     if (!filter->part)
         return true;
-    if (!filter->is_tail)
-        return strstr(r->path, filter->part) != NULL;
-    len = strlen(r->path);
-    part_len = strlen(filter->part);
-    return len >= part_len && strcmp(r->path + len - part_len, filter->part) == 0;
+    return filter->is_tail ? has_tail(r->path, filter->part)
+                           : strstr(r->path, filter->part) != NULL;
 }
 
 size_t frame_log_count(const frame_log *log, const frame_filter *filter) {
@@ -216,8 +239,8 @@ size_t frame_log_count(const frame_log *log, const frame_filter *filter) {
 
 const char *proxy_kind_name(proxy_kind kind) {
     static const char *const names[] = {
-        "other", "create", "container", "delete", "exists", "get",   "set", "list",   "sync",
-        "ping",  "multi",  "watches",   "auth",   "end",    "event", "any", "connect"};
+        "other", "create", "container", "delete", "exists", "get",   "set", "list",    "sync",
+        "ping",  "multi",  "watches",   "auth",   "end",    "event", "any", "connect", "barrier"};
 
     return names[kind];
 }

@@ -32,7 +32,9 @@ typedef enum proxy_kind {
     PROXY_END = 13,      /* closeSession (-11) */
     PROXY_EVENT = 14,    /* from the server: a watch fires */
     PROXY_ANY = 15,      /* for counting: every request of a client except pings */
-    PROXY_CONNECT = 16   /* the first frame each way, which has no header; not in PROXY_ANY */
+    PROXY_CONNECT = 16,  /* the first frame each way, which has no header; not in PROXY_ANY */
+    PROXY_BARRIER = 17 /* no PROXY_DELETE or _MULTI: the delete of a node that is never there, or a
+                            transaction that only checks. A heartbeat, or what goes before a search */
 } proxy_kind;
 
 typedef enum proxy_direction {

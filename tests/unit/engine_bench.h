@@ -156,9 +156,9 @@ static inline bool port_remove(struct zkli_port *port, unsigned slot, const char
     return port_send(port, REMOVE, slot, path, &request);
 }
 
-static inline bool port_barrier(struct zkli_port *port, unsigned slot) {
+static inline bool port_barrier(struct zkli_port *port, unsigned slot, const char *node) {
     struct request *request;
-    return port_send(port, BARRIER, slot, "", &request);
+    return port_send(port, BARRIER, slot, node == NULL ? "" : node, &request);
 }
 
 static inline int64_t port_session_id(struct zkli_port *port) {
@@ -259,7 +259,7 @@ static inline struct zkli_reply serve(struct bench *b, const struct request *req
     } else if (request->kind == LIST) {
         reply.result = list_children(&b->server, request->path, children, &reply.child_count);
         reply.children = children;
-    } else if (request->kind != BARRIER && node == NULL) {
+    } else if (request->path[0] != '\0' && node == NULL) { /* but for a barrier without a node */
         reply.result = ZKLI_RESULT_NO_NODE;
     } else if (request->kind == GET) {
         node->is_watched = node->is_watched || request->is_watched;

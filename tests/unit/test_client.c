@@ -196,25 +196,36 @@ static void a_reply_that_is_not_whole_counts_as_none(void) {
     port->ops->close(port);
 }
 
-/* Whatever the server answers to the delete itself was committed, and nothing else was. */
-static void a_barrier_has_passed_when_the_server_has_answered_it(void) {
+/* What a server may say by itself, a refusal above all, says nothing of a write. */
+static void a_barrier_has_passed_when_the_quorum_must_have_answered_it(void) {
+    static const int more[] = {ZBADVERSION, ZNOTEMPTY, ZINVALIDACL};
     struct zkli_port *port = open_port(NULL);
-    static const int passed[] = {ZNONODE, ZNOAUTH, ZBADVERSION, ZNOTEMPTY};
-    for (size_t i = 0; i < COUNT(passed); i++) {
-        CHECK(port->ops->barrier(port, 3));
+    for (size_t i = 0; i < COUNT(Codes) + COUNT(more); i++) {
+        int code = i < COUNT(Codes) ? Codes[i].code : more[i - COUNT(Codes)];
+        enum zkli_result other = i < COUNT(Codes) ? Codes[i].result : ZKLI_RESULT_ERROR;
+        bool is_passed = code == ZNONODE || code == ZOK;
+        CHECK(port->ops->barrier(port, 3, NULL));
         struct call call = fake_take();
         CHECK_INT(call.kind, BARRIER);
-        call.done.plain(passed[i], call.data);
-        check_reply(3, passed[i], ZKLI_RESULT_OK);
+        CHECK(strchr(call.path + 1, '/') != NULL); /* its parent is not one that has an ACL */
+        call.done.plain(code, call.data);
+        check_reply(3, code, is_passed ? ZKLI_RESULT_OK : other);
     }
+    port->ops->close(port);
+}
+
+static void a_barrier_that_names_a_node_has_passed_when_it_was_found(void) {
+    struct zkli_port *port = open_port(NULL);
     for (size_t i = 0; i < COUNT(Codes); i++) {
-        if (Codes[i].code == ZNONODE || Codes[i].code == ZNOAUTH)
-            continue;
-        CHECK(port->ops->barrier(port, 3));
+        CHECK(port->ops->barrier(port, 3, "/locks/a/node"));
         struct call call = fake_take();
+        CHECK_INT(call.kind, BARRIER);
+        CHECK_STRING(call.path, "/locks/a/node");
         call.done.plain(Codes[i].code, call.data);
-        check_reply(3, Codes[i].code, Codes[i].code == ZOK ? ZKLI_RESULT_ERROR : Codes[i].result);
+        check_reply(3, Codes[i].code, Codes[i].result);
     }
+    Fake.first_state = ZOO_CONNECTING_STATE; /* not connected: it could not be sent whole */
+    CHECK(!port->ops->barrier(port, 3, "/locks/a/node"));
     port->ops->close(port);
 }
 
@@ -229,7 +240,8 @@ static void a_request_that_is_refused_is_not_sent(void) {
     CHECK(!port->ops->list(port, 0, "/a"));
     CHECK(!port->ops->get(port, 0, "/a", true));
     CHECK(!port->ops->remove(port, 0, "/a"));
-    CHECK(!port->ops->barrier(port, 0));
+    CHECK(!port->ops->barrier(port, 0, NULL));
+    CHECK(!port->ops->barrier(port, 0, "/a"));
     CHECK_INT(Seen.replies, 0);
     port->ops->close(port);
 }
@@ -408,8 +420,10 @@ int main(int argc, char **argv) {
         {"every code is one of the results", every_code_is_one_of_the_results},
         {"a reply carries what was listed or read", a_reply_carries_what_was_listed_or_read},
         {"a reply that is not whole counts as none", a_reply_that_is_not_whole_counts_as_none},
-        {"a barrier has passed when the server has answered it",
-         a_barrier_has_passed_when_the_server_has_answered_it},
+        {"a barrier has passed when the quorum must have answered it",
+         a_barrier_has_passed_when_the_quorum_must_have_answered_it},
+        {"a barrier that names a node has passed when it was found",
+         a_barrier_that_names_a_node_has_passed_when_it_was_found},
         {"a request that is refused is not sent", a_request_that_is_refused_is_not_sent},
         {"nodes are created as asked for", nodes_are_created_as_asked_for},
         {"states of the client are states of the port",

@@ -1,0 +1,114 @@
+/*
+ * Heartbeats on a server that answers by itself what an ACL denies (enableEagerACLCheck), while
+ * permissions are taken away: what is refused proves nothing and is told; a hold goes on for as long
+ * as there is something that may be asked for. (server.partition_acl: and keeps no hold alive that
+ * should end.)
+ */
+#include "support/client.h"
+
+#include <stdlib.h>
+
+/* ZooKeeper's bits. */
+enum {
+    PERM_READ = 1,
+    PERM_DELETE = 8,
+    PERM_ADMIN = 16,
+    PERM_ALL = 31
+};
+
+#define NO_PARENT "/zklock-barrier-of-no-node"
+#define NO_AUTH "-102"
+
+static size_t beats(client *c) {
+    return proxy_answered(c->proxy, PROXY_BARRIER, NULL);
+}
+
+/* That many heartbeats from now on are answered, and the hold goes on. */
+static void check_beats(client *c, const char *in_path, size_t count) {
+    proxy_forget(c->proxy);
+    WAIT_UNTIL(beats(c) >= count, SOON_MS);
+    CHECK(proxy_answered(c->proxy, PROXY_BARRIER, in_path) >= count - 1); /* one under way */
+    CHECK_INT(client_told(c, ZKL_EVENT_LOST), 0);
+    CHECK(client_held(c));
+}
+
+/* More heartbeats than a lease lasts for. */
+#define MANY 20
+
+static void a_holders_node_is_what_heartbeats_look_for(void) {
+    client *c = client_open_proxied(fresh_name("looked-for"), T_NORMAL);
+    char node[RAW_PATH_MAX];
+
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    client_node(c, node);
+    check_beats(c, node, MANY);
+    CHECK(!events_logged(c->events, "proves nothing"));
+    client_close(c);
+}
+
+static void a_node_that_nobody_may_read_costs_no_hold(void) {
+    client *c = client_open_proxied(fresh_name("unread"), T_NORMAL);
+    char node[RAW_PATH_MAX];
+
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    client_node(c, node);
+    REQUIRE_INT(raw_restrict(fixture_raw(), node, PERM_ALL & ~PERM_READ), RAW_OK);
+    WAIT_UNTIL(events_logged(c->events, "proves nothing"), SOON_MS);
+    CHECK(events_logged(c->events, NO_AUTH));
+    check_beats(c, NO_PARENT, MANY);
+    client_close(c);
+}
+
+/* The directory above what heartbeats delete is somebody else's: nothing that they may ask for is
+ * left, and what the server says to that is its own. */
+static void refused_heartbeats_end_a_hold_in_time(void) {
+    client *c = client_open_proxied(fresh_name("refused"), T_NORMAL);
+    char node[RAW_PATH_MAX];
+    int64_t begun;
+
+    REQUIRE_INT(raw_create(fixture_raw(), NO_PARENT, "", 0, RAW_PERSISTENT, NULL), RAW_OK);
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    client_node(c, node);
+    REQUIRE_INT(raw_restrict(fixture_raw(), node, PERM_ALL & ~PERM_READ), RAW_OK);
+    check_beats(c, NO_PARENT, MANY); /* the server finds no node there */
+    begun = clock_ms();
+    REQUIRE_INT(raw_restrict(fixture_raw(), NO_PARENT, PERM_ALL & ~PERM_DELETE), RAW_OK);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) == 1, SOON_MS);
+    CHECK_RANGE(clock_ms() - begun, 0, T_NORMAL);
+    CHECK(!client_held(c));
+    CHECK_INT(client_release(c), ZKL_LOST);
+    REQUIRE_INT(raw_delete(fixture_raw(), NO_PARENT), RAW_OK);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    client_close(c);
+}
+
+static void a_closed_root_costs_nothing(void) {
+    client *c;
+
+    REQUIRE_INT(raw_restrict(fixture_raw(), "/", PERM_READ | PERM_ADMIN), RAW_OK);
+    REQUIRE_INT(raw_delete(fixture_raw(), "/no-node"), RAW_NO_AUTH);
+    c = client_open_proxied(fresh_name("closed"), T_NORMAL);
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    check_beats(c, NULL, MANY);
+    CHECK(!events_logged(c->events, "proves nothing"));
+    client_flap(c); /* what comes before a search, too */
+    CHECK_INT(client_release_wait(c), ZKL_OK);
+    client_close(c);
+    REQUIRE_INT(raw_restrict(fixture_raw(), "/", PERM_ALL), RAW_OK);
+}
+
+static const test_case Cases[] = {
+    {"a holder's node is what heartbeats look for", a_holders_node_is_what_heartbeats_look_for},
+    {"a node that nobody may read costs no hold", a_node_that_nobody_may_read_costs_no_hold},
+    {"refused heartbeats end a hold in time", refused_heartbeats_end_a_hold_in_time},
+    {"a root that is closed but for reading costs nothing", a_closed_root_costs_nothing},
+};
+
+int main(int argc, char **argv) {
+    static const char *const options[] = {"--prop", "enableEagerACLCheck=true", NULL};
+
+    (void)unsetenv(
+        "ZKLOCK_HOSTS"); /* other servers may not check early, and are not ours to close */
+    fixture_start(options);
+    return TEST_MAIN(argc, argv, "barrier", Cases);
+}

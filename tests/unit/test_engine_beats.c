@@ -1,0 +1,166 @@
+/* What a heartbeat looks for, and what an answer to it is worth. */
+#include "unit/engine_bench.h"
+
+/* The heartbeat that is due, taken from what is in flight; everything before it is served. */
+static struct request next_beat(struct bench *b) {
+    for (int i = 0; i < 10; i++) {
+        serve_all(b);
+        advance(b, T_MS / 50 * MS);
+        if (b->request_count > 0 && b->requests[0].kind == BARRIER)
+            break;
+    }
+    return serve_until(b, BARRIER);
+}
+
+static void serve_beat(struct bench *b, const struct request *beat) {
+    struct zkli_reply reply = serve(b, beat);
+    tell_reply(b, beat->slot, &reply);
+}
+
+/* Only a transaction that succeeds is surely in the servers' logs, and it needs a node of ours. */
+static void a_heartbeat_looks_for_a_node_of_ours(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    struct request beat = next_beat(b);
+    CHECK_STRING(beat.path, "");
+    serve_beat(b, &beat);
+    struct owner *first = hold(b, "a"), *second = begin(b, "a");
+    serve_all(b);
+    char first_path[ZKLI_PATH_MAX], second_path[ZKLI_PATH_MAX];
+    (void)snprintf(first_path, sizeof(first_path), "%s", path_of(first));
+    (void)snprintf(second_path, sizeof(second_path), "%s", path_of(second));
+    beat = next_beat(b);
+    CHECK_STRING(beat.path, first_path);
+    serve_beat(b, &beat);
+    b->refused = 1u << REMOVE; /* it is leaving for a while */
+    release(b, first);
+    beat = next_beat(b);
+    CHECK_STRING(beat.path, second_path);
+    b->refused = 0;
+    serve_beat(b, &beat);
+    bench_end(b);
+}
+
+static void refuse_beats(struct bench *b, enum zkli_result result, int code, int times) {
+    for (int i = 0; i < times; i++) {
+        struct request beat = next_beat(b);
+        struct zkli_reply reply = {.result = result, .code = code, .data = ""};
+        tell_reply(b, beat.slot, &reply);
+    }
+}
+
+static void a_refused_heartbeat_proves_nothing_and_is_told_once(void) {
+    static const enum zkli_result results[] = {ZKLI_RESULT_DENIED, ZKLI_RESULT_ERROR,
+                                               ZKLI_RESULT_AGAIN, ZKLI_RESULT_EXISTS};
+    struct bench *b = &Bench;
+    for (size_t i = 0; i < COUNT(results); i++) {
+        bench_begin(b);
+        struct owner *owner = hold(b, "a");
+        int64_t end_ns = b->engine.lease.certain_until_ns;
+        refuse_beats(b, results[i], -102, 3);
+        CHECK_INT(b->engine.lease.certain_until_ns, end_ns);
+        CHECK_INT(b->lines[ZKL_LOG_WARN], 1);
+        CHECK(strstr(b->last_line, "-102") != NULL);
+        refuse_beats(b, results[i], -6, 1);
+        CHECK_INT(b->lines[ZKL_LOG_WARN], 2);
+        struct request beat = next_beat(b);
+        serve_beat(b, &beat);
+        refuse_beats(b, results[i], -6, 1); /* again, after one that was not */
+        CHECK_INT(b->lines[ZKL_LOG_WARN], 3);
+        advance(b, end_ns - b->now_ns);
+        CHECK((owner->notices & ZKLI_DO_LOSE) != 0);
+        bench_end(b);
+    }
+}
+
+/* The permission may have gone, and others may have it still. */
+static void a_node_that_may_not_be_looked_at_is_not_asked_for_again(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    struct owner *first = hold(b, "a"), *second = hold(b, "b");
+    refuse_beats(b, ZKLI_RESULT_DENIED, -102, 1);
+    struct request beat = next_beat(b);
+    CHECK_STRING(beat.path, path_of(second));
+    struct zkli_reply refusal = {.result = ZKLI_RESULT_DENIED, .code = -102, .data = ""};
+    tell_reply(b, beat.slot, &refusal);
+    beat = next_beat(b);
+    CHECK_STRING(beat.path, "");
+    serve_beat(b, &beat);
+    for (int i = 0; i < 30; i++) {
+        beat = next_beat(b);
+        CHECK_STRING(beat.path, "");
+        serve_beat(b, &beat);
+    }
+    CHECK(zkli_member_is_held(first->member) && zkli_member_is_held(second->member));
+    struct owner *third = hold(b, "c"); /* a node that nobody has refused */
+    beat = next_beat(b);
+    CHECK_STRING(beat.path, path_of(third));
+    serve_beat(b, &beat);
+    bench_end(b);
+}
+
+static void a_node_of_a_busy_server_is_asked_for_again(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    struct owner *owner = hold(b, "a");
+    refuse_beats(b, ZKLI_RESULT_AGAIN, -127, 1);
+    struct request beat = next_beat(b);
+    CHECK_STRING(beat.path, path_of(owner));
+    serve_beat(b, &beat);
+    bench_end(b);
+}
+
+/* Whatever has become of the watch: the server has looked. */
+static void a_node_that_a_heartbeat_misses_is_gone(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    struct owner *holder = hold(b, "a"), *waiter = begin(b, "a");
+    serve_all(b);
+    find_node(&b->server, path_of(holder))->path[0] = '\0'; /* and no watch tells */
+    struct request beat = next_beat(b);
+    serve_beat(b, &beat);
+    CHECK((holder->notices & ZKLI_DO_LOSE) != 0);
+    find_node(&b->server, path_of(waiter))->path[0] = '\0';
+    beat = next_beat(b);
+    serve_beat(b, &beat);
+    CHECK((waiter->notices & ZKLI_TELL_REQUEUED) != 0);
+    come_to_rest(b);
+    CHECK_INT(waiter->grants, 1);
+    beat = next_beat(b); /* it has another node since */
+    CHECK_STRING(beat.path, path_of(waiter));
+    serve_beat(b, &beat);
+    bench_end(b);
+}
+
+static void an_answer_finds_its_member_gone(void) {
+    static const enum zkli_result results[] = {ZKLI_RESULT_OK, ZKLI_RESULT_DENIED,
+                                               ZKLI_RESULT_NO_NODE, ZKLI_RESULT_LOST};
+    struct bench *b = &Bench;
+    for (size_t i = 0; i < COUNT(results); i++) {
+        bench_begin(b);
+        struct owner *owner = hold(b, "a");
+        struct request beat = next_beat(b);
+        release(b, owner);
+        serve_all(b);
+        CHECK(owner->member == NULL);
+        CHECK(b->engine.slots[beat.slot].member == NULL);
+        answer(b, &beat, results[i]);
+        come_to_rest(b);
+        bench_end(b);
+    }
+}
+
+static const test_case Cases[] = {
+    {"a heartbeat looks for a node of ours", a_heartbeat_looks_for_a_node_of_ours},
+    {"a refused heartbeat proves nothing, and is told once",
+     a_refused_heartbeat_proves_nothing_and_is_told_once},
+    {"a node that may not be looked at is not asked for again",
+     a_node_that_may_not_be_looked_at_is_not_asked_for_again},
+    {"a node of a busy server is asked for again", a_node_of_a_busy_server_is_asked_for_again},
+    {"a node that a heartbeat misses is gone", a_node_that_a_heartbeat_misses_is_gone},
+    {"an answer finds its member gone", an_answer_finds_its_member_gone},
+};
+
+int main(int argc, char **argv) {
+    return TEST_MAIN(argc, argv, "engine_beats", Cases);
+}
