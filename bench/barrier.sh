@@ -26,9 +26,10 @@ cpu_ticks() {
     done | awk '{ sum += $12 + $13 } END { print sum }'
 }
 
-# What a log file has without the zeros that it is filled up with.
+# Without the zeros that a log file is filled up with.
 log_bytes() {
-    find "$TMPDIR/zk/1/data" -name 'log.*' -exec cat {} + | tr -d '\0' | wc -c
+    find "$TMPDIR/zk/1/data" -name 'log.*' -exec \
+        perl -0777 -ne 's/\0+\z//; $sum += length; END { print $sum }' {} +
 }
 
 round() { # KIND
