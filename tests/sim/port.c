@@ -10,8 +10,6 @@
 #include <string.h>
 
 #define MICROSECOND INT64_C(1000)
-/* What a barrier without a node of ours deletes: it is never there. */
-#define NOWHERE "/nowhere"
 
 static struct port *port_of(struct zkli_port *base) {
     return ZKLI_CONTAINER(base, struct port, base);
@@ -215,7 +213,7 @@ static bool send(struct zkli_port *base, enum op op, unsigned slot, const char *
     int request = message_new(w, (int)op);
     struct message *r = &w->messages[request];
     r->slot = slot;
-    r->name = world_name(w, path);
+    r->name = path == NULL ? w->nowhere : world_name(w, path);
     r->is_watched = is_watched;
     r->is_container = is_container;
     r->is_reply = true; /* somebody waits for one */
@@ -244,7 +242,7 @@ static bool port_remove(struct zkli_port *base, unsigned slot, const char *path)
 }
 
 static bool port_barrier(struct zkli_port *base, unsigned slot, const char *node) {
-    return send(base, OP_BARRIER, slot, node == NULL ? NOWHERE : node, false, false);
+    return send(base, OP_BARRIER, slot, node, false, false);
 }
 
 static bool port_guarded(struct zkli_port *base, unsigned slot, const struct zkli_guarded *write) {
@@ -390,8 +388,8 @@ void port_receive(struct world *w, int port, int message) {
 
 /* ---- Delivering ---- */
 
-static enum zkli_result result_of(struct world *w, const struct message *m) {
-    bool is_nowhere = m->index == OP_BARRIER && m->name == world_name(w, NOWHERE);
+static enum zkli_result result_of(const struct world *w, const struct message *m) {
+    bool is_nowhere = m->index == OP_BARRIER && m->name == w->nowhere;
     switch ((enum code)m->code) {
     case CODE_OK:
         return ZKLI_RESULT_OK;
@@ -401,6 +399,8 @@ static enum zkli_result result_of(struct world *w, const struct message *m) {
         return is_nowhere ? ZKLI_RESULT_OK : ZKLI_RESULT_NO_NODE;
     case CODE_EXISTS:
         return ZKLI_RESULT_EXISTS;
+    case CODE_DENIED:
+        return ZKLI_RESULT_DENIED;
     case CODE_EXPIRED:
     case CODE_CONNECTION_LOSS:
         return ZKLI_RESULT_LOST;

@@ -270,8 +270,11 @@ static void leader_prepare(struct world *w, int leader, int server, const struct
             code = prepare_guarded(w, r, &txn);
             break;
         case OP_BARRIER:
+            txn.name = r->name;
             if (tree_find(&w->prepared, r->name) == NULL)
                 code = CODE_NO_NODE;
+            else if (w->is_denying)
+                code = CODE_DENIED;
             break;
         case OP_CLOSE:
             txn.type = TXN_CLOSE;

@@ -40,6 +40,7 @@ static void configure(struct world *w) {
     w->dirs[1] = world_name(w, "/locks/b");
     w->registers[0] = world_name(w, "/a");
     w->registers[1] = world_name(w, "/b");
+    w->nowhere = world_name(w, "/nowhere");
 }
 
 /* A third party's write. */
@@ -295,6 +296,10 @@ static bool inject(struct world *w, enum fault fault, int client) {
         w->is_throttling = true;
         heal_later(w, fault, 0, t);
         return true;
+    case FAULT_DENIAL:
+        w->is_denying = true;
+        heal_later(w, fault, 0, 3 * t);
+        return true;
     case FAULT_REFUSAL:
     case FAULT_FORGOTTEN_STATE:
         return fault_of_memory(w, fault, client);
@@ -341,6 +346,8 @@ static void heal(struct world *w, unsigned kind, unsigned number) {
         w->servers[what].lag_ns = 0;
     } else if (kind == FAULT_THROTTLE) {
         w->is_throttling = false;
+    } else if (kind == FAULT_DENIAL) {
+        w->is_denying = false;
     } else if (kind == FAULT_REFUSAL) {
         w->list[what].refused_percent = 0;
     } else {
@@ -356,6 +363,7 @@ static void heal_all(struct world *w) {
         heal(w, FAULT_TURNING_STALL, STALL_ENDS + (unsigned)i);
     }
     heal(w, FAULT_THROTTLE, 0);
+    heal(w, FAULT_DENIAL, 0);
     for (int i = 0; i < w->clients; i++) {
         heal(w, FAULT_SILENCE, (unsigned)i);
         heal(w, FAULT_REFUSAL, (unsigned)i);

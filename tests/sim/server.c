@@ -372,6 +372,9 @@ static void receive(struct world *w, int conn, int message) {
         if (is_write((enum op)r->kind) && w->is_throttling && world_chance(w, 20)) {
             r->is_done = true;
             r->code = CODE_THROTTLED;
+        } else if (r->kind == OP_BARRIER && r->name == w->nowhere && w->is_denying) {
+            r->is_done = true; /* it has looked at the ACL itself */
+            r->code = CODE_DENIED;
         } else if (is_write((enum op)r->kind) || r->kind == OP_SYNC) {
             quorum_write(w, c->server, conn, r);
         }

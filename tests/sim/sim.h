@@ -100,6 +100,7 @@ enum code {
     CODE_EXPIRED,
     CODE_MOVED,
     CODE_THROTTLED,
+    CODE_DENIED,
     CODE_CONNECTION_LOSS
 };
 
@@ -389,7 +390,7 @@ struct world {
     int32_t counter_start;
     unsigned operations_wanted, operations, faults_wanted, faults_done;
     enum phase phase;
-    bool is_throttling;
+    bool is_throttling, is_denying;
     int64_t hold_ns, rest_ns;      /* how long actors hold, and rest, at most */
     unsigned fault_at[FAULTS_MAX]; /* operations */
     int64_t phase_until_ns;
@@ -399,7 +400,7 @@ struct world {
     uint32_t order;
     /* Servers */
     struct name *names;
-    int name_count;
+    int name_count, nowhere; /* never there: a barrier deletes it that looks for no node */
     int16_t name_table[NAMES_MAX * 2];
     struct txn *log; /* from index 1 */
     int log_count, committed;
@@ -408,8 +409,7 @@ struct world {
     struct tree truth, prepared; /* what is committed; with what is proposed */
     struct server servers[SERVERS];
     struct link links[SERVERS][SERVERS];
-    int session_count;
-    int session_client[SESSIONS_MAX];
+    int session_count, session_client[SESSIONS_MAX];
     int dirs[LOCKS_MAX], registers[LOCKS_MAX]; /* the znode that a lock protects */
     struct written writes[WRITES_MAX];         /* from 1 */
     int write_count;

@@ -26,6 +26,7 @@ const char *const fault_names[FAULT_KINDS] = {
     [FAULT_LOCK_CLOSE] = "lock closed",
     [FAULT_KILL] = "client killed",
     [FAULT_THROTTLE] = "request throttled",
+    [FAULT_DENIAL] = "heartbeats denied",
     [FAULT_REFUSAL] = "sends refused",
     [FAULT_FORGOTTEN_STATE] = "state not told",
 };
