@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ARGS_MAX 24
+#define ARGS_MAX 40
 #define WORD_ANSWER_MS 5000
 
 static const char Script[] = ZKLOCK_SOURCE_DIR "/scripts/zk.sh";
@@ -138,8 +138,11 @@ void server_start(const char *const *options) {
     if (!mkdtemp(Server.base))
         die(Server.base);
     (void)snprintf(Server.dir, sizeof(Server.dir), "%s/zk", Server.base);
-    for (; options && *options && count + 1 < ARGS_MAX; options++)
+    for (; options && *options; options++) {
+        if (count + 1 == ARGS_MAX)
+            die("more options than ARGS_MAX"); /* a server without one of them is another server */
         arguments[count++] = *options;
+    }
     start_guardian();
     errno = 0;
     if (run_script(arguments, Server.hosts, sizeof(Server.hosts)) != 0)
