@@ -6,7 +6,9 @@
  */
 #include "support/client.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ZooKeeper's bits. */
 enum {
@@ -18,6 +20,7 @@ enum {
 
 #define NO_PARENT "/zklock-barrier-of-no-node"
 #define NO_AUTH "-102"
+#define CHROOT_BYTES 255
 
 static size_t beats(client *c) {
     return proxy_answered(c->proxy, PROXY_BARRIER, NULL);
@@ -97,11 +100,35 @@ static void a_closed_root_costs_nothing(void) {
     REQUIRE_INT(raw_restrict(fixture_raw(), "/", PERM_ALL), RAW_OK);
 }
 
+/* The longest there may be, and the directories are not the client's. */
+static void a_chroot_changes_nothing(void) {
+    char hosts[64 + CHROOT_BYTES], chroot[CHROOT_BYTES + 1] = "/";
+    proxy *p = proxy_new();
+    zkl_session *s;
+    zkl_lock *l;
+
+    memset(chroot + 1, 'c', CHROOT_BYTES - 1);
+    REQUIRE_INT(raw_make_path(fixture_raw(), chroot), RAW_OK);
+    REQUIRE_INT(raw_restrict(fixture_raw(), chroot, PERM_ALL & ~PERM_DELETE), RAW_OK);
+    (void)snprintf(hosts, sizeof(hosts), "%s%s", proxy_hosts(p), chroot);
+    s = session_open_with(hosts, (zkl_session_options){.session_timeout_ms = T_NORMAL});
+    WAIT_UNTIL(proxy_answered(p, PROXY_BARRIER, NO_PARENT) >= MANY, SOON_MS);
+    l = lock_open(s, "in-chroot", NULL);
+    REQUIRE_INT(zkl_acquire(l, 0), ZKL_OK); /* the lease is there without a node, too */
+    proxy_forget(p);
+    WAIT_UNTIL(proxy_answered(p, PROXY_BARRIER, "in-chroot") >= MANY, SOON_MS);
+    CHECK(zkl_held(l));
+    lock_close(l);
+    session_close(s);
+    proxy_close(p);
+}
+
 static const test_case Cases[] = {
     {"a holder's node is what heartbeats look for", a_holders_node_is_what_heartbeats_look_for},
     {"a node that nobody may read costs no hold", a_node_that_nobody_may_read_costs_no_hold},
     {"refused heartbeats end a hold in time", refused_heartbeats_end_a_hold_in_time},
     {"a root that is closed but for reading costs nothing", a_closed_root_costs_nothing},
+    {"a chroot changes nothing", a_chroot_changes_nothing},
 };
 
 int main(int argc, char **argv) {
