@@ -317,6 +317,7 @@ static const struct {
     {"ia_deserialize_string", "recordio.c: into a list of children that is not there"},
     {"get_buffer_len", "recordio.c: of an archive that is not there"},
     {"queue_session_event", "zookeeper.c: a completion for the event"},
+    {"queue_completion", "zookeeper.c: the completion of a transaction's part"},
     {"zookeeper_process", "zookeeper.c: the buffer of a frame, the completion of a watch event"},
     {"free_completions", "zookeeper.c: asserts a buffer for a failed request"},
     {"zoo_add_auth", "zookeeper.c: the credentials"},
