@@ -198,11 +198,13 @@ typedef struct zkl_session_options {
 
 /*
  * Opens a session and waits until a server has granted it, at most connect_timeout_ms.
- * hosts: "host:port[,host:port...][/chroot]", copied. opts may be NULL. The session is the
- * caller's: close it with zkl_session_close, after its locks. *ret_session is written on success.
+ * hosts: "host:port[,host:port...][/chroot]", copied; the chroot has at most 255 bytes, its first
+ * '/' included. opts may be NULL. The session is the caller's: close it with zkl_session_close,
+ * after its locks. *ret_session is written on success.
  * **Returns:**
  * ZKL_OK
- * ZKL_INVALID: a NULL, an empty or malformed hosts, an option out of range or of unknown size.
+ * ZKL_INVALID: a NULL, an empty or malformed hosts, too long a chroot, an option out of range or of
+ * unknown size.
  * ZKL_UNSUPPORTED: tls or manual_dispatch is set.
  * ZKL_UNREACHABLE: no server granted a session within connect_timeout_ms.
  * ZKL_AUTH_FAILED: the server rejected the credentials.

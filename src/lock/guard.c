@@ -159,11 +159,6 @@ void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error) {
     }
 }
 
-static size_t chroot_length(const struct zkl_session *s) {
-    const char *chroot = strchr(s->hosts, '/');
-    return chroot == NULL ? 0 : strlen(chroot);
-}
-
 /* With the lock held: whether the write may be sent under the calling thread's hold. */
 static zkl_err check_hold(struct zkl_lock *l, struct zkli_write *w) {
     if (l->is_closed || l->session->engine.state == ZKL_STATE_CLOSED)
@@ -180,7 +175,7 @@ static zkl_err check_hold(struct zkl_lock *l, struct zkli_write *w) {
     assert(fits);
     (void)fits; /* in a build without assertions */
     w->guarded.guard = w->guard;
-    return zkli_client_check(&w->guarded, chroot_length(l->session));
+    return zkli_client_check(&w->guarded, l->session->engine.chroot_length);
 }
 
 zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w,

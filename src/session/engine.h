@@ -22,7 +22,8 @@
 
 /* The end of a session is one transaction that names all its nodes, and a reconnect sends all
  * watched paths in one packet; either must stay well below the server's 1 MiB of jute.maxbuffer.
- * 30,000 nodes on a session took three servers down, 15,000 watches made it loop for ever. */
+ * 30,000 nodes on a session took three servers down, 15,000 watches made it loop for ever. Paths
+ * count as zkli_path_bytes says. */
 #define ZKLI_NODE_BYTES_MAX (400 * 1024)
 #define ZKLI_WATCH_BYTES_MAX (400 * 1024)
 /* Root (255), '/', name (255), '/', child (128). */
@@ -168,6 +169,7 @@ struct zkli_engine {
     void *host_arg;
     /* Settings */
     const char *root;
+    size_t chroot_length; /* bytes that the client library puts before each path */
     bool is_lazy;
     struct zkli_node_data who;
     char tag[ZKLI_TAG_LENGTH + 1]; /* in the uuids of this session */
@@ -216,9 +218,14 @@ struct zkli_engine {
     struct zkli_list watches[ZKLI_BUCKETS];
 };
 
+/* What a path takes in either: the servers' whole path, with its length in front. */
+static inline size_t zkli_path_bytes(const struct zkli_engine *e, size_t length) {
+    return 4 + e->chroot_length + length;
+}
+
 /* ---- Life (engine.c) ---- */
 
-/* root is borrowed until fini. */
+/* root is borrowed until fini. .chroot_length and .who are the caller's to set before start. */
 void zkli_engine_init(struct zkli_engine *e, const struct zkli_host *host, void *host_arg,
                       const char *root, bool is_lazy);
 /* After shut, when every member is gone. */

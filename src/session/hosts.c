@@ -81,3 +81,8 @@ char *zkli_hosts_make_odd(const char *hosts) {
         (void)snprintf(odd, size, "%.*s,%s%s", (int)length, hosts, census.first, hosts + length);
     return odd;
 }
+
+size_t zkli_hosts_chroot_length(const char *hosts) {
+    const char *chroot = strchr(hosts, '/');
+    return chroot == NULL || chroot[1] == '\0' ? 0 : strlen(chroot);
+}

@@ -1,8 +1,14 @@
 /*
- * hosts - a list of servers as the client library has to be given it, so that it tries all of them.
+ * hosts - a list of servers as the client library has to be given it, so that it tries all of them;
+ * and what it makes of the chroot behind it.
  */
 #ifndef ZKLI_SESSION_HOSTS_H
 #define ZKLI_SESSION_HOSTS_H
+
+#include <stddef.h>
+
+/* How many bytes the client library puts before each path: "/" alone is no chroot to it. */
+size_t zkli_hosts_chroot_length(const char *hosts);
 
 /*
  * A copy of "host:port[,host:port...][/chroot]" with an odd number of addresses: with one of them

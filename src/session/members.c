@@ -111,9 +111,9 @@ static bool is_within_limits(struct zkli_engine *e, size_t bytes) {
     return false;
 }
 
-/* The bytes of a node's path in this directory, sequence included. */
-static size_t path_bytes(const struct zkli_dir *dir) {
-    return dir->length + 1 + ZKLI_PREFIX_LENGTH + 10;
+/* What a node's path in this directory takes, sequence included. */
+static size_t node_bytes(const struct zkli_dir *dir) {
+    return zkli_path_bytes(dir->engine, dir->length + 1 + ZKLI_PREFIX_LENGTH + 10);
 }
 
 static void connect_if_connected(struct zkli_member *m) {
@@ -132,7 +132,7 @@ zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, 
     struct zkli_dir *dir = dir_get(e, name);
     if (dir == NULL)
         return ZKL_NOMEM;
-    bool is_allowed = is_within_limits(e, path_bytes(dir));
+    bool is_allowed = is_within_limits(e, node_bytes(dir));
     if (is_allowed && e->spare == NULL)
         e->spare = malloc(sizeof(*e->spare));
     struct zkli_member *m = NULL;
@@ -147,7 +147,7 @@ zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, 
     m->thread = thread;
     m->notify = notify;
     m->notify_arg = arg;
-    set_budget(m, path_bytes(dir), 2 * path_bytes(dir));
+    set_budget(m, node_bytes(dir), 2 * node_bytes(dir));
     *ret_member = m;
     connect_if_connected(m);
     zkli_engine_want_beat(e);
@@ -426,7 +426,7 @@ void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
         }
         zkli_engine_log(e, ZKL_LOG_INFO, "burying a node of ours that was left in %s", dir->path);
         zkli_contender_init_orphan(&m->core, child, dir->depth);
-        set_budget(m, path_bytes(dir), 0);
+        set_budget(m, node_bytes(dir), 0);
         connect_if_connected(m);
     }
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "session/hosts.h"
 #include "session/zk_client.h"
 
 #define NS_PER_MS INT64_C(1000000)
@@ -19,6 +20,8 @@
 #define TIMEOUT_DEFAULT_MS 10000
 #define ROOT_DEFAULT "/locks"
 #define ROOT_MAX 255
+/* Each node costs so much of the session's budget. */
+#define CHROOT_MAX 255
 /* A list of servers for an ensemble of hundreds. */
 #define HOSTS_MAX 8192
 
@@ -161,7 +164,7 @@ static bool host_is_valid(const char *text, size_t length) {
 }
 
 bool zkli_hosts_are_valid(const char *hosts) {
-    if (strlen(hosts) > HOSTS_MAX)
+    if (strlen(hosts) > HOSTS_MAX || zkli_hosts_chroot_length(hosts) > CHROOT_MAX)
         return false;
     size_t end = strcspn(hosts, "/");
     if (hosts[end] == '/' && !zkli_root_is_valid(hosts + end))
@@ -258,6 +261,7 @@ static struct zkl_session *session_new(const char *hosts, const zkl_session_opti
     if (!zkli_condition_init(&s->callbacks_changed))
         goto fail_changed;
     zkli_engine_init(&s->engine, &zkli_session_host, s, s->root, o->lazy_heartbeat);
+    s->engine.chroot_length = zkli_hosts_chroot_length(s->hosts);
     describe_self(&s->engine.who, o->label);
     return s;
 

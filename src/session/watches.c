@@ -14,6 +14,11 @@ void zkli_watches_init(struct zkli_engine *e) {
         zkli_list_init(&e->watches[i]);
 }
 
+/* What it counts against the limit while it is stale. */
+static size_t bytes_of(const struct zkli_engine *e, const struct zkli_watch *watch) {
+    return zkli_path_bytes(e, watch->length);
+}
+
 static struct zkli_watch *find(struct zkli_engine *e, const char *path, size_t length) {
     struct zkli_list *bucket = &e->watches[zkli_bucket_of(path, length)];
     for (struct zkli_list *link = bucket->next; link != bucket; link = link->next) {
@@ -32,7 +37,7 @@ static struct zkli_watch *add(struct zkli_engine *e, const char *path, size_t le
     watch->length = length;
     zkli_list_init(&watch->watchers);
     zkli_list_append(&e->watches[zkli_bucket_of(path, length)], &watch->link);
-    e->stale_watch_bytes += length;
+    e->stale_watch_bytes += bytes_of(e, watch);
     return watch;
 }
 
@@ -40,7 +45,7 @@ static struct zkli_watch *add(struct zkli_engine *e, const char *path, size_t le
 static void leave_alone(struct zkli_engine *e, struct zkli_watch *watch) {
     if (!zkli_list_is_empty(&watch->watchers) || watch->is_set || watch->in_flight > 0)
         return;
-    e->stale_watch_bytes -= watch->length;
+    e->stale_watch_bytes -= bytes_of(e, watch);
     zkli_list_remove(&watch->link);
     free(watch);
 }
@@ -55,7 +60,7 @@ bool zkli_watcher_aim(struct zkli_watcher *watcher, const char *path) {
     if (watch == NULL && (watch = add(e, path, length)) == NULL)
         return false;
     if (zkli_list_is_empty(&watch->watchers))
-        e->stale_watch_bytes -= length;
+        e->stale_watch_bytes -= bytes_of(e, watch);
     zkli_list_append(&watch->watchers, &watcher->link);
     watcher->watch = watch;
     return true;
@@ -70,7 +75,7 @@ void zkli_watcher_drop(struct zkli_watcher *watcher) {
     zkli_list_remove(&watcher->link);
     if (!zkli_list_is_empty(&watch->watchers))
         return;
-    e->stale_watch_bytes += watch->length;
+    e->stale_watch_bytes += bytes_of(e, watch);
     leave_alone(e, watch);
 }
 
@@ -119,7 +124,7 @@ static void fire(struct zkli_engine *e, struct zkli_watch *watch, enum zkli_watc
     }
     zkli_list_remove(&guard);
     if (was_wanted && zkli_list_is_empty(&watch->watchers))
-        e->stale_watch_bytes += watch->length;
+        e->stale_watch_bytes += bytes_of(e, watch);
     zkli_watch_answered(e, watch, false);
 }
 

@@ -1,6 +1,8 @@
 /*
  * A session filled up to the limits that protect the servers, on an ensemble: cut off, it comes
- * back with one packet of watches, and its end is one transaction, and neither does harm.
+ * back with one packet of watches, and its end is one transaction, and neither does harm. With
+ * long names and short ones, without a chroot and with the longest: few long paths or many short
+ * ones, of which the servers see more than the library.
  *
  * server_brim --harm COUNT, built without the limits (see scripts/limits.sh), fills the session
  * with so many contenders, and passes if that does the harm from which the limits protect: the
@@ -16,11 +18,12 @@
 #include "support/fixture.h"
 
 #define BUDGET (400 * 1024) /* bytes of node paths a session may have */
-#define NAME_LENGTH 255     /* so that paths are long, and few of them fill a session */
+#define NAME_MAX_LENGTH 255
+#define CHROOT_MAX_LENGTH 255
 #define CONTENDERS_MAX 20000
 #define SESSION_MS 10000
 /* What comes back, does so within a second; what does not is watched for a while longer. */
-#define WATCHED_MS 5000
+#define WATCHED_MS (Wanted.expects_harm ? 5000 : 2000)
 #define CONNECTS_MAX 3
 /* jute.maxbuffer, and as much again (BinaryInputArchive.checkLength): what servers can read. */
 #define TRANSACTION_MAX (2 * 1048575)
@@ -38,7 +41,10 @@ static struct {
     events *events;
     zkl_session *session;
     zkl_lock *locks[CONTENDERS_MAX];
-    size_t count, bytes;
+    char chroot[CHROOT_MAX_LENGTH + 1]; /* "": none */
+    bool has_long_names;
+    size_t count;
+    size_t bytes; /* of the paths as the servers know them, with their lengths */
 } Brim;
 
 /* ---- The servers ---- */
@@ -86,11 +92,35 @@ static void wait_for_health(int64_t epoch, int64_t ms) {
 
 /* ---- The session ---- */
 
-static void name_of(char ret_name[NAME_LENGTH + 1], size_t number) {
-    const int length = snprintf(ret_name, NAME_LENGTH + 1, "brim-%zu-", number);
+static void name_of(char ret_name[NAME_MAX_LENGTH + 1], size_t number) {
+    const int length = snprintf(ret_name, NAME_MAX_LENGTH + 1,
+                                Brim.has_long_names ? "brim-%zu-" : "%zu", number);
 
-    memset(ret_name + length, 'b', (size_t)(NAME_LENGTH - length));
-    ret_name[NAME_LENGTH] = '\0';
+    if (!Brim.has_long_names)
+        return;
+    memset(ret_name + length, 'b', (size_t)(NAME_MAX_LENGTH - length));
+    ret_name[NAME_MAX_LENGTH] = '\0';
+}
+
+/* Short names stand below the root of all. */
+static zkl_session *open_below(const char *chroot) {
+    char hosts[64 + CHROOT_MAX_LENGTH];
+
+    if (chroot[0] != '\0')
+        REQUIRE_INT(raw_make_path(fixture_raw(), chroot), RAW_OK);
+    (void)snprintf(hosts, sizeof(hosts), "%s%s", proxy_hosts(Brim.proxy), chroot);
+    return session_open_with(hosts, (zkl_session_options){
+                                        .session_timeout_ms = SESSION_MS,
+                                        .root = Brim.has_long_names ? NULL : "/",
+                                        .on_event = events_on,
+                                        .log = events_log,
+                                        .arg = Brim.events,
+                                    });
+}
+
+/* What the servers have to read before each path as we know it. */
+static size_t before_each(void) {
+    return LENGTH_BYTES + strlen(Brim.chroot);
 }
 
 /* ZKL_OK: the limits have not been met. */
@@ -98,7 +128,7 @@ static zkl_err fill(void) {
     zkl_err err = ZKL_OK;
 
     while (err == ZKL_OK && Brim.count < Wanted.most) {
-        char name[NAME_LENGTH + 1], path[RAW_PATH_MAX] = "";
+        char name[NAME_MAX_LENGTH + 1], path[RAW_PATH_MAX] = "";
 
         name_of(name, Brim.count);
         Brim.locks[Brim.count] = lock_open(Brim.session, name, NULL);
@@ -108,7 +138,7 @@ static zkl_err fill(void) {
             break;
         }
         CHECK_INT(zkl_node_path(Brim.locks[Brim.count], path, sizeof(path)), ZKL_OK);
-        Brim.bytes += strlen(path);
+        Brim.bytes += before_each() + strlen(path);
         Brim.count++;
     }
     return err;
@@ -144,7 +174,7 @@ static size_t held(void) {
     return count;
 }
 
-static void a_full_session_comes_back_and_ends_without_harm(void) {
+static void check_a_full_session(void) {
     const int64_t epoch = epoch_of(ensemble_leader());
     const size_t searched = searches();
     size_t connects, holds, well;
@@ -156,12 +186,14 @@ static void a_full_session_comes_back_and_ends_without_harm(void) {
     Brim.proxy = proxy_open(ensemble_hosts(0), "127.0.0.1");
     REQUIRE(Brim.proxy != NULL);
     Brim.events = events_new();
-    Brim.session = session_open(proxy_hosts(Brim.proxy), SESSION_MS, Brim.events);
+    Brim.session = open_below(Brim.chroot);
     id = zkl_session_id(Brim.session);
     err = fill();
     CHECK_INT(err, Wanted.expects_harm ? ZKL_OK : ZKL_LIMIT);
     WAIT_UNTIL(is_watched(), SOON_MS);
-    test_note("%zu contenders, %zu bytes of paths", Brim.count, Brim.bytes);
+    test_note("%zu contenders, %zu bytes: %zu of paths, %zu of their chroots and lengths",
+              Brim.count, Brim.bytes, Brim.bytes - Brim.count * before_each(),
+              Brim.count * before_each());
 
     connects = cut(&is_back);
     holds = held();
@@ -183,7 +215,7 @@ static void a_full_session_comes_back_and_ends_without_harm(void) {
                   i + 1, epoch_of(i), epoch, ensemble_number(i, "mntr", "zk_ephemerals_count"));
     test_note("the servers have looked for a leader %zu times since", searches() - searched);
     if (Wanted.expects_harm) {
-        const bool is_readable = Brim.bytes + LENGTH_BYTES * Brim.count <= TRANSACTION_MAX;
+        const bool is_readable = Brim.bytes <= TRANSACTION_MAX;
 
         CHECK(!is_back && connects > CONNECTS_MAX);
         CHECK_INT(well, is_readable ? ENSEMBLE_SERVERS : 0);
@@ -203,11 +235,38 @@ static void a_full_session_comes_back_and_ends_without_harm(void) {
     events_free(Brim.events);
 }
 
+static void fill_and_check(size_t chroot_length, bool has_long_names) {
+    memset(&Brim, 0, sizeof(Brim));
+    memset(Brim.chroot, 'c', chroot_length);
+    if (chroot_length > 0)
+        Brim.chroot[0] = '/';
+    Brim.has_long_names = has_long_names;
+    check_a_full_session();
+}
+
+static void long_names(void) {
+    fill_and_check(0, true);
+}
+
+static void short_names(void) {
+    fill_and_check(0, false);
+}
+
+static void long_names_in_a_chroot(void) {
+    fill_and_check(CHROOT_MAX_LENGTH, true);
+}
+
+static void short_names_in_a_chroot(void) {
+    fill_and_check(CHROOT_MAX_LENGTH, false);
+}
+
 int main(int argc, char **argv) {
     static const char *const options[] = {"--servers", "3", NULL};
     static const test_case cases[] = {
-        {"a full session comes back, and ends, without harm to an ensemble",
-         a_full_session_comes_back_and_ends_without_harm},
+        {"a full session comes back, and ends, without harm to an ensemble", long_names},
+        {"the same with many short names", short_names},
+        {"the same in the longest chroot", long_names_in_a_chroot},
+        {"the same with short names in the longest chroot", short_names_in_a_chroot},
     };
 
     if (argc > 1 && strcmp(argv[1], "--harm") == 0) {
@@ -221,5 +280,6 @@ int main(int argc, char **argv) {
     /* Somebody else's servers are not for this. */
     (void)unsetenv("ZKLOCK_HOSTS");
     fixture_start(options);
-    return TEST_MAIN(1, argv, "brim", cases);
+    return Wanted.expects_harm ? test_main(1, argv, "brim", cases, 1)
+                               : TEST_MAIN(argc, argv, "brim", cases);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define BUDGET (400 * 1024) /* bytes of node paths a session may have */
+#define LENGTH_BYTES 4      /* which count with each path */
 
 enum {
     LOCKS_MAX = 1600
@@ -21,11 +22,11 @@ static void long_name(char ret_name[256], const char *prefix, int number) {
     ret_name[255] = '\0';
 }
 
-static size_t path_length(zkl_lock *l) {
+static size_t path_bytes(zkl_lock *l) {
     char path[1024] = "";
 
     CHECK_INT(zkl_node_path(l, path, sizeof(path)), ZKL_OK);
-    return strlen(path);
+    return LENGTH_BYTES + strlen(path);
 }
 
 static void a_session_refuses_more_nodes_than_its_budget(void) {
@@ -43,7 +44,7 @@ static void a_session_refuses_more_nodes_than_its_budget(void) {
         locks[count] = lock_open(s, name, NULL);
         err = zkl_acquire(locks[count], SOON_MS);
         if (err == ZKL_OK)
-            bytes += path_length(locks[count++]);
+            bytes += path_bytes(locks[count++]);
     } while (err == ZKL_OK && count < LOCKS_MAX - 1);
     test_note("%zu contenders with %zu bytes of paths", count, bytes);
     CHECK_INT(err, ZKL_LIMIT);

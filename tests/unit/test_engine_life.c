@@ -402,56 +402,6 @@ static void nothing_is_sent_while_the_session_is_being_closed(void) {
     bench_end(b);
 }
 
-/* ---- Limits ---- */
-
-static void a_session_s_nodes_and_watches_have_a_limit(void) {
-    struct bench *b = &Bench;
-    char name[256];
-    zkl_err err = ZKL_OK;
-    size_t count = 0;
-    char root[256] = "/";
-    memset(root + 1, 'r', 200);
-    bench_start(b, root, false);
-    connect(b);
-    memset(name, 'n', sizeof(name));
-    for (; err == ZKL_OK && count < OWNERS_MAX - 1; count++) {
-        struct owner *owner;
-        (void)snprintf(name + 240, sizeof(name) - 240, "%05zu", count);
-        err = enter_queue(b, name, false, &owner);
-    }
-    CHECK_INT(err, ZKL_LIMIT);
-    CHECK_RANGE(b->engine.watch_bytes, ZKLI_WATCH_BYTES_MAX * 9 / 10, ZKLI_WATCH_BYTES_MAX);
-    CHECK(strstr(b->last_line, "limit is reached") != NULL);
-    come_to_rest(b); /* holders need less */
-    struct owner *owner;
-    CHECK_INT(enter_queue(b, "a", false, &owner), ZKL_OK);
-    come_to_rest(b);
-    for (size_t i = 0; i < b->owner_count; i++)
-        CHECK_INT(b->owners[i].grants, 1);
-    bench_end(b);
-}
-
-static void the_limit_of_nodes_holds_for_holders_too(void) {
-    struct bench *b = &Bench;
-    char name[256];
-    zkl_err err = ZKL_OK;
-    struct owner *owner;
-    bench_begin(b);
-    memset(name, 'n', sizeof(name));
-    b->engine.node_bytes += ZKLI_NODE_BYTES_MAX -
-                            100 * ZKLI_PATH_MAX / 4; /* as if there were some */
-    for (size_t count = 0; err == ZKL_OK && count < 400; count++) {
-        (void)snprintf(name + 240, sizeof(name) - 240, "%05zu", count);
-        err = enter_queue(b, name, false, &owner);
-        serve_all(b);
-    }
-    CHECK_INT(err, ZKL_LIMIT);
-    CHECK_INT(enter_queue(b, name, false, &owner), ZKL_LIMIT);
-    CHECK(b->engine.node_bytes <= ZKLI_NODE_BYTES_MAX);
-    b->engine.node_bytes -= ZKLI_NODE_BYTES_MAX - 100 * ZKLI_PATH_MAX / 4;
-    bench_end(b);
-}
-
 /* ---- Names and watches that share a bucket ---- */
 
 /* Two names whose directories meet in a bucket. */
@@ -513,7 +463,7 @@ static void waits_that_were_given_up_leave_one_watch(void) {
     struct bench *b = &Bench;
     bench_begin(b);
     struct owner *holder = hold(b, "a");
-    size_t bytes = strlen(path_of(holder));
+    size_t bytes = zkli_path_bytes(&b->engine, strlen(path_of(holder)));
     for (int i = 0; i < 50; i++) {
         struct owner *waiter = begin(b, "a");
         serve_all(b);
@@ -568,8 +518,6 @@ int main(int argc, char **argv) {
          lazy_heartbeats_are_for_those_who_hold_or_wait},
         {"nothing is sent while the session is being closed",
          nothing_is_sent_while_the_session_is_being_closed},
-        {"a session's nodes and watches have a limit", a_session_s_nodes_and_watches_have_a_limit},
-        {"the limit of nodes holds for holders, too", the_limit_of_nodes_holds_for_holders_too},
         {"locks whose names share a bucket are two", locks_whose_names_share_a_bucket_are_two},
         {"among many watches each tells its own", among_many_watches_each_tells_its_own},
         {"waits that were given up leave one watch", waits_that_were_given_up_leave_one_watch},

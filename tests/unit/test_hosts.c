@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "support/main.h"
+#include "support/wait.h"
 
 static void check_becomes(const char *hosts, const char *expected) {
     char *odd = zkli_hosts_make_odd(hosts);
@@ -39,10 +40,19 @@ static void a_name_that_is_not_found_does_not_count(void) {
                   "127.0.0.1:1,no such name:1,127.0.0.2:2,127.0.0.1:1");
 }
 
+/* "/" alone is none to the client library. */
+static void what_stands_before_each_path_is_the_chroot(void) {
+    CHECK_INT(zkli_hosts_chroot_length("h:1"), 0);
+    CHECK_INT(zkli_hosts_chroot_length("h:1,i:2/"), 0);
+    CHECK_INT(zkli_hosts_chroot_length("h:1/a"), 2);
+    CHECK_INT(zkli_hosts_chroot_length("h:1,i:2/a/bc"), 5);
+}
+
 static const test_case Cases[] = {
     {"an odd number of addresses stays", an_odd_number_stays},
     {"of an even number one is there twice", an_even_number_gets_one_twice},
     {"the chroot stays at the end", the_chroot_stays_at_the_end},
+    {"what stands before each path is the chroot", what_stands_before_each_path_is_the_chroot},
     {"a name that is not found does not count", a_name_that_is_not_found_does_not_count},
 };
 

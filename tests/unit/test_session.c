@@ -60,6 +60,23 @@ static void a_list_of_servers_has_one_form(void) {
     CHECK(zkli_hosts_are_valid(longest));
 }
 
+static void a_chroot_has_at_most_255_bytes(void) {
+    char hosts[] = "h:1/", longest[sizeof(hosts) + 256];
+    zkl_session *s = NULL;
+    fake_reset();
+    memset(longest, 'c', sizeof(longest));
+    memcpy(longest, hosts, strlen(hosts));
+    longest[3 + 256] = '\0';
+    CHECK_INT(zkl_session_open(&s, longest, NULL), ZKL_INVALID);
+    CHECK(s == NULL);
+    longest[3 + 255] = '\0';
+    REQUIRE_INT(zkl_session_open(&s, longest, NULL), ZKL_OK);
+    CHECK_INT(s->engine.chroot_length, 255);
+    CHECK_INT(zkl_session_set_hosts(s, "i:2/c"), ZKL_OK);
+    CHECK_INT(s->engine.chroot_length, 255); /* the first one stays */
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+}
+
 static void options_that_make_no_sense_are_refused(void) {
     static const struct {
         zkl_session_options options;
@@ -341,6 +358,7 @@ static void a_closed_lock_s_events_are_dropped_and_no_others(void) {
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a list of servers has one form", a_list_of_servers_has_one_form},
+        {"a chroot has at most 255 bytes", a_chroot_has_at_most_255_bytes},
         {"options that make no sense are refused", options_that_make_no_sense_are_refused},
         {"a client that cannot start is out of memory, or unreachable",
          a_client_that_cannot_start_is_out_of_memory_or_unreachable},
