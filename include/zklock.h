@@ -16,8 +16,13 @@
  *     }
  *     zkl_session_close(s);
  *
- * Threads: every function may be called from any thread at any time, except that nothing may be
- * called on an object once its close has begun. A hold belongs to the thread that acquired it.
+ * Threads: every function may be called from any thread at any time, but no call on an object may
+ * start once its close has begun. A call that is running by then is safe, and close does not wait
+ * for it: the object stays in memory until that call returns. The call is through before the object
+ * is closed, or it returns ZKL_CLOSED, false or 0 (zkl_session_timeout_ms: the last T). A call is
+ * running from its first access to the object. A program can know this only of a call that is seen
+ * to wait; every other call must have returned before close. A callback for which close waits may
+ * still make calls. A hold belongs to the thread that acquired it.
  * In a child of fork() every call on an inherited object returns ZKL_FORKED; what returns no
  * zkl_err says false, 0 or ZKL_STATE_CLOSED there, and on NULL.
  * The library installs no signal handler, raises no SIGPIPE, writes to no standard stream, and

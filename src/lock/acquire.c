@@ -111,7 +111,7 @@ bool zkli_acquire_is_over(struct zkl_lock *l, struct zkli_request *request) {
             if (e->now_ns >= request->until_ns)
                 return is_over_with(request, request->is_try ? ZKL_UNREACHABLE : ZKL_TIMEOUT);
         }
-        if (l->is_closed || e->state == ZKL_STATE_CLOSED)
+        if (zkli_lock_is_closed(l))
             return is_over_with(request, ZKL_CLOSED);
         zkli_lock_refresh(l);
         struct zkli_hold *mine = zkli_lock_hold_of(l, request->thread);
@@ -127,21 +127,30 @@ bool zkli_acquire_is_over(struct zkl_lock *l, struct zkli_request *request) {
     }
 }
 
-zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms) {
-    zkl_err err = zkli_lock_check(l);
+/* Counts the caller in. What may be said of a call that blocks before it begins. */
+static zkl_err begin_blocking(struct zkl_lock *l, int64_t timeout_ms) {
+    zkl_err err = zkli_lock_begin(l);
     if (err != ZKL_OK)
         return err;
     if (timeout_ms < 0 && timeout_ms != ZKL_FOREVER)
-        return ZKL_INVALID;
-    if (zkli_in_callback())
-        return ZKL_IN_CALLBACK;
+        err = ZKL_INVALID;
+    else if (zkli_in_callback())
+        err = ZKL_IN_CALLBACK;
+    if (err != ZKL_OK)
+        zkli_lock_end(l);
+    return err;
+}
+
+zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms) {
+    zkl_err err = begin_blocking(l, timeout_ms);
+    if (err != ZKL_OK)
+        return err;
     struct zkli_request request = {.thread = zkli_thread_number(),
                                    .thread_id = zkli_thread_id(),
                                    .hold = malloc(sizeof(struct zkli_hold))};
-    if (request.hold == NULL)
-        return ZKL_NOMEM;
-    if (!zkli_condition_init(&request.done)) {
+    if (request.hold == NULL || !zkli_condition_init(&request.done)) {
         free(request.hold);
+        zkli_lock_end(l);
         return ZKL_NOMEM;
     }
     zkli_lock_enter(l);
@@ -160,7 +169,7 @@ zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms) {
 
 /* Gives up one level; the farewell, if any, is set when that ended the hold. */
 static zkl_err release(struct zkl_lock *l, struct zkli_hold *hold, struct zkli_farewell *farewell) {
-    if (l->session->engine.state == ZKL_STATE_CLOSED)
+    if (zkli_lock_is_closed(l))
         return ZKL_CLOSED;
     if (hold == NULL)
         return ZKL_NOT_HELD;
@@ -175,7 +184,7 @@ static zkl_err release(struct zkl_lock *l, struct zkli_hold *hold, struct zkli_f
 }
 
 zkl_err zkl_release(zkl_lock *l) {
-    zkl_err err = zkli_lock_check(l);
+    zkl_err err = zkli_lock_begin(l);
     if (err != ZKL_OK)
         return err;
     zkli_lock_enter(l);
@@ -186,7 +195,7 @@ zkl_err zkl_release(zkl_lock *l) {
 }
 
 zkl_err zkl_release_hold(zkl_lock *l, zkl_hold hold) {
-    zkl_err err = zkli_lock_check(l);
+    zkl_err err = zkli_lock_begin(l);
     if (err != ZKL_OK)
         return err;
     zkli_lock_enter(l);
@@ -216,17 +225,15 @@ static zkl_err await_farewell(struct zkl_lock *l, struct zkli_farewell *farewell
 }
 
 zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms) {
-    zkl_err err = zkli_lock_check(l);
+    zkl_err err = begin_blocking(l, timeout_ms);
     if (err != ZKL_OK)
         return err;
-    if (timeout_ms < 0 && timeout_ms != ZKL_FOREVER)
-        return ZKL_INVALID;
-    if (zkli_in_callback())
-        return ZKL_IN_CALLBACK;
     struct zkl_session *s = l->session;
     struct zkli_farewell farewell = {0};
-    if (!zkli_condition_init(&farewell.changed))
+    if (!zkli_condition_init(&farewell.changed)) {
+        zkli_lock_end(l);
         return ZKL_NOMEM;
+    }
     zkli_timer_init(&farewell.deadline, farewell_timed_out, &farewell);
     zkli_lock_enter(l);
     zkli_lock_refresh(l);
@@ -241,11 +248,11 @@ zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms) {
 }
 
 zkl_err zkl_cancel(zkl_lock *l) {
-    zkl_err err = zkli_lock_check(l);
+    zkl_err err = zkli_lock_begin(l);
     if (err != ZKL_OK)
         return err;
     zkli_lock_enter(l);
-    if (l->session->engine.state == ZKL_STATE_CLOSED)
+    if (zkli_lock_is_closed(l))
         err = ZKL_CLOSED;
     else
         zkli_lock_abandon_all(l, ZKL_CANCELED);

@@ -146,7 +146,7 @@ static void on_answer(struct zkli_query *query, const struct zkli_reply *reply) 
 }
 
 void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error) {
-    bool is_closed = l->is_closed || l->session->engine.state == ZKL_STATE_CLOSED;
+    bool is_closed = zkli_lock_is_closed(l);
     struct zkli_list *link = l->writes.next;
     while (link != &l->writes) {
         struct zkli_write *w = ZKLI_CONTAINER(link, struct zkli_write, link);
@@ -161,7 +161,7 @@ void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error) {
 
 /* With the lock held: whether the write may be sent under the calling thread's hold. */
 static zkl_err check_hold(struct zkl_lock *l, struct zkli_write *w) {
-    if (l->is_closed || l->session->engine.state == ZKL_STATE_CLOSED)
+    if (zkli_lock_is_closed(l))
         return ZKL_CLOSED;
     zkli_lock_refresh(l);
     const struct zkli_hold *hold = zkli_lock_hold_of(l, zkli_thread_number());
@@ -193,11 +193,13 @@ zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w,
 }
 
 static zkl_err write_guarded(struct zkl_lock *l, const struct zkli_guarded *guarded) {
-    zkl_err err = zkli_lock_check(l);
+    zkl_err err = zkli_lock_begin(l);
     if (err != ZKL_OK)
         return err;
-    if (zkli_in_callback())
+    if (zkli_in_callback()) {
+        zkli_lock_end(l);
         return ZKL_IN_CALLBACK;
+    }
     struct zkli_write w;
     zkli_lock_enter(l);
     err = zkli_write_begin(l, &w, guarded);

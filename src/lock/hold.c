@@ -12,7 +12,7 @@ static const struct zkli_hold *enter(struct zkl_lock *l) {
 }
 
 bool zkl_held(zkl_lock *l) {
-    if (zkli_lock_check(l) != ZKL_OK)
+    if (zkli_lock_begin(l) != ZKL_OK)
         return false;
     bool is_held = enter(l) != NULL;
     zkli_lock_leave(l);
@@ -20,7 +20,7 @@ bool zkl_held(zkl_lock *l) {
 }
 
 int64_t zkl_remaining_ms(zkl_lock *l) {
-    if (zkli_lock_check(l) != ZKL_OK)
+    if (zkli_lock_begin(l) != ZKL_OK)
         return 0;
     const struct zkli_engine *e = &l->session->engine;
     int64_t remaining_ms = 0;
@@ -31,7 +31,7 @@ int64_t zkl_remaining_ms(zkl_lock *l) {
 }
 
 int64_t zkl_token(zkl_lock *l) {
-    if (zkli_lock_check(l) != ZKL_OK)
+    if (zkli_lock_begin(l) != ZKL_OK)
         return 0;
     const struct zkli_hold *hold = enter(l);
     int64_t token = hold == NULL ? 0 : hold->token;
@@ -40,7 +40,7 @@ int64_t zkl_token(zkl_lock *l) {
 }
 
 zkl_hold zkl_hold_of(zkl_lock *l) {
-    if (zkli_lock_check(l) != ZKL_OK)
+    if (zkli_lock_begin(l) != ZKL_OK)
         return 0;
     (void)enter(l); /* a lost hold counts, too */
     const struct zkli_hold *hold = zkli_lock_hold_of(l, zkli_thread_number());
@@ -50,7 +50,7 @@ zkl_hold zkl_hold_of(zkl_lock *l) {
 }
 
 bool zkl_hold_valid(zkl_lock *l, zkl_hold hold) {
-    if (zkli_lock_check(l) != ZKL_OK)
+    if (zkli_lock_begin(l) != ZKL_OK)
         return false;
     (void)enter(l); /* any thread may ask */
     bool is_valid = l->current != NULL && l->current->id == hold;
@@ -59,11 +59,13 @@ bool zkl_hold_valid(zkl_lock *l, zkl_hold hold) {
 }
 
 zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size) {
-    zkl_err err = zkli_lock_check(l);
-    if (err != ZKL_OK || buf == NULL)
-        return err != ZKL_OK ? err : ZKL_INVALID;
+    zkl_err err = zkli_lock_begin(l);
+    if (err != ZKL_OK)
+        return err;
     const struct zkli_hold *hold = enter(l);
-    if (l->session->engine.state == ZKL_STATE_CLOSED)
+    if (buf == NULL)
+        err = ZKL_INVALID;
+    else if (zkli_lock_is_closed(l))
         err = ZKL_CLOSED;
     else if (hold == NULL)
         err = ZKL_NOT_HELD;

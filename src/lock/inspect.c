@@ -127,21 +127,19 @@ static char *join(const char *directory, const char *child) {
     return joined;
 }
 
-/* The session stays until the call is through, though it may be closed meanwhile. */
-static zkl_err enter(struct zkl_session *s) {
-    if (zkli_session_is_forked(s))
-        return ZKL_FORKED;
-    if (zkli_in_callback())
-        return ZKL_IN_CALLBACK;
-    zkli_session_lock(s);
-    zkli_session_reference(s);
-    zkli_session_unlock(s);
-    return ZKL_OK;
-}
-
 static void leave(struct zkl_session *s) {
     zkli_session_lock(s);
     zkli_session_unlock_and_release(s);
+}
+
+/* The session stays until the call is through, though it may be closed meanwhile. */
+static zkl_err enter(struct zkl_session *s) {
+    if (!zkli_session_begin(s))
+        return ZKL_FORKED;
+    if (!zkli_in_callback())
+        return ZKL_OK;
+    leave(s);
+    return ZKL_IN_CALLBACK;
 }
 
 /* ---- One queue ---- */

@@ -185,10 +185,42 @@ void zkli_lock_submit(struct zkl_lock *l, struct zkli_request *request) {
 
 /* ---- Life ---- */
 
-zkl_err zkli_lock_check(const struct zkl_lock *l) {
+bool zkli_lock_is_closed(const struct zkl_lock *l) {
+    return l->is_closed || l->session->engine.state == ZKL_STATE_CLOSED;
+}
+
+zkl_err zkli_lock_begin(struct zkl_lock *l) {
     if (l == NULL)
         return ZKL_INVALID;
-    return zkli_session_is_forked(l->session) ? ZKL_FORKED : ZKL_OK;
+    (void)atomic_fetch_add(&l->users, 1);
+    if (!zkli_session_is_forked(l->session))
+        return ZKL_OK;
+    (void)atomic_fetch_sub(&l->users, 1); /* nothing is freed in a child */
+    return ZKL_FORKED;
+}
+
+void zkli_lock_enter(struct zkl_lock *l) {
+    zkli_session_lock(l->session);
+}
+
+static void lock_free(struct zkl_lock *l) {
+    struct zkl_session *s = l->session;
+    struct zkli_list *link;
+    zkli_session_lock(s);
+    while ((link = zkli_list_take_first(&l->holds)) != NULL)
+        zkli_lock_drop_hold(l, ZKLI_CONTAINER(link, struct zkli_hold, link));
+    free(l);
+    zkli_session_unlock_and_release(s);
+}
+
+void zkli_lock_end(struct zkl_lock *l) {
+    if (atomic_fetch_sub(&l->users, 1) == 1)
+        lock_free(l);
+}
+
+void zkli_lock_leave(struct zkl_lock *l) {
+    zkli_session_unlock(l->session);
+    zkli_lock_end(l);
 }
 
 static zkl_err check_options(const zkl_lock_options *o) {
@@ -200,6 +232,25 @@ static zkl_err check_options(const zkl_lock_options *o) {
     return is_reserved ? ZKL_UNSUPPORTED : ZKL_OK;
 }
 
+/* NULL: out of memory. */
+static struct zkl_lock *lock_new(struct zkl_session *s, const char *name,
+                                 const zkl_lock_options *o) {
+    struct zkl_lock *l = calloc(1, sizeof(*l) + strlen(name) + 1);
+    if (l == NULL)
+        return NULL;
+    memcpy(l->name, name, strlen(name) + 1);
+    l->session = s;
+    atomic_init(&l->users, 1);
+    l->is_recursive = o->recursive;
+    l->on_event = o->on_event;
+    l->arg = o->arg;
+    zkli_list_init(&l->requests);
+    zkli_list_init(&l->holds);
+    zkli_list_init(&l->farewells);
+    zkli_list_init(&l->writes);
+    return l;
+}
+
 zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
                       const zkl_lock_options *opts) {
     static const zkl_lock_options defaults = {.size = sizeof(defaults)};
@@ -209,28 +260,17 @@ zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
     zkl_err err = check_options(o);
     if (err != ZKL_OK)
         return err;
-    if (zkli_session_is_forked(s))
+    if (!zkli_session_begin(s))
         return ZKL_FORKED;
-    struct zkl_lock *l = calloc(1, sizeof(*l) + strlen(name) + 1);
-    if (l == NULL)
-        return ZKL_NOMEM;
-    memcpy(l->name, name, strlen(name) + 1);
-    l->session = s;
-    l->is_recursive = o->recursive;
-    l->on_event = o->on_event;
-    l->arg = o->arg;
-    zkli_list_init(&l->requests);
-    zkli_list_init(&l->holds);
-    zkli_list_init(&l->farewells);
-    zkli_list_init(&l->writes);
+    struct zkl_lock *l = lock_new(s, name, o);
     zkli_session_lock(s);
     if (s->engine.state == ZKL_STATE_CLOSED)
         err = ZKL_CLOSED;
-    else if (l->on_event != NULL && !zkli_callbacks_start(s))
+    else if (l == NULL || (l->on_event != NULL && !zkli_callbacks_start(s)))
         err = ZKL_NOMEM;
     else
         zkli_session_reference(s);
-    zkli_session_unlock(s);
+    zkli_session_unlock_and_release(s);
     if (err == ZKL_OK)
         *ret_lock = l;
     else
@@ -238,31 +278,13 @@ zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
     return err;
 }
 
-void zkli_lock_enter(struct zkl_lock *l) {
-    atomic_fetch_add(&l->users, 1);
-    zkli_session_lock(l->session);
-}
-
-void zkli_lock_leave(struct zkl_lock *l) {
-    struct zkl_session *s = l->session;
-    bool is_last = atomic_fetch_sub(&l->users, 1) == 1;
-    if (!l->is_closed || !is_last) {
-        zkli_session_unlock(s);
-        return;
-    }
-    struct zkli_list *link;
-    while ((link = zkli_list_take_first(&l->holds)) != NULL)
-        zkli_lock_drop_hold(l, ZKLI_CONTAINER(link, struct zkli_hold, link));
-    free(l);
-    zkli_session_unlock_and_release(s);
-}
-
 zkl_err zkl_lock_close(zkl_lock *l) {
     if (l == NULL)
         return ZKL_OK;
+    zkl_err err = zkli_lock_begin(l);
+    if (err != ZKL_OK)
+        return err;
     struct zkl_session *s = l->session;
-    if (zkli_session_is_forked(s))
-        return ZKL_FORKED;
     zkli_lock_enter(l);
     l->is_closed = true;
     zkli_lock_abandon_all(l, ZKL_CLOSED);
@@ -274,5 +296,6 @@ zkl_err zkl_lock_close(zkl_lock *l) {
         zkli_lock_give_up(l, NULL);
     zkli_callbacks_drop(s, l);
     zkli_lock_leave(l);
+    zkli_lock_end(l); /* the owner's */
     return ZKL_OK;
 }

@@ -46,7 +46,7 @@ struct zkl_lock {
     struct zkl_session *session; /* a reference */
     bool is_recursive;
     bool is_closed;
-    atomic_uint users; /* threads inside a call; the last one frees a closed handle */
+    atomic_uint users; /* the owner, until close, and each call that is running; the last frees */
     zkl_event_fn on_event;
     void *arg;
     struct zkli_list requests;  /* in order; the first is the contender's */
@@ -107,12 +107,17 @@ zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w,
                          const struct zkli_guarded *guarded);
 /* The hold is over: writes under it that are not under way end with this error (guard.c). */
 void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error);
-/* Every call on a handle happens between these. enter counts the caller in before it waits for the
- * session's mutex, and takes it; leave releases it, and frees a closed handle that nobody is in. */
+/* Every call on a handle begins with this, without the session's mutex. It counts the caller in
+ * before it reads anything of the handle, which then stays until the caller is counted out, though
+ * another thread closes it meanwhile. ZKL_INVALID and ZKL_FORKED: not counted. */
+zkl_err zkli_lock_begin(struct zkl_lock *l);
+/* Takes the session's mutex. */
 void zkli_lock_enter(struct zkl_lock *l);
+/* Releases it, and counts out. The last one out of a closed handle frees it. */
 void zkli_lock_leave(struct zkl_lock *l);
-
-/* ZKL_INVALID, ZKL_FORKED or ZKL_OK; without the lock. */
-zkl_err zkli_lock_check(const struct zkl_lock *l);
+/* Counts out a caller that has not entered. */
+void zkli_lock_end(struct zkl_lock *l);
+/* With the lock held: the handle or its session. */
+bool zkli_lock_is_closed(const struct zkl_lock *l);
 
 #endif

@@ -115,8 +115,16 @@ bool zkli_session_is_forked(const struct zkl_session *s) {
 
 /* ---- Life ---- */
 
+bool zkli_session_begin(struct zkl_session *s) {
+    (void)atomic_fetch_add(&s->references, 1);
+    if (!zkli_session_is_forked(s))
+        return true;
+    (void)atomic_fetch_sub(&s->references, 1); /* nothing is freed in a child */
+    return false;
+}
+
 void zkli_session_reference(struct zkl_session *s) {
-    s->references++;
+    (void)atomic_fetch_add(&s->references, 1);
 }
 
 static void session_free(struct zkl_session *s) {
@@ -133,7 +141,7 @@ static void session_free(struct zkl_session *s) {
 }
 
 void zkli_session_unlock_and_release(struct zkl_session *s) {
-    bool is_last = --s->references == 0;
+    bool is_last = atomic_fetch_sub(&s->references, 1) == 1;
     zkli_session_unlock(s);
     if (is_last)
         session_free(s);
@@ -248,7 +256,7 @@ static struct zkl_session *session_new(const char *hosts, const zkl_session_opti
     if (!copy_options(s, hosts, o))
         goto fail_alloc;
     s->pid = getpid();
-    s->references = 1;
+    atomic_init(&s->references, 1);
     zkli_helper_init(s);
     zkli_list_init(&s->callbacks);
     zkli_callback_init(&s->own_events, o->on_event, o->arg, s);
@@ -360,29 +368,29 @@ zkl_err zkl_session_close(zkl_session *s) {
 /* ---- What it says of itself ---- */
 
 zkl_state zkl_session_state(zkl_session *s) {
-    if (s == NULL || zkli_session_is_forked(s))
+    if (s == NULL || !zkli_session_begin(s))
         return ZKL_STATE_CLOSED;
     zkli_session_lock(s);
     zkl_state state = s->engine.state;
-    zkli_session_unlock(s);
+    zkli_session_unlock_and_release(s);
     return state;
 }
 
 int64_t zkl_session_id(zkl_session *s) {
-    if (s == NULL || zkli_session_is_forked(s))
+    if (s == NULL || !zkli_session_begin(s))
         return 0;
     zkli_session_lock(s);
     int64_t id = s->engine.session_id;
-    zkli_session_unlock(s);
+    zkli_session_unlock_and_release(s);
     return id;
 }
 
 int zkl_session_timeout_ms(zkl_session *s) {
-    if (s == NULL || zkli_session_is_forked(s))
+    if (s == NULL || !zkli_session_begin(s))
         return 0;
     zkli_session_lock(s);
     int timeout_ms = s->engine.timeout_ms;
-    zkli_session_unlock(s);
+    zkli_session_unlock_and_release(s);
     return timeout_ms;
 }
 
@@ -433,7 +441,7 @@ static bool take_hosts(struct zkl_session *s, const char *hosts) {
 zkl_err zkl_session_set_hosts(zkl_session *s, const char *hosts) {
     if (s == NULL || hosts == NULL || !zkli_hosts_are_valid(hosts))
         return ZKL_INVALID;
-    if (zkli_session_is_forked(s))
+    if (!zkli_session_begin(s))
         return ZKL_FORKED;
     zkli_session_lock(s);
     zkl_err err = ZKL_OK;
@@ -441,6 +449,6 @@ zkl_err zkl_session_set_hosts(zkl_session *s, const char *hosts) {
         err = ZKL_CLOSED;
     else if (!take_hosts(s, hosts))
         err = ZKL_NOMEM;
-    zkli_session_unlock(s);
+    zkli_session_unlock_and_release(s);
     return err;
 }

@@ -9,6 +9,7 @@
 #define ZKLI_SESSION_SESSION_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "session/engine.h"
@@ -37,8 +38,9 @@ struct zkl_session {
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* state, close, callbacks: whatever somebody may wait for */
     struct zkli_engine engine;
-    unsigned references; /* under the mutex: the owner, each lock, the helper thread, the timer's
-                            once it is detached */
+    atomic_uint references; /* the owner, until close, each lock, each call on the session that is
+                               running, the helper thread, the timer's once it is detached; they
+                               come at any time, and go with the mutex held */
     pid_t pid;
     /* Copies of the options */
     int session_timeout_ms, connect_timeout_ms;
@@ -79,9 +81,13 @@ int64_t zkli_monotonic_ns(void);
 /* A condition for zkli_session_wait_until. False: out of memory. */
 bool zkli_condition_init(pthread_cond_t *condition);
 
-/* With the lock held. */
+/* Every call on a session begins with this, without the lock. It takes a reference before it reads
+ * anything of the session, which then stays in memory though another thread closes it meanwhile.
+ * False: in a child of fork; no reference was taken. */
+bool zkli_session_begin(struct zkl_session *s);
+/* For who has one already. */
 void zkli_session_reference(struct zkl_session *s);
-/* Releases the lock, and frees the session with the last reference. */
+/* Releases the lock and a reference, and frees the session with the last one. */
 void zkli_session_unlock_and_release(struct zkl_session *s);
 
 bool zkli_session_is_forked(const struct zkl_session *s);

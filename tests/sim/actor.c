@@ -179,6 +179,8 @@ static void begin(struct world *w, unsigned number) {
         abort();
     TRACE(w, "client %u thread %u: acquire %c, %lld ms", number / THREADS_MAX, number % THREADS_MAX,
           'a' + a->handle, (long long)timeout_ms);
+    if (zkli_lock_begin(a->lock) != ZKL_OK)
+        abort();
     zkli_lock_enter(a->lock);
     zkli_acquire_begin(a->lock, &a->request, timeout_ms);
     a->deadline_ns = timeout_ms == 0             ? client_clock(c) + w->timeout_ns / 2

@@ -70,6 +70,11 @@ bool zkli_condition_init(pthread_cond_t *condition) {
     return pthread_cond_init(condition, NULL) == 0;
 }
 
+bool zkli_session_begin(struct zkl_session *s) {
+    s->references++;
+    return true;
+}
+
 void zkli_session_reference(struct zkl_session *s) {
     s->references++;
 }

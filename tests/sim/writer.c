@@ -47,12 +47,14 @@ void actor_write(struct world *w, unsigned number) {
     a->state = ACTOR_WRITING;
     a->stamp++;
     a->is_waking = false;
+    zkl_err err = zkli_lock_begin(a->lock);
+    assert(err == ZKL_OK);
     zkli_lock_enter(a->lock);
-    zkl_err err = zkli_write_begin(a->lock, &a->write,
-                                   &(struct zkli_guarded){.path = paths[a->handle],
-                                                          .data = &a->writing,
-                                                          .length = sizeof(a->writing),
-                                                          .version = version});
+    err = zkli_write_begin(a->lock, &a->write,
+                           &(struct zkli_guarded){.path = paths[a->handle],
+                                                  .data = &a->writing,
+                                                  .length = sizeof(a->writing),
+                                                  .version = version});
     if (err == ZKL_OK) {
         zkli_session_unlock(&c->session);
         return;
