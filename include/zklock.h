@@ -181,7 +181,8 @@ typedef enum zkl_acl {
 typedef struct zkl_session_options {
     size_t size;             /* sizeof(zkl_session_options); ZKL_SESSION_OPTIONS sets it */
     int session_timeout_ms;  /* asked of the server, 100 to 3600000 [10000] */
-    int connect_timeout_ms;  /* how long zkl_session_open waits, 1 to 3600000 [10000] */
+    int connect_timeout_ms;  /* how long zkl_session_open waits, and zkl_inspect and zkl_list; 1 to
+                                3600000 [10000] */
     bool lazy_heartbeat;     /* no heartbeat while nothing is held or waited for; then a first
                                 acquire may take T/2 longer */
     const char *root;        /* where the locks live, an absolute path ["/locks"] */
@@ -436,10 +437,10 @@ typedef struct zkl_queue {
 } zkl_queue;
 
 /*
- * Reads the queue of a lock: one list and one read a contender, no write. The queue is the
- * caller's: zkl_queue_free. A lock that nobody uses has an empty queue.
- * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_UNREACHABLE: no answer, within connect_timeout_ms
- * at the latest;
+ * Reads the queue of a lock: one list and one read a contender, one after the other, no write. The
+ * queue is the caller's: zkl_queue_free. A lock that nobody uses has an empty queue. The session's
+ * connect_timeout_ms is for the whole call: a queue that takes longer to read needs more.
+ * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_UNREACHABLE: not all was read within connect_timeout_ms;
  * ZKL_DENIED; ZKL_SERVER; ZKL_CLOSED; ZKL_IN_CALLBACK; ZKL_NOMEM; ZKL_FORKED.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue);
@@ -449,8 +450,9 @@ ZKL_API void zkl_queue_free(zkl_queue *queue);
 typedef void (*zkl_list_fn)(const char *name, size_t contenders, void *arg);
 /*
  * Calls fn, on the calling thread, for every lock at or below prefix (NULL or "": all), sorted by
- * name, that has contenders. One list a directory. **Returns:** as zkl_inspect; ZKL_LIMIT: more
- * than 65536 directories.
+ * name, that has contenders. One list a directory, one after the other; connect_timeout_ms is for
+ * the whole call. fn is called when all is read. **Returns:** as zkl_inspect, and nothing was told
+ * to fn unless it is ZKL_OK; ZKL_LIMIT: more than 65536 directories.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_list_fn fn,
                                       void *arg);

@@ -12,6 +12,12 @@
 /* Directories visited by one zkl_list: a tree that size is no tree of locks. */
 #define DIRS_MAX 65536
 
+/* One call, which is over at that time however many reads it takes. */
+struct look {
+    struct zkl_session *session;
+    int64_t until_ns;
+};
+
 /* A read whose caller waits for it; the reply is copied while it is valid. */
 struct read {
     struct zkli_query query;
@@ -75,9 +81,11 @@ static zkl_err error_of(const struct zkl_session *s, const struct read *read) {
     return read->result == ZKLI_RESULT_DENIED ? ZKL_DENIED : ZKL_SERVER;
 }
 
-/* Asks, and waits for the answer until connect_timeout_ms have passed. The caller frees children.
- * A missing node is no error: see result. */
-static zkl_err read_path(struct zkl_session *s, const char *path, bool is_list, struct read *read) {
+/* Asks, and waits for the answer until the call's time is over. The caller frees children. A
+ * missing node is no error: see result. */
+static zkl_err read_path(const struct look *look, const char *path, bool is_list,
+                         struct read *read) {
+    struct zkl_session *s = look->session;
     memset(read, 0, sizeof(*read));
     read->query.path = path;
     read->query.is_list = is_list;
@@ -85,12 +93,11 @@ static zkl_err read_path(struct zkl_session *s, const char *path, bool is_list, 
     if (!zkli_condition_init(&read->changed))
         return ZKL_NOMEM;
     zkli_session_lock(s);
-    bool in_time = s->engine.state != ZKL_STATE_CLOSED;
-    int64_t until_ns = zkli_monotonic_ns() + s->connect_timeout_ms * NS_PER_MS;
+    bool in_time = s->engine.state != ZKL_STATE_CLOSED && zkli_monotonic_ns() < look->until_ns;
     if (in_time)
         zkli_requests_query(&s->engine, &read->query);
     while (in_time && !read->is_done)
-        in_time = zkli_session_wait_until(s, &read->changed, until_ns);
+        in_time = zkli_session_wait_until(s, &read->changed, look->until_ns);
     if (!read->is_done)
         zkli_requests_forget_query(&s->engine, &read->query);
     zkl_err err = error_of(s, read);
@@ -133,13 +140,15 @@ static void leave(struct zkl_session *s) {
 }
 
 /* The session stays until the call is through, though it may be closed meanwhile. */
-static zkl_err enter(struct zkl_session *s) {
+static zkl_err enter(struct zkl_session *s, struct look *ret_look) {
     if (!zkli_session_begin(s))
         return ZKL_FORKED;
-    if (!zkli_in_callback())
-        return ZKL_OK;
-    leave(s);
-    return ZKL_IN_CALLBACK;
+    if (zkli_in_callback()) {
+        leave(s);
+        return ZKL_IN_CALLBACK;
+    }
+    *ret_look = (struct look){s, zkli_monotonic_ns() + s->connect_timeout_ms * NS_PER_MS};
+    return ZKL_OK;
 }
 
 /* ---- One queue ---- */
@@ -165,7 +174,7 @@ static int compare_entries(const void *a, const void *b) {
     return strcmp(first->node, second->node);
 }
 
-static zkl_err read_entry(struct zkl_session *s, const char *directory, const char *child,
+static zkl_err read_entry(const struct look *look, const char *directory, const char *child,
                           struct queue *queue) {
     struct entry *entry = &queue->entries[queue->shown.count];
     struct read read;
@@ -174,7 +183,7 @@ static zkl_err read_entry(struct zkl_session *s, const char *directory, const ch
     char *path = join(directory, child);
     if (path == NULL)
         return ZKL_NOMEM;
-    zkl_err err = read_path(s, path, false, &read);
+    zkl_err err = read_path(look, path, false, &read);
     free(path);
     if (err != ZKL_OK || read.result == ZKLI_RESULT_NO_NODE)
         return err;
@@ -235,17 +244,17 @@ void zkl_queue_free(zkl_queue *shown) {
     free(queue);
 }
 
-static zkl_err inspect(struct zkl_session *s, const char *name, zkl_queue **ret_queue) {
-    char *directory = path_of(s, name);
+static zkl_err inspect(const struct look *look, const char *name, zkl_queue **ret_queue) {
+    char *directory = path_of(look->session, name);
     if (directory == NULL)
         return ZKL_NOMEM;
     struct read listing;
-    zkl_err err = read_path(s, directory, true, &listing);
+    zkl_err err = read_path(look, directory, true, &listing);
     struct queue *queue = err == ZKL_OK ? queue_new(listing.child_count) : NULL;
     if (err == ZKL_OK && queue == NULL)
         err = ZKL_NOMEM;
     for (size_t i = 0; err == ZKL_OK && i < listing.child_count; i++)
-        err = read_entry(s, directory, listing.children[i], queue);
+        err = read_entry(look, directory, listing.children[i], queue);
     free(listing.children);
     free(directory);
     if (err != ZKL_OK) {
@@ -260,10 +269,11 @@ static zkl_err inspect(struct zkl_session *s, const char *name, zkl_queue **ret_
 zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue) {
     if (s == NULL || name == NULL || ret_queue == NULL || !zkli_lock_name_is_valid(name))
         return ZKL_INVALID;
-    zkl_err err = enter(s);
+    struct look look;
+    zkl_err err = enter(s, &look);
     if (err != ZKL_OK)
         return err;
-    err = inspect(s, name, ret_queue);
+    err = inspect(&look, name, ret_queue);
     leave(s);
     return err;
 }
@@ -298,12 +308,12 @@ static zkl_err walk_add(struct walk *walk, char *name) {
     return ZKL_OK;
 }
 
-static zkl_err visit(struct zkl_session *s, struct walk *walk, size_t index) {
-    char *path = path_of(s, walk->dirs[index].name);
+static zkl_err visit(const struct look *look, struct walk *walk, size_t index) {
+    char *path = path_of(look->session, walk->dirs[index].name);
     if (path == NULL)
         return ZKL_NOMEM;
     struct read read;
-    zkl_err err = read_path(s, path, true, &read);
+    zkl_err err = read_path(look, path, true, &read);
     free(path);
     for (size_t i = 0; err == ZKL_OK && i < read.child_count; i++) {
         if (zkli_node_name_parse(read.children[i]).kind != ZKLI_KIND_NONE)
@@ -323,13 +333,14 @@ zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_list_fn fn, void *arg) 
     bool is_all = prefix == NULL || prefix[0] == '\0';
     if (s == NULL || fn == NULL || (!is_all && !zkli_lock_name_is_valid(prefix)))
         return ZKL_INVALID;
-    zkl_err err = enter(s);
+    struct look look;
+    zkl_err err = enter(s, &look);
     if (err != ZKL_OK)
         return err;
     struct walk walk = {0};
     err = walk_add(&walk, strdup(is_all ? "" : prefix));
     while (err == ZKL_OK && walk.next < walk.count)
-        err = visit(s, &walk, walk.next++);
+        err = visit(&look, &walk, walk.next++);
     leave(s);
     if (err == ZKL_OK)
         qsort(walk.dirs, walk.count, sizeof(*walk.dirs), compare_found);

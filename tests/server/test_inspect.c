@@ -273,6 +273,57 @@ static void looking_at_a_busy_queue_is_never_an_error(void) {
     client_close(one);
 }
 
+static void on_anything(const char *name, size_t contenders, void *arg) {
+    (void)name;
+    (void)contenders;
+    (*(size_t *)arg)++;
+}
+
+/* connect_timeout_ms is for the call, not for each of its reads. */
+static void a_slow_server_holds_up_no_look_for_longer_than_the_timeout(void) {
+    enum {
+        COUNT = 30,
+        DELAY_MS = 50, /* each way */
+        TIMEOUT_MS = 1000
+    };
+    const char *name = fresh_name("slow");
+    proxy *p = proxy_new();
+    zkl_session *s = session_open_with(
+        proxy_hosts(p),
+        (zkl_session_options){.session_timeout_ms = T_LONG, .connect_timeout_ms = TIMEOUT_MS});
+    zkl_queue *queue = NULL;
+    size_t told = 0;
+    char below[96];
+
+    for (int i = 0; i < COUNT; i++) {
+        plant_contender(name, CURATOR, NULL);
+        (void)snprintf(below, sizeof(below), "%s/%d", name, i);
+        plant_contender(below, CURATOR, NULL);
+    }
+    for (int is_slow = 1; is_slow >= 0; is_slow--) {
+        const zkl_err expected = is_slow ? ZKL_UNREACHABLE : ZKL_OK;
+        int64_t began = clock_ms(), took;
+
+        proxy_delay(p, is_slow ? DELAY_MS : 0);
+        CHECK_INT(zkl_inspect(s, name, &queue), expected);
+        took = clock_ms() - began;
+        began = clock_ms();
+        CHECK_INT(zkl_list(s, name, on_anything, &told), expected);
+        test_note("%s: %lld and %lld ms", is_slow ? "slow" : "fast", (long long)took,
+                  (long long)(clock_ms() - began));
+        CHECK_RANGE(took, is_slow ? TIMEOUT_MS : 0, 2 * TIMEOUT_MS);
+        CHECK_RANGE(clock_ms() - began, is_slow ? TIMEOUT_MS : 0, 2 * TIMEOUT_MS);
+        CHECK(is_slow == (queue == NULL));
+        CHECK_INT(told, is_slow ? 0 : COUNT + 1);
+    }
+    REQUIRE(queue != NULL);
+    CHECK_INT(queue->count, COUNT);
+    zkl_queue_free(queue);
+    session_close(s);
+    proxy_close(p);
+    CHECK_INT(raw_delete_tree(fixture_raw(), lock_dir(name)), RAW_OK);
+}
+
 static const test_case Cases[] = {
     {"a queue nobody stands in is empty, and is not made by looking",
      a_queue_nobody_stands_in_is_empty},
@@ -284,6 +335,8 @@ static const test_case Cases[] = {
     {"locks in use are listed with their queues, sorted",
      locks_in_use_are_listed_with_their_queues},
     {"everything is listed without a prefix", everything_is_listed_without_a_prefix},
+    {"a slow server holds up no look for longer than the timeout",
+     a_slow_server_holds_up_no_look_for_longer_than_the_timeout},
     {"looking at a busy queue is never an error", looking_at_a_busy_queue_is_never_an_error},
 };
 
