@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Shows what the limits of a session protect the servers from: builds the library without them,
-# fills a session beyond, and looks what becomes of three servers of its own.
+# Shows what the limits of a session protect from: builds the library without them, goes beyond, and
+# looks what becomes of three servers of its own, or of the holds.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/lib.sh
 
 readonly PATCH=tests/server/without-limits.patch
+readonly DATA_PATCH=tests/server/without-data-bound.patch
 # 7 times what the limits allow; docs/testing.md says what fewer do.
 readonly CONTENDERS=9000
 # What the test has room for.
@@ -13,12 +14,14 @@ readonly CONTENDERS_MAX=20000
 
 usage() {
     cat <<END
-usage: scripts/limits.sh [COUNT]     with COUNT contenders in one session, at most
-                             $CONTENDERS_MAX; default $CONTENDERS
+usage: scripts/limits.sh [COUNT]          fill a session with COUNT contenders, at most
+                                  $CONTENDERS_MAX; default $CONTENDERS
+       scripts/limits.sh data [ROUNDS]    forty writers of a megabyte in one session, with the bound
+                                  on data in flight and without it in turns; default 1
 
 exit status: 0 it did the harm that is expected: the session never comes back, and from 2 MiB of
-paths on no server serves any more; 1 it did not; 64 wrong call; 69 a package is missing; 70 the
-build failed.
+paths on no server serves any more; or holds are lost, and with the bound none. 1 it did not; 64
+wrong call; 69 a package is missing; 70 the build failed.
 END
 }
 
@@ -28,26 +31,58 @@ wrong_call() {
     exit "$EX_USAGE"
 }
 
-build() { # SOURCE BUILD_DIR
+build() { # SOURCE BUILD_DIR TARGET
     cmake -S "$1" -B "$2" -DZKLOCK_BUILD_TESTS=ON -DZKLOCK_BUILD_CLI=OFF &&
-        cmake --build "$2" --target server_brim --parallel "$(nproc)"
+        cmake --build "$2" --target "$3" --parallel "$(nproc)"
+}
+
+build_or_fail() { # SOURCE BUILD_DIR TARGET
+    in_group build "$@" >"$TMPDIR/log" 2>&1 || {
+        tail -n 20 "$TMPDIR/log" >&2
+        fail "$EX_SOFTWARE" "the library in $1 could not be built"
+    }
+}
+
+build_without() { # PATCH TARGET
+    mkdir "$TMPDIR/code"
+    cp -a CMakeLists.txt cmake include scripts src tests "$TMPDIR/code"
+    patch -d "$TMPDIR/code" -p1 -s --no-backup-if-mismatch -i "$PWD/$1" ||
+        fail "$EX_SOFTWARE" "$1 does not apply"
+    build_or_fail "$TMPDIR/code" "$TMPDIR/build" "$2"
+}
+
+fill() { # COUNT
+    [[ $1 =~ ^[1-9][0-9]{0,4}$ ]] && (($1 <= CONTENDERS_MAX)) ||
+        wrong_call "COUNT is a number from 1 to $CONTENDERS_MAX"
+    build_without "$PATCH" server_brim
+    in_group "$TMPDIR/build/tests/server_brim" --harm "$1"
+}
+
+flood() { # ROUNDS
+    local round status=0
+    [[ $1 =~ ^[1-9][0-9]?$ ]] || wrong_call "ROUNDS is a number from 1 to 99"
+    build_without "$DATA_PATCH" server_flood
+    build_or_fail . build server_flood
+    for ((round = 1; round <= $1; round++)); do
+        echo "== with the bound"
+        in_group build/tests/server_flood || status=1
+        echo "== without it"
+        in_group "$TMPDIR/build/tests/server_flood" --harm || status=1
+    done
+    return "$status"
 }
 
 main() {
-    local count=${1:-$CONTENDERS}
     [[ ${1-} != -h && ${1-} != --help ]] || { usage && return; }
-    (($# <= 1)) && [[ $count =~ ^[1-9][0-9]{0,4}$ ]] && ((count <= CONTENDERS_MAX)) ||
-        wrong_call "COUNT is a number from 1 to $CONTENDERS_MAX"
     need_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${SERVER_PACKAGES[@]}" patch
     own_tmpdir limits
-    mkdir "$TMPDIR/code"
-    cp -a CMakeLists.txt cmake include scripts src tests "$TMPDIR/code"
-    if ! { in_group patch -d "$TMPDIR/code" -p1 -s --no-backup-if-mismatch -i "$PWD/$PATCH" &&
-        in_group build "$TMPDIR/code" "$TMPDIR/build"; } >"$TMPDIR/log" 2>&1; then
-        tail -n 20 "$TMPDIR/log" >&2
-        fail "$EX_SOFTWARE" "the library without limits could not be built"
+    if [[ ${1-} == data ]]; then
+        (($# <= 2)) || wrong_call "data takes ROUNDS"
+        flood "${2:-1}"
+    else
+        (($# <= 1)) || wrong_call "one COUNT"
+        fill "${1:-$CONTENDERS}"
     fi
-    in_group "$TMPDIR/build/tests/server_brim" --harm "$count"
 }
 
 main "$@"

@@ -55,7 +55,8 @@ struct zkli_host {
  * came about in this order if several are set. */
 typedef void (*zkli_notify_fn)(void *arg, struct zkli_member *member, unsigned notices);
 
-/* Something that has requests to send; in engine->work, first come first served. */
+/* Something that has requests to send; in engine->work, first come first served. (A query with data
+ * may have to stand aside when its turn comes.) */
 struct zkli_work {
     struct zkli_list link;
     enum {
@@ -135,6 +136,7 @@ struct zkli_query {
     bool is_list; /* else get */
     const char *path;
     const struct zkli_guarded *write; /* not NULL: write this, and path is not used */
+    size_t bytes;                     /* of data, which are counted; 0: few */
     bool is_sent;
     /* Called once with the reply, or with NULL: if it is_sent, its reply is lost; else it could
      * not be sent, or no session will come. */
@@ -158,6 +160,7 @@ struct zkli_slot {
     struct zkli_member *member; /* MEMBER, ORDER; BEAT: the one whose node it looks for, or NULL */
     struct zkli_list askers;    /* LIST */
     struct zkli_query *query;
+    size_t bytes;             /* QUERY, and VOID that was one */
     struct zkli_watch *watch; /* MEMBER, reads that set a watch */
     unsigned next_free;
 };
@@ -209,6 +212,8 @@ struct zkli_engine {
     struct zkli_slot slots[ZKLI_SLOTS];
     unsigned free_slot; /* ZKLI_SLOTS: none */
     unsigned in_flight;
+    struct zkli_list aside;        /* queries whose turn has come, and whose data wait for room */
+    size_t data_in_flight;         /* bytes of queries' data */
     struct zkli_sibling *siblings; /* scratch for one listing */
     size_t siblings_max;
     const struct zkli_listing *listing; /* the one being delivered */

@@ -5,6 +5,10 @@
  * for each when its turn comes. Listings of a directory that are asked for while one is not yet
  * sent are one request, but for those whose askers have something in line behind it: they are the
  * next one. (Were it moved, it would never be sent while somebody asks again and again.)
+ *
+ * A heartbeat waits for the data sent before it, so data in flight are bounded (ZKLI_DATA_PER_MS).
+ * A query with more than fits steps aside when its turn comes. The line goes on without it, and the
+ * next room for data is the query's. One query is always sent, however long.
  */
 #include "session/engine.h"
 
@@ -12,8 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NS_PER_MS INT64_C(1000000)
+
 void zkli_requests_init(struct zkli_engine *e) {
     zkli_list_init(&e->work);
+    zkli_list_init(&e->aside);
     zkli_requests_reset(e);
 }
 
@@ -126,6 +133,7 @@ static void query_done(struct zkli_engine *e, struct zkli_query *query,
 
 void zkli_requests_end_queries(struct zkli_engine *e) {
     struct zkli_list *link;
+    zkli_list_move_all(&e->work, &e->aside);
     while ((link = zkli_list_take_first(&e->work)) != NULL) {
         struct zkli_work *work = ZKLI_CONTAINER(link, struct zkli_work, link);
         assert(work->kind == ZKLI_WORK_QUERY); /* the others went with the session */
@@ -147,6 +155,7 @@ static unsigned slot_take(struct zkli_engine *e, enum zkli_slot_use use) {
 
 static void slot_give_back(struct zkli_engine *e, unsigned number) {
     e->slots[number].use = ZKLI_SLOT_FREE;
+    e->data_in_flight -= e->slots[number].bytes;
     e->in_flight--;
     if (number == ZKLI_SLOT_HEARTBEAT)
         return;
@@ -169,6 +178,7 @@ void zkli_requests_reset(struct zkli_engine *e) {
     e->slots[ZKLI_WINDOW - 1].next_free = ZKLI_SLOTS;
     e->free_slot = 0;
     e->in_flight = 0;
+    e->data_in_flight = 0;
     struct zkli_list *link = e->work.next;
     while (link != &e->work) {
         struct zkli_work *work = ZKLI_CONTAINER(link, struct zkli_work, link);
@@ -418,6 +428,8 @@ static void send_query(struct zkli_engine *e, struct zkli_query *query) {
     zkli_list_remove(&query->work.link);
     unsigned number = slot_take(e, ZKLI_SLOT_QUERY);
     e->slots[number].query = query;
+    e->slots[number].bytes = query->bytes;
+    e->data_in_flight += query->bytes;
     if (query->write != NULL)
         query->is_sent = e->port->ops->guarded(e->port, number, query->write);
     else if (query->is_list)
@@ -428,6 +440,32 @@ static void send_query(struct zkli_engine *e, struct zkli_query *query) {
         slot_give_back(e, number);
         query_done(e, query, NULL);
     }
+}
+
+static bool has_room(const struct zkli_engine *e, const struct zkli_query *query) {
+    int64_t bytes_max = e->lease.timeout_ns / NS_PER_MS * ZKLI_DATA_PER_MS;
+    return e->data_in_flight == 0 || (int64_t)(e->data_in_flight + query->bytes) <= bytes_max;
+}
+
+/* Its turn has come. */
+static void send_or_step_aside(struct zkli_engine *e, struct zkli_query *query) {
+    if (query->bytes == 0 || (zkli_list_is_empty(&e->aside) && has_room(e, query))) {
+        send_query(e, query);
+        return;
+    }
+    zkli_list_remove(&query->work.link);
+    zkli_list_append(&e->aside, &query->work.link);
+}
+
+/* False: none can be sent. */
+static bool send_aside(struct zkli_engine *e) {
+    if (zkli_list_is_empty(&e->aside))
+        return false;
+    struct zkli_query *first = ZKLI_CONTAINER(e->aside.next, struct zkli_query, work.link);
+    if (!has_room(e, first))
+        return false;
+    send_query(e, first);
+    return true;
 }
 
 /* Whether there are slots: two for a directory and the node in it, which are sent together or not
@@ -441,7 +479,11 @@ static bool has_slots(const struct zkli_engine *e, struct zkli_work *work) {
 }
 
 void zkli_requests_pump(struct zkli_engine *e) {
-    while (e->is_connected && !e->is_draining && !zkli_list_is_empty(&e->work)) {
+    while (e->is_connected && !e->is_draining && e->free_slot != ZKLI_SLOTS) {
+        if (send_aside(e))
+            continue; /* the ones whose turn came before */
+        if (zkli_list_is_empty(&e->work))
+            return;
         struct zkli_work *work = ZKLI_CONTAINER(e->work.next, struct zkli_work, link);
         if (!has_slots(e, work))
             return;
@@ -453,7 +495,7 @@ void zkli_requests_pump(struct zkli_engine *e) {
             send_list(e, ZKLI_CONTAINER(work, struct zkli_dir, work));
             break;
         case ZKLI_WORK_QUERY:
-            send_query(e, ZKLI_CONTAINER(work, struct zkli_query, work));
+            send_or_step_aside(e, ZKLI_CONTAINER(work, struct zkli_query, work));
             break;
         }
     }

@@ -77,7 +77,7 @@ static zkl_err check_op(const zoo_op_t *op, size_t *bytes) {
     return is_valid ? ZKL_OK : ZKL_INVALID;
 }
 
-zkl_err zkli_client_check(const struct zkli_guarded *write, size_t chroot_length) {
+zkl_err zkli_client_check(struct zkli_guarded *write, size_t chroot_length) {
     /* Length, xid and type, the guard's check, the end. */
     size_t bytes = 3 * LENGTH_BYTES + OP_HEADER_BYTES + LENGTH_BYTES + string_bytes(write->guard) +
                    OP_HEADER_BYTES;
@@ -98,8 +98,8 @@ zkl_err zkli_client_check(const struct zkli_guarded *write, size_t chroot_length
             return ZKL_LIMIT;
     }
     size_t paths = write->op_count + (write->path != NULL ? 2 : 1);
-    bytes += paths * chroot_length;
-    return bytes > ZKLI_TRANSACTION_MAX ? ZKL_LIMIT : ZKL_OK;
+    write->bytes = bytes + paths * chroot_length;
+    return write->bytes > ZKLI_TRANSACTION_MAX ? ZKL_LIMIT : ZKL_OK;
 }
 
 /* So much of a create's path buffer can be filled: the server adds a number of 11 characters. */

@@ -382,7 +382,7 @@ static void a_chroot_stands_before_every_path(void) {
     zkl_lock *l;
     zoo_op_t ops[3];
     zoo_op_result_t results[3];
-    const struct zkli_guarded write = {.guard = guard, .op_count = 1, .ops = ops};
+    struct zkli_guarded write = {.guard = guard, .op_count = 1, .ops = ops};
 
     (void)snprintf(chroot, sizeof(chroot), "%s-multi", fixture_root());
     (void)snprintf(hosts, sizeof(hosts), "%s%s", server_hosts(), chroot);

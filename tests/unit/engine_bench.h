@@ -24,6 +24,7 @@ enum kind {
     GET,
     REMOVE,
     BARRIER,
+    GUARDED,
     KINDS
 };
 
@@ -161,6 +162,12 @@ static inline bool port_barrier(struct zkli_port *port, unsigned slot, const cha
     return port_send(port, BARRIER, slot, node == NULL ? "" : node, &request);
 }
 
+static inline bool port_guarded(struct zkli_port *port, unsigned slot,
+                                const struct zkli_guarded *write) {
+    struct request *request;
+    return port_send(port, GUARDED, slot, write->path, &request);
+}
+
 static inline int64_t port_session_id(struct zkli_port *port) {
     return ZKLI_CONTAINER(port, struct fake_port, port)->session_id;
 }
@@ -184,6 +191,7 @@ static inline struct zkli_port *host_new_port(void *arg) {
         .get = port_get,
         .remove = port_remove,
         .barrier = port_barrier,
+        .guarded = port_guarded,
         .session_id = port_session_id,
         .timeout_ms = port_timeout_ms,
         .look = port_look,
@@ -379,6 +387,7 @@ static inline void bench_end(struct bench *b) {
     CHECK_INT(b->engine.node_bytes, 0);
     CHECK_INT(b->engine.watch_bytes, 0);
     CHECK_INT(b->engine.in_flight, 0);
+    CHECK_INT(b->engine.data_in_flight, 0);
     zkli_engine_fini(&b->engine);
 }
 
