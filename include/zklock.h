@@ -389,7 +389,9 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
  * call; may be NULL if len is 0. version: the version the node must have, which then grows by one;
  * or -1, any. Blocks until the servers have answered, also through a broken connection, and at the
  * latest until the hold is lost; then no longer than a broken connection takes to be noticed (two
- * thirds of the session timeout).
+ * thirds of the session timeout). While other threads of the session have 500,000 bytes of guarded
+ * writes under way for each second of the session timeout, it waits its turn: heartbeats stand
+ * behind such data.
  *
  * A reply that is lost with its connection leaves open whether the write was done. While the hold
  * lasts, the call finds out, by writing again and, where a version is given, by reading. It assumes

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# Five hundred sessions hold a lock each on three servers, which are slow for a while. Shows whether
+# reconnects and heartbeats keep the servers slow when the cause is gone.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/lib.sh
+
+readonly BUILD=build/bench
+# Of the disk that stalls, and of those that are slow. With ten transactions a sync the latter let 40
+# and 200 writes a second through.
+readonly STALL_MS=8000
+readonly SLOW_MS=250
+readonly TIRED_MS=50
+readonly BATCH=10
+# As in earnest: a server that is silent for five of these is left out.
+readonly TICK_MS=2000
+
+usage() {
+    cat <<END
+usage: bench/storm.sh [-n SESSIONS] [-t TIMEOUT_MS] [-d SECONDS] WAY...
+
+WAY is how the servers are slow:
+  stall      each sync of a log takes $((STALL_MS / 1000)) s
+  slow       they commit $((BATCH * 1000 / SLOW_MS)) writes a second
+  tired      they commit $((BATCH * 1000 / TIRED_MS)) writes a second
+  limp       the same after a stall
+  turns      one server after the other is stopped for a third of the time
+  quorum     two of three are stopped
+END
+}
+
+build() {
+    cmake -S . -B "$BUILD" -DZKLOCK_BUILD_TESTS=OFF -DZKLOCK_BUILD_CLI=OFF \
+        -DZKLOCK_BUILD_BENCH=ON &&
+        cmake --build "$BUILD" --parallel "$(nproc)"
+}
+
+# What the program runs to make them slow, and to end it.
+begin_of() { # WAY PIDS
+    case $1 in
+    stall) echo "echo $STALL_MS >$SLOW_SYNC_FILE" ;;
+    slow) echo "echo $SLOW_MS >$SLOW_SYNC_FILE" ;;
+    tired) echo "echo $TIRED_MS >$SLOW_SYNC_FILE" ;;
+    limp)
+        echo "echo $STALL_MS >$SLOW_SYNC_FILE;" \
+            "(sleep $((STALL_MS / 1000)); echo $TIRED_MS >$SLOW_SYNC_FILE) &"
+        ;;
+    turns)
+        echo "(for pid in ${*:2}; do kill -STOP \$pid; sleep $((Seconds / 3)); kill -CONT \$pid;" \
+            "done) &"
+        ;;
+    quorum) echo "kill -STOP $2 $3" ;;
+    esac
+}
+
+end_of() { # WAY PIDS
+    case $1 in
+    stall | slow | tired | limp) echo "echo 0 >$SLOW_SYNC_FILE" ;;
+    turns | quorum) echo "kill -CONT ${*:2}" ;;
+    esac
+}
+
+one() { # WAY
+    local dir=$TMPDIR/zk-$1
+    local -a pids options=(--servers 3 --tick "$TICK_MS" --min-session "$((2 * TICK_MS))" --prop forceSync=yes --jvm -Xmx1g)
+    [[ $1 != @(slow|tired|limp) ]] || options+=(--jvm "-Dzookeeper.maxBatchSize=$BATCH")
+    echo 0 >"$SLOW_SYNC_FILE"
+    ZKLOCK_HOSTS=$(LD_PRELOAD=$PWD/$BUILD/bench/libbench_slow_sync.so \
+        scripts/zk.sh start --dir "$dir" "${options[@]}")
+    export ZKLOCK_HOSTS
+    mapfile -t pids < <(scripts/zk.sh status --dir "$dir" | cut -d ' ' -f 2)
+    echo "== $1"
+    in_group "$BUILD/bench/bench_storm" "${Options[@]}" "$(begin_of "$1" "${pids[@]}")" \
+        "$(end_of "$1" "${pids[@]}")"
+    scripts/zk.sh stop --dir "$dir"
+}
+
+main() {
+    local way
+    Seconds=30 Options=()
+    while [[ ${1-} == -[ntd] ]]; do
+        [[ ${2-} =~ ^[1-9][0-9]*$ ]] || { usage >&2 && exit "$EX_USAGE"; }
+        [[ $1 != -d ]] || Seconds=$2
+        Options+=("$1" "$2")
+        shift 2
+    done
+    for way in "${@:-none}"; do
+        [[ $way =~ ^(stall|slow|tired|limp|turns|quorum)$ ]] || { usage >&2 && exit "$EX_USAGE"; }
+    done
+    need_packages "${BUILD_PACKAGES[@]}" "${SERVER_PACKAGES[@]}"
+    own_tmpdir storm
+    export SLOW_SYNC_FILE=$TMPDIR/sync_ms
+    build >"$TMPDIR/build.log" 2>&1 || {
+        cat "$TMPDIR/build.log" >&2
+        fail "$EX_SOFTWARE" "the build in $BUILD failed"
+    }
+    for way in "$@"; do
+        one "$way"
+    done
+}
+
+main "$@"
