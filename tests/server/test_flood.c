@@ -20,6 +20,10 @@
 #define FLOOD_SHORT_MS 5000
 /* With a longer session timeout than this, heartbeats are late without the bound, and no more. */
 #define HARMED_MS 2000
+/* What the bound supposes of the servers, in MB/s (ZKLI_DATA_PER_MS). Where other work on this
+ * machine leaves them less, a run in which a hold was lost is made again. */
+#define RATE_MIN 30
+#define RUNS_MAX 3
 
 static bool Expects_harm;
 
@@ -61,8 +65,21 @@ static zkl_err write_until(void *arg) {
     return ZKL_OK;
 }
 
+/* The highest that a server has seen. */
+static int64_t epoch(void) {
+    int64_t highest = -1;
+
+    for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++) {
+        const int64_t zxid = ensemble_number(i, "srvr", "Zxid");
+
+        highest = zxid >> 32 > highest ? zxid >> 32 : highest;
+    }
+    return highest;
+}
+
 typedef struct outcome {
-    double rate; /* MB/s */
+    bool was_election; /* which stops everything, whatever is in flight */
+    double rate;       /* MB/s */
     size_t written, errors, lost;
     int64_t least_ms;    /* left of a hold, of T */
     int64_t acquired_ms; /* the longest that another acquire has taken */
@@ -74,7 +91,7 @@ static outcome flood(zkl_session *s, writer *writers, size_t count, int64_t ms) 
     outcome o = {.least_ms = INT64_MAX};
     zkl_lock *held = lock_open(s, fresh_name("held"), NULL);
     zkl_lock *other = lock_open(s, fresh_name("other"), NULL);
-    const int64_t begun = clock_ms();
+    const int64_t before = epoch(), begun = clock_ms();
     int64_t took;
 
     REQUIRE_INT(zkl_acquire(held, SOON_MS), ZKL_OK);
@@ -97,10 +114,12 @@ static outcome flood(zkl_session *s, writer *writers, size_t count, int64_t ms) 
         o.written += writers[i].written;
         o.errors += writers[i].errors;
         o.lost += events_count(writers[i].events, ZKL_EVENT_LOST);
+        events_forget(writers[i].events);
         if (writers[i].longest_ms > o.waited_ms)
             o.waited_ms = writers[i].longest_ms;
     }
     took = clock_ms() - begun;
+    o.was_election = epoch() != before;
     o.rate = (double)o.written * LENGTH / 1000.0 / (double)took;
     o.lost += !zkl_held(held);
     lock_close(held);
@@ -109,17 +128,22 @@ static outcome flood(zkl_session *s, writer *writers, size_t count, int64_t ms) 
 }
 
 static void print(const char *who, int timeout_ms, const outcome *o) {
-    test_note(
-        "T = %d ms, %s: %.1f MB/s, %zu holds lost, %zu writes failed; a hold had %" PRId64
-        " ms left at the least; another lock took %" PRId64 " ms, a write %" PRId64 " ms at most",
-        timeout_ms, who, o->rate, o->lost, o->errors, o->least_ms, o->acquired_ms, o->waited_ms);
+    test_note("T = %d ms, %s: %.1f MB/s, %zu holds lost, %zu writes failed%s; a hold had %" PRId64
+              " ms left at the least; another lock took %" PRId64 " ms, a write %" PRId64
+              " ms at most",
+              timeout_ms, who, o->rate, o->lost, o->errors, o->was_election ? ", an election" : "",
+              o->least_ms, o->acquired_ms, o->waited_ms);
+}
+
+static bool is_void(const outcome *o) {
+    return (o->lost > 0 || o->errors > 0) && (o->was_election || o->rate < RATE_MIN);
 }
 
 static void flood_with(int timeout_ms, int64_t flood_ms) {
     static char data[LENGTH];
     static writer writers[WRITERS];
     zkl_session *s = session_open(server_hosts(), timeout_ms, NULL);
-    outcome one, all;
+    outcome one = {0}, all = {0};
 
     memset(data, 'd', sizeof(data));
     CHECK_INT(zkl_session_timeout_ms(s), timeout_ms);
@@ -128,10 +152,13 @@ static void flood_with(int timeout_ms, int64_t flood_ms) {
         writers[i].lock = lock_open(s, fresh_name("flood"), writers[i].events);
         writers[i].data = data;
     }
-    one = flood(s, writers, 1, ALONE_MS);
-    print("one writer", timeout_ms, &one);
-    all = flood(s, writers, WRITERS, flood_ms);
-    print("forty writers", timeout_ms, &all);
+    for (int runs = 0, again = 1; again && runs < RUNS_MAX; runs++) {
+        one = flood(s, writers, 1, ALONE_MS);
+        print("one writer", timeout_ms, &one);
+        all = flood(s, writers, WRITERS, flood_ms);
+        print("forty writers", timeout_ms, &all);
+        again = !Expects_harm && (is_void(&one) || is_void(&all));
+    }
     if (Expects_harm) {
         CHECK(all.lost > 0 || timeout_ms > HARMED_MS);
     } else {
@@ -165,8 +192,9 @@ int main(int argc, char **argv) {
     /* A server has its last 500 transactions at hand, more than once. With the collector of small
      * machines that memory stops it for half a second at a time. */
     static const char *const options[] = {
-        "--servers",        "3",     "--jvm",        "-Xmx2g", "--jvm",
-        "-XX:-UseSerialGC", "--jvm", "-XX:+UseG1GC", NULL};
+        "--servers", "3",     "--prop",           "syncLimit=40", "--jvm",
+        "-Xmx2g",    "--jvm", "-XX:-UseSerialGC", "--jvm",        "-XX:+UseG1GC",
+        NULL};
     static const test_case cases[] = {
         {"forty writers of a megabyte cost no hold with a timeout of ten seconds",
          forty_writers_of_a_megabyte_cost_no_hold_of_ten_seconds},

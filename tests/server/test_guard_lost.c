@@ -365,6 +365,29 @@ static void a_write_under_a_hold_that_was_given_up_ends_with_its_line(void) {
     client_close(c);
 }
 
+/* Behind another's data, which is as much as may be in flight. */
+static void a_write_that_waits_for_room_ends_with_its_lock(void) {
+    static char data[ZKL_GUARDED_SET_MAX];
+    client *c = holder_new("room", T_NORMAL), *other = client_open_on(c, fresh_name("room"));
+    const char *path = target_new(), *late = target_new();
+    guarded_call first = {c->lock, path, data, sizeof(data), -1};
+    guarded_call second = {other->lock, late, data, sizeof(data), -1};
+
+    REQUIRE_INT(client_acquire(other, SOON_MS), ZKL_OK);
+    begin_broken(c, &first, PROXY_HOLD_REPLY, false);
+    actor_begin(other->actor, guarded_run, &second);
+    WAIT_UNTIL(actor_is_blocked(other->actor), SOON_MS);
+    CHECK_INT(proxy_count(c->proxy, PROXY_MULTI, NULL), 1);
+    client_close_lock(other);
+    CHECK_INT(client_result(other), ZKL_CLOSED);
+    proxy_hold(c->proxy, PROXY_TO_CLIENT, false);
+    CHECK_INT(client_result(c), ZKL_OK);
+    CHECK_INT(target_version(path), 1);
+    target_check(late, "zero", 0);
+    client_close(other);
+    client_close(c);
+}
+
 static void a_lock_may_close_under_a_write(void) {
     for (int is_sent = 0; is_sent < 2; is_sent++) {
         client *c = holder_new("close-lock", T_LONG);
@@ -529,6 +552,8 @@ static const test_case Cases[] = {
      a_release_by_another_thread_lets_a_sent_write_pass},
     {"a write under a hold that was given up ends with its line",
      a_write_under_a_hold_that_was_given_up_ends_with_its_line},
+    {"a write that waits for room ends with its lock",
+     a_write_that_waits_for_room_ends_with_its_lock},
     {"a lock may close under a write", a_lock_may_close_under_a_write},
     {"a session may close under a write (T40)", a_session_may_close_under_a_write},
     {"a session may close under many writes (T40)", a_session_may_close_under_many_writes},
