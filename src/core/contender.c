@@ -51,6 +51,8 @@ static void note_reply(contender *c, const event *e) {
         c->czxid = e->czxid;
         c->owner = e->owner;
         c->own_is_watched = true;
+    } else if (e->type == ZKLI_EV_OWNER_READ) {
+        c->owner = e->owner;
     } else if (e->type == ZKLI_EV_LISTED) {
         note_listing(c, e);
     }
@@ -62,7 +64,7 @@ static unsigned op_of(const contender *c, enum zkli_contender_event_type type) {
         [ZKLI_EV_PARENT] = ZKLI_OP_PARENT,   [ZKLI_EV_CREATED] = ZKLI_OP_CREATE,
         [ZKLI_EV_BARRIER] = ZKLI_OP_BARRIER, [ZKLI_EV_LISTED] = ZKLI_OP_LIST,
         [ZKLI_EV_OWN_READ] = ZKLI_OP_OWN,    [ZKLI_EV_PREDECESSOR_READ] = ZKLI_OP_PREDECESSOR,
-        [ZKLI_EV_DELETED] = ZKLI_OP_DELETE,
+        [ZKLI_EV_DELETED] = ZKLI_OP_DELETE,  [ZKLI_EV_OWNER_READ] = ZKLI_OP_OWNER,
     };
     bool is_by_czxid = type == ZKLI_EV_LISTED && (c->in_flight & ZKLI_OP_ORDER) != 0;
     return is_by_czxid ? ZKLI_OP_ORDER : ops[type];
@@ -200,6 +202,7 @@ static unsigned (*const handlers[ZKLI_EVENT_TYPES])(contender *c, const event *e
     [ZKLI_EV_OWN_READ] = on_reply,
     [ZKLI_EV_PREDECESSOR_READ] = on_reply,
     [ZKLI_EV_DELETED] = on_reply,
+    [ZKLI_EV_OWNER_READ] = on_reply,
     [ZKLI_EV_OWN_EVENT] = on_own_event,
     [ZKLI_EV_PREDECESSOR_EVENT] = on_predecessor_event,
     [ZKLI_EV_LEASE] = on_lease,
@@ -229,12 +232,14 @@ void zkli_contender_init_orphan(contender *c, const char *node, unsigned depth) 
     memset(c, 0, sizeof(*c));
     c->state = ZKLI_LEAVING;
     c->is_parked = true;
+    c->is_orphan = true;
     c->depth = depth;
     memcpy(c->node, node, strlen(node) + 1);
 }
 
 void zkli_contender_init_visitor(contender *c, const char *uuid, unsigned depth) {
     zkli_contender_init_orphan(c, "", depth);
+    c->is_orphan = false;
     c->is_visitor = true;
     memcpy(c->uuid, uuid, sizeof(c->uuid));
 }

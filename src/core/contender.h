@@ -43,9 +43,10 @@ enum {
     ZKLI_OP_ORDER = 1u << 4, /* read every sibling's czxid; answered by LISTED, by czxid */
     ZKLI_OP_OWN = 1u << 5,   /* read our node and watch it */
     ZKLI_OP_PREDECESSOR = 1u << 6,
-    ZKLI_OP_DELETE = 1u << 7
+    ZKLI_OP_DELETE = 1u << 7,
+    ZKLI_OP_OWNER = 1u << 8 /* an orphan: read whose it is, without a watch */
 };
-#define ZKLI_OP_COUNT 8
+#define ZKLI_OP_COUNT 9
 #define ZKLI_OPS ((1u << ZKLI_OP_COUNT) - 1)
 
 /*
@@ -55,13 +56,13 @@ enum {
  * next event.
  */
 enum {
-    ZKLI_DO_GRANT = 1u << 8,     /* the acquisition succeeded */
-    ZKLI_DO_FAIL = 1u << 9,      /* the acquisition failed: .error; the node may still be leaving */
-    ZKLI_DO_LOSE = 1u << 10,     /* the hold is over without a release */
-    ZKLI_DO_RETRY = 1u << 11,    /* send RETRY after a while */
-    ZKLI_DO_FORGET = 1u << 12,   /* gone: nothing on the server, free it; late replies are void */
-    ZKLI_TELL_QUEUED = 1u << 13, /* .position has changed */
-    ZKLI_TELL_REQUEUED = 1u << 14, /* the place in the queue was lost */
+    ZKLI_DO_GRANT = 1u << 9,     /* the acquisition succeeded */
+    ZKLI_DO_FAIL = 1u << 10,     /* the acquisition failed: .error; the node may still be leaving */
+    ZKLI_DO_LOSE = 1u << 11,     /* the hold is over without a release */
+    ZKLI_DO_RETRY = 1u << 12,    /* send RETRY after a while */
+    ZKLI_DO_FORGET = 1u << 13,   /* gone: nothing on the server, free it; late replies are void */
+    ZKLI_TELL_QUEUED = 1u << 14, /* .position has changed */
+    ZKLI_TELL_REQUEUED = 1u << 15, /* the place in the queue was lost */
 };
 
 enum zkli_contender_event_type {
@@ -75,7 +76,8 @@ enum zkli_contender_event_type {
     ZKLI_EV_OWN_READ, /* .czxid, .owner */
     ZKLI_EV_PREDECESSOR_READ,
     ZKLI_EV_DELETED,
-    ZKLI_EV_OWN_EVENT, /* a watch fired: .is_deleted, or else changed */
+    ZKLI_EV_OWNER_READ, /* .owner */
+    ZKLI_EV_OWN_EVENT,  /* a watch fired: .is_deleted, or else changed */
     ZKLI_EV_PREDECESSOR_EVENT,
     ZKLI_EV_LEASE,     /* .is_certain or .is_ample may have changed */
     ZKLI_EV_HEARTBEAT, /* the time for what need not be done at once */
@@ -108,6 +110,7 @@ struct zkli_contender {
     enum zkli_contender_state state;
     bool is_try;
     bool is_visitor;
+    bool is_orphan;
     unsigned depth;        /* components of the directory's path */
     unsigned parent_level; /* which one is created: 1 the directory, 2 its parent; 0 none */
     bool is_parked;        /* nothing is in flight; goes on at CONNECTED or RETRY, or sooner */
@@ -135,7 +138,8 @@ struct zkli_contender {
 
 /* depth: components of the lock directory's path below the client's root, at least 1. */
 void zkli_contender_init(struct zkli_contender *c, const char *uuid, bool is_try, unsigned depth);
-/* A node of ours that no contender knows, to be deleted: starts in LEAVING; send CONNECTED. */
+/* A node that no contender knows, with our session's tag: to be deleted if the session owns it,
+ * else left alone, for any client can make up a name. Starts in LEAVING; send CONNECTED. */
 void zkli_contender_init_orphan(struct zkli_contender *c, const char *node, unsigned depth);
 
 /* One that only looks at the directory, behind a barrier, and goes: starts in LEAVING; send

@@ -188,9 +188,21 @@ static unsigned decide_created_leaving(contender *c, const event *e) {
     return zkli_contender_forget(c); /* it was not done */
 }
 
+/* A tag has 48 bits, and any client can read it in the queue and make a node that bears it. */
+static unsigned decide_orphan(contender *c, const event *e) {
+    if (e->result == ZKLI_RESULT_OK && c->owner == e->session_id)
+        return zkli_contender_send(c, ZKLI_OP_DELETE);
+    /* What we may not read we have not made: our nodes' ACLs let us. */
+    bool is_over = e->result == ZKLI_RESULT_OK || e->result == ZKLI_RESULT_NO_NODE ||
+                   e->result == ZKLI_RESULT_DENIED;
+    return is_over ? zkli_contender_forget(c) : zkli_contender_park(c, e);
+}
+
 unsigned zkli_contender_decide_leaving(contender *c, const event *e) {
     if (e->type == ZKLI_EV_CREATED)
         return decide_created_leaving(c, e);
+    if (e->type == ZKLI_EV_OWNER_READ)
+        return decide_orphan(c, e);
     if (e->type == ZKLI_EV_DELETED) {
         bool is_gone = e->result == ZKLI_RESULT_OK || e->result == ZKLI_RESULT_NO_NODE;
         return is_gone ? zkli_contender_forget(c) : zkli_contender_park(c, e);

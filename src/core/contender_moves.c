@@ -139,7 +139,10 @@ unsigned zkli_contender_search(contender *c) {
 }
 
 unsigned zkli_contender_bury(contender *c) {
-    return c->node[0] != '\0' ? zkli_contender_send(c, ZKLI_OP_DELETE) : zkli_contender_search(c);
+    if (c->node[0] == '\0')
+        return zkli_contender_search(c);
+    bool may_be_anothers = c->is_orphan && c->owner == 0; /* not read yet */
+    return zkli_contender_send(c, may_be_anothers ? ZKLI_OP_OWNER : ZKLI_OP_DELETE);
 }
 
 /* In a flight, the create's reply may be in while the listing's is not. */

@@ -301,7 +301,8 @@ void zkli_members_forget_orphans(struct zkli_engine *e);
 /* By what is listed, whether there are nodes of ours that no member knows: replies come in order,
  * so that whoever has a node in the listing knows its name, or has lost the reply. */
 void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *listing);
-/* Buries nodes of ours in the listing that no member knows, if there may be any. */
+/* Reads nodes in the listing that bear our tag and that no member knows, if there may be any, and
+ * buries those of the session. */
 void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
                                const struct zkli_listing *listing);
 

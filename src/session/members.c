@@ -234,6 +234,9 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     unsigned actions = zkli_contender_step(&m->core, event);
     if (strcmp(m->core.uuid, e->fresh_uuid) == 0)
         zkli_engine_refresh_uuid(e);
+    if (event->type == ZKLI_EV_OWNER_READ && (actions & ZKLI_OP_DELETE) != 0)
+        zkli_engine_log(e, ZKL_LOG_INFO, "burying a node of ours that was left in %s",
+                        m->dir->path);
     if (m->core.state != before)
         adjust(m);
     carry_out(m, actions);
@@ -405,6 +408,12 @@ void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *l
         dir->may_have_orphans = true;
 }
 
+/*
+ * A node that bears our tag and is another's is not remembered: it costs a read at each listing
+ * that shows it. An acquire lists once or twice, and then waits behind the node, if that is before its
+ * own. To remember the node would take memory for as many as any client makes, keep the directory,
+ * and take care to forget when the node goes.
+ */
 void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
                                const struct zkli_listing *listing) {
     if (!dir->may_have_orphans)
@@ -424,7 +433,6 @@ void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
             zkli_timer_set(&e->timers, &dir->visit, e->now_ns + ZKLI_RETRY_LAST_NS);
             return;
         }
-        zkli_engine_log(e, ZKL_LOG_INFO, "burying a node of ours that was left in %s", dir->path);
         zkli_contender_init_orphan(&m->core, child, dir->depth);
         set_budget(m, node_bytes(dir), 0);
         connect_if_connected(m);

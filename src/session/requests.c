@@ -214,6 +214,8 @@ static enum zkli_contender_event_type event_of(unsigned op) {
         return ZKLI_EV_PREDECESSOR_READ;
     case ZKLI_OP_DELETE:
         return ZKLI_EV_DELETED;
+    case ZKLI_OP_OWNER:
+        return ZKLI_EV_OWNER_READ;
     }
     return ZKLI_EV_LISTED;
 }
@@ -315,8 +317,10 @@ static bool send_op(struct zkli_member *m, unsigned op, unsigned slot) {
     case ZKLI_OP_PREDECESSOR:
         return send_watching_read(e, slot, &m->predecessor);
     }
-    assert(op == ZKLI_OP_DELETE);
     path_join(path, m->dir, m->core.node);
+    if (op == ZKLI_OP_OWNER)
+        return e->port->ops->get(e->port, slot, path, false);
+    assert(op == ZKLI_OP_DELETE);
     return e->port->ops->remove(e->port, slot, path);
 }
 

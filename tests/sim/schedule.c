@@ -374,6 +374,17 @@ static void heal_all(struct world *w) {
 
 /* ---- A contender of another library's ---- */
 
+/* What it puts before its number. It may bear the tag of a client's session, which any client can
+ * read in the queue. The node is another's all the same. */
+static int stranger_prefix(struct world *w) {
+    const struct client *c = &w->list[world_below(w, (unsigned)w->clients)];
+    char prefix[64];
+    bool bears_tag = world_chance(w, 50) && c->is_open;
+    (void)snprintf(prefix, sizeof(prefix), "/locks/a/_c_%s-11d1-80b4-00c04fd430c8-lock-",
+                   bears_tag ? c->session.engine.tag : "6ba7b810-9dad");
+    return world_name(w, prefix);
+}
+
 static void stranger(struct world *w, unsigned unused, unsigned node) {
     (void)unused;
     if (node != 0) { /* until it is gone */
@@ -387,7 +398,7 @@ static void stranger(struct world *w, unsigned unused, unsigned node) {
         return;
     struct message m = {
         .kind = OP_CREATE_SEQUENTIAL,
-        .name = world_name(w, "/locks/a/_c_6ba7b810-9dad-11d1-80b4-00c04fd430c8-lock-"),
+        .name = stranger_prefix(w),
     };
     int before = w->log_count;
     quorum_write(w, NONE, NONE, &m);

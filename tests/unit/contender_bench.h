@@ -78,9 +78,12 @@ static inline const char *end_broken(const struct zkli_contender *was,
         return "to be gone is to be forgotten";
     if (is->state == ZKLI_GONE && (actions & (ZKLI_OPS | ZKLI_DO_RETRY)) != 0)
         return "gone, and asks for something";
+    bool is_looked_at = is->is_orphan && is->owner == 0;
     if (is->state == ZKLI_LEAVING && is->node[0] != '\0' && !is->is_parked &&
-        is->in_flight != ZKLI_OP_DELETE)
+        is->in_flight != (is_looked_at ? (unsigned)ZKLI_OP_OWNER : (unsigned)ZKLI_OP_DELETE))
         return "leaving, and its node is not being deleted";
+    if ((actions & ZKLI_OP_DELETE) != 0 && is->is_orphan && is->owner != e->session_id)
+        return "deletes a node that may be another's";
     if (is->state == ZKLI_LEAVING && (actions & ZKLI_OP_CREATE) != 0)
         return "creates while leaving";
     return NULL;
@@ -185,6 +188,13 @@ static inline void bench_init(struct bench *b, bool is_try) {
     bench_lease(b, AMPLE);
 }
 
+/* In place of the contender, a node that would be its own. */
+static inline void bench_orphan(struct bench *b) {
+    char node[ZKLI_CHILD_MAX + 1];
+    bench_name(b->c.uuid, OWN_NUMBER, node);
+    zkli_contender_init_orphan(&b->c, node, DEPTH);
+}
+
 /* A new connection of the same session; the contender is not told by this. */
 static inline void bench_reconnect(struct bench *b) {
     b->world.is_connected = true;
@@ -285,8 +295,9 @@ static inline unsigned reply_list(struct bench *b, unsigned list) {
 static inline enum zkli_contender_event_type bench_reply_to(unsigned op) {
     for (unsigned i = 0; i < ZKLI_OP_COUNT; i++) {
         static const enum zkli_contender_event_type types[ZKLI_OP_COUNT] = {
-            ZKLI_EV_PARENT, ZKLI_EV_CREATED,  ZKLI_EV_BARRIER,          ZKLI_EV_LISTED,
-            ZKLI_EV_LISTED, ZKLI_EV_OWN_READ, ZKLI_EV_PREDECESSOR_READ, ZKLI_EV_DELETED,
+            ZKLI_EV_PARENT,           ZKLI_EV_CREATED, ZKLI_EV_BARRIER,
+            ZKLI_EV_LISTED,           ZKLI_EV_LISTED,  ZKLI_EV_OWN_READ,
+            ZKLI_EV_PREDECESSOR_READ, ZKLI_EV_DELETED, ZKLI_EV_OWNER_READ,
         };
         if (op == BIT(i))
             return types[i];

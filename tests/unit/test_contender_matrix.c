@@ -55,6 +55,8 @@ enum situation {
     S_LEAVING_SEARCH,
     S_LEAVING_PAST, /* the barrier */
     S_ORPHAN,
+    S_ORPHAN_READING, /* whose it is */
+    S_ORPHAN_OURS,
     SITUATIONS
 };
 
@@ -89,6 +91,8 @@ static bool is_possible(enum situation situation, enum zkli_contender_event_type
         return (v > 0 && v < RESULTS) || (v >= V_CROWD && v < V_CROWD + TWICE);
     case ZKLI_EV_OWN_READ:
         return v < RESULTS || (v == V_OTHERS_NODE && situation == S_ADOPTING_LISTED);
+    case ZKLI_EV_OWNER_READ:
+        return v < RESULTS || v == V_OTHERS_NODE;
     case ZKLI_EV_PARENT:
     case ZKLI_EV_CREATED:
     case ZKLI_EV_BARRIER:
@@ -114,7 +118,7 @@ static bool is_possible(enum situation situation, enum zkli_contender_event_type
 static void feed(struct bench *b, enum zkli_contender_event_type type, unsigned v) {
     if (type == ZKLI_EV_LISTED && v >= V_CROWD)
         listed(b, (enum crowd)(v - V_CROWD));
-    else if (type == ZKLI_EV_OWN_READ && v == V_OTHERS_NODE)
+    else if ((type == ZKLI_EV_OWN_READ || type == ZKLI_EV_OWNER_READ) && v == V_OTHERS_NODE)
         say(b, (struct zkli_contender_event){.type = type, .owner = OTHER_SESSION});
     else if (type == ZKLI_EV_OWN_EVENT || type == ZKLI_EV_PREDECESSOR_EVENT)
         fired(b, type, v == V_DELETED);
@@ -196,6 +200,8 @@ static const struct {
     [S_LEAVING_SEARCH] = {S_SEARCHING, ZKLI_EV_ABANDON, 0, PLAIN, ZKLI_LEAVING},
     [S_LEAVING_PAST] = {S_LEAVING_SEARCH, ZKLI_EV_BARRIER, 0, PLAIN, ZKLI_LEAVING},
     [S_ORPHAN] = {S_ORPHAN, ZKLI_EV_LEASE, 0, PLAIN, ZKLI_LEAVING},
+    [S_ORPHAN_READING] = {S_ORPHAN, ZKLI_EV_CONNECTED, 0, PLAIN, ZKLI_LEAVING},
+    [S_ORPHAN_OURS] = {S_ORPHAN_READING, ZKLI_EV_OWNER_READ, 0, PLAIN, ZKLI_LEAVING},
 };
 
 static void begin(struct bench *b, enum situation situation) {
@@ -212,11 +218,8 @@ static void begin(struct bench *b, enum situation situation) {
         to_placed(b, BEHIND_TWO);
         reply(b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK);
     }
-    if (situation == S_ORPHAN) {
-        char node[ZKLI_CHILD_MAX + 1];
-        bench_name(b->c.uuid, OWN_NUMBER, node);
-        zkli_contender_init_orphan(&b->c, node, DEPTH);
-    }
+    if (situation == S_ORPHAN)
+        bench_orphan(b);
 }
 
 static void bring(struct bench *b, enum situation situation) {
@@ -290,7 +293,9 @@ struct outcome {
 #define HOLDING (IN(S_HELD) | IN(S_HELD_READING) | IN(S_HELD_WATCHED))
 #define GOING                                                                                      \
     (IN(S_LEAVING) | IN(S_LEAVING_PARKED) | IN(S_LEAVING_CREATE) | IN(S_LEAVING_UNSURE) |          \
-     IN(S_LEAVING_SEARCH) | IN(S_LEAVING_PAST) | IN(S_ORPHAN))
+     IN(S_LEAVING_SEARCH) | IN(S_LEAVING_PAST) | IN(S_ORPHAN) | IN(S_ORPHAN_READING) |             \
+     IN(S_ORPHAN_OURS))
+#define DELETING (IN(S_LEAVING) | IN(S_ORPHAN_OURS))
 /* Waiters without a node, and with one. */
 #define NOTHING_YET                                                                                \
     (IN(S_IDLE) | IN(S_PROBING) | IN(S_PROBING_PARKED) | IN(S_PARENTING) | IN(S_PARENTING_TOP) |   \
@@ -314,7 +319,7 @@ static const struct outcome outcomes[] = {
     {IN(S_LISTING_PARKED), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_LISTING, BARRIER_AND_LIST)},
     {IN(S_LEAVING_PARKED), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_LEAVING, ZKLI_OP_DELETE)},
     {IN(S_LEAVING_UNSURE), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_LEAVING, BARRIER_AND_LIST)},
-    {IN(S_ORPHAN), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_LEAVING, ZKLI_OP_DELETE)},
+    {IN(S_ORPHAN), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_LEAVING, ZKLI_OP_OWNER)},
 
     /* The end of the session ends holds and what was to be deleted; waiters begin anew. */
     {WITHOUT_NODE, ZKLI_EV_EXPIRED, ANY, BECOMES(ZKLI_IDLE, 0)},
@@ -439,8 +444,11 @@ static const struct outcome outcomes[] = {
     {QUEUED | HOLDING, ZKLI_EV_RELEASE, ANY, BECOMES(ZKLI_LEAVING, ZKLI_OP_DELETE)},
 
     /* Leaving, until the server has confirmed. */
-    {IN(S_LEAVING), ZKLI_EV_DELETED, OK | NO_NODE, FORGETS},
-    {IN(S_LEAVING), ZKLI_EV_DELETED, LATER | EXISTS | DENIED | NOMEM | FAULT, PARKS(ZKLI_LEAVING)},
+    {IN(S_ORPHAN_READING), ZKLI_EV_OWNER_READ, OK, BECOMES(ZKLI_LEAVING, ZKLI_OP_DELETE)},
+    {IN(S_ORPHAN_READING), ZKLI_EV_OWNER_READ, BIT(V_OTHERS_NODE) | NO_NODE | DENIED, FORGETS},
+    {IN(S_ORPHAN_READING), ZKLI_EV_OWNER_READ, LATER | EXISTS | NOMEM | FAULT, PARKS(ZKLI_LEAVING)},
+    {DELETING, ZKLI_EV_DELETED, OK | NO_NODE, FORGETS},
+    {DELETING, ZKLI_EV_DELETED, LATER | EXISTS | DENIED | NOMEM | FAULT, PARKS(ZKLI_LEAVING)},
     {IN(S_LEAVING_CREATE), ZKLI_EV_CREATED, OK, BECOMES(ZKLI_LEAVING, ZKLI_OP_DELETE)},
     {IN(S_LEAVING_CREATE), ZKLI_EV_CREATED, EXISTS | NOMEM,
      BECOMES(ZKLI_LEAVING, BARRIER_AND_LIST)},

@@ -126,6 +126,73 @@ static void it_is_buried_though_no_connection_lasts(void) {
     bench_end(b);
 }
 
+/* A node that bears our session's tag, of that owner. Static. */
+static const char *plant_with_our_tag(struct bench *b, int64_t owner) {
+    static char path[ZKLI_PATH_MAX];
+    (void)snprintf(path, sizeof(path), "/locks/a/_c_%.13s-0000-0000-000000000000-lock-0000000900",
+                   b->engine.tag);
+    (void)add_node(&b->server, path, owner);
+    return path;
+}
+
+/* Any client can read a tag in the queue and make a node with it; and two tags may be the same. */
+static void another_session_s_node_with_our_tag_is_left_alone(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    struct owner *holder = hold(b, "a");
+    const char *path = plant_with_our_tag(b, 0x2002);
+    size_t gets = b->sent[GET];
+    struct owner *waiter = begin(b, "a");
+    come_to_rest(b);
+    CHECK(find_node(&b->server, path) != NULL);
+    CHECK_INT(b->sent[REMOVE], 0);
+    CHECK_INT(b->sent[GET] - gets, 4); /* of that node one, for the one listing that showed it */
+    CHECK_INT(b->engine.node_bytes, 2 * zkli_path_bytes(&b->engine, strlen(path_of(holder))));
+    CHECK(strstr(b->last_line, "burying") == NULL);
+    release(b, holder);
+    come_to_rest(b);
+    CHECK_INT(waiter->grants, 1);
+    release(b, waiter);
+    come_to_rest(b);
+    CHECK_INT(b->sent[REMOVE], 2);
+    CHECK(find_node(&b->server, path) != NULL);
+    CHECK(zkli_list_is_empty(&b->engine.members));
+    bench_end(b);
+}
+
+/* Serves what was asked before this. */
+static struct request serve_until_asked(struct bench *b, enum kind kind, const char *path) {
+    while (b->request_count > 0 &&
+           (b->requests[0].kind != kind || strcmp(b->requests[0].path, path) != 0))
+        serve_next(b);
+    REQUIRE(b->request_count > 0);
+    return b->requests[0];
+}
+
+/* The read, and then the delete, under way as the connection breaks; or refused. */
+static void what_is_lost_of_a_burial_is_made_up_for(void) {
+    static const enum kind kinds[] = {GET, REMOVE};
+    for (size_t i = 0; i < 2 * COUNT(kinds); i++) {
+        struct bench *b = &Bench;
+        bench_begin(b);
+        struct owner *holder = hold(b, "a");
+        const char *path = plant_with_our_tag(b, b->last_session);
+        (void)begin(b, "a");
+        struct request request = serve_until_asked(b, kinds[i / 2], path);
+        if (i % 2 == 0) {
+            (void)take(b, 0);
+            answer(b, &request, ZKLI_RESULT_AGAIN);
+        } else {
+            cut(b, 0);
+            connect(b);
+        }
+        come_to_rest(b);
+        CHECK(find_node(&b->server, path) == NULL);
+        CHECK(zkli_member_is_held(holder->member));
+        bench_end(b);
+    }
+}
+
 /* Nobody looks for it any more; but whoever of ours stands behind it sees it. */
 static void later_than_that_it_is_buried_by_who_stands_behind_it(void) {
     struct bench *b = &Bench;
@@ -299,6 +366,9 @@ int main(int argc, char **argv) {
         {"it is buried though the wait was given up", it_is_buried_though_the_wait_was_given_up},
         {"it is buried after an outage of any length", it_is_buried_after_an_outage_of_any_length},
         {"it is buried though no connection lasts", it_is_buried_though_no_connection_lasts},
+        {"another session's node with our tag is left alone",
+         another_session_s_node_with_our_tag_is_left_alone},
+        {"what is lost of a burial is made up for", what_is_lost_of_a_burial_is_made_up_for},
         {"later than that it is buried by who stands behind it",
          later_than_that_it_is_buried_by_who_stands_behind_it},
         {"it is also buried by who stands behind somebody else",
