@@ -410,9 +410,9 @@ void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *l
 
 /*
  * A node that bears our tag and is another's is not remembered: it costs a read at each listing
- * that shows it. An acquire lists once or twice, and then waits behind the node, if that is before its
- * own. To remember the node would take memory for as many as any client makes, keep the directory,
- * and take care to forget when the node goes.
+ * that shows it. An acquire lists once or twice, and then waits behind the node, if that is before
+ * its own. To remember the node would take memory for as many as any client makes, keep the
+ * directory, and take care to forget when the node goes.
  */
 void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
                                const struct zkli_listing *listing) {

@@ -194,6 +194,7 @@ static void a_wait_goes_on_or_ends_clearly(void) {
  * is ours, the other is nobody's. */
 static void find_a_twin(void) {
     client *c = client_open_proxied(fresh_name("twin"), T_LONG);
+    const credentials its = session_credentials(c->session);
     char own[RAW_PATH_MAX], twin[RAW_PATH_MAX];
 
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
@@ -204,7 +205,7 @@ static void find_a_twin(void) {
     WAIT_UNTIL(proxy_fired(c->proxy) && queue_length(c->name) == 1, SOON_MS);
     client_node(c, own);
     (void)snprintf(twin, sizeof(twin), "%.*s0000000077", (int)(strlen(own) - 10), own);
-    REQUIRE_INT(raw_create(fixture_raw(), twin, "", 0, RAW_EPHEMERAL, NULL), RAW_OK);
+    REQUIRE(raw_create_in(server_hosts(), its.id, its.password, twin));
     arm();
     client_outage_end(c);
     /* Without any memory at all there is no listing, and both nodes stay for now. */

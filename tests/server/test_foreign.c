@@ -117,9 +117,41 @@ static void unexpected_children_are_contenders_or_nothing(void) {
     client_close(c);
 }
 
+/* Any client can read the tag of a session in the queue, and make a node that bears it. */
+static void a_node_with_the_session_s_tag_that_is_another_s_is_left_alone(void) {
+    enum {
+        TRIES = 3
+    };
+    client *c = client_open_proxied(fresh_name("tagged"), T_LONG);
+    char path[RAW_PATH_MAX], prefix[80], tagged[RAW_PATH_MAX];
+
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    client_node(c, path);
+    (void)snprintf(prefix, sizeof(prefix), "_c_%.*s-11d1-80b4-00c04fd430c8-lock-", ZKLI_TAG_LENGTH,
+                   strrchr(path, '/') + 1 + strlen("_c_"));
+    CHECK_INT(client_release_wait(c), ZKL_OK);
+    plant_contender(c->name, prefix, tagged);
+    proxy_forget(c->proxy);
+    for (size_t i = 1; i <= TRIES; i++) {
+        CHECK_INT(client_acquire(c, 0), ZKL_BUSY);
+        WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, prefix) == i, SOON_MS); /* whose it is */
+    }
+    CHECK_STAYS(raw_exists(fixture_raw(), tagged), 100);
+    CHECK_INT(proxy_count(c->proxy, PROXY_DELETE, prefix), 0);
+    CHECK_INT(proxy_count(c->proxy, PROXY_GET, prefix), TRIES);
+    client_queue_up(c, 2);
+    CHECK_STAYS(!client_is_done(c), 100);
+    CHECK(raw_exists(fixture_raw(), tagged));
+    uproot(tagged);
+    CHECK_INT(client_result(c), ZKL_OK);
+    client_close(c);
+}
+
 static const test_case Cases[] = {
     {"children nobody expected are contenders or nothing, never fatal (T32)",
      unexpected_children_are_contenders_or_nothing},
+    {"a node with the session's tag that is another's is left alone",
+     a_node_with_the_session_s_tag_that_is_another_s_is_left_alone},
 };
 
 int main(int argc, char **argv) {

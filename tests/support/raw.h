@@ -87,5 +87,10 @@ bool raw_child_path(raw *r, const char *path, size_t index, char *ret_path);
  * owner hears of it at its next contact with a server. False: it could not be ended within 10 s.
  */
 bool raw_expire(const char *hosts, int64_t session, const char password[16]);
+/*
+ * Creates an ephemeral node in a session, in the place of its owner, which has no connection and
+ * gets none meanwhile. host: one server. path: with a number; at most RAW_PATH_MAX bytes.
+ */
+bool raw_create_in(const char *host, int64_t session, const char password[16], const char *path);
 
 #endif

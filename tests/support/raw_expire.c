@@ -22,9 +22,11 @@
 enum {
     ATTEMPT_MS = 2000,
     PASSWORD = 16,
-    REQUEST_MAX = 64,
-    ANSWER_MAX = 256,
-    OP_CLOSE_SESSION = -11
+    REQUEST_MAX = 64 + RAW_PATH_MAX,
+    ANSWER_MAX = 256 + RAW_PATH_MAX,
+    OP_CREATE = 1,
+    OP_CLOSE_SESSION = -11,
+    PERMS_ALL = 31
 };
 
 typedef enum outcome {
@@ -89,6 +91,25 @@ static bool send_close(int fd) {
     return send_frame(fd, frame, put_int(at, OP_CLOSE_SESSION));
 }
 
+static unsigned char *put_text(unsigned char *at, const char *text) {
+    const size_t size = strlen(text);
+
+    at = put_int(at, (int32_t)size);
+    memcpy(at, text, size);
+    return at + size;
+}
+
+static bool send_create(int fd, const char *path) {
+    unsigned char frame[REQUEST_MAX], *at = frame + sizeof(int32_t);
+
+    at = put_int(at, 1); /* xid */
+    at = put_text(put_int(at, OP_CREATE), path);
+    at = put_int(at, 0); /* no data */
+    at = put_int(put_int(at, 1), PERMS_ALL);
+    at = put_text(put_text(at, "world"), "anyone");
+    return send_frame(fd, frame, put_int(at, RAW_EPHEMERAL));
+}
+
 static bool receive(int fd, unsigned char *buf, size_t size) {
     return recv(fd, buf, size, MSG_WAITALL) == (ssize_t)size;
 }
@@ -110,6 +131,13 @@ static bool receive_timeout(int fd, int32_t *ret) {
     left = int_at(head) - 8;
     *ret = int_at(head + 8);
     return left >= 0 && left <= (int32_t)sizeof(rest) && receive(fd, rest, (size_t)left);
+}
+
+/* Length, xid, zxid, error. The rest does not matter. */
+static bool receive_ok(int fd) {
+    unsigned char head[20];
+
+    return receive(fd, head, sizeof(head)) && int_at(head + 16) == RAW_OK;
 }
 
 /* Until there is no more, because the server has closed the connection or does not answer. */
@@ -163,4 +191,17 @@ bool raw_expire(const char *hosts, int64_t session, const char password[16]) {
     is_over = end_session(hosts, session, password);
     bar(false);
     return is_over;
+}
+
+bool raw_create_in(const char *host, int64_t session, const char password[16], const char *path) {
+    const int fd = net_connect(host, ATTEMPT_MS);
+    int32_t timeout;
+    bool is_done;
+
+    if (fd < 0)
+        return false;
+    is_done = send_connect(fd, session, password) && receive_timeout(fd, &timeout) && timeout > 0 &&
+              send_create(fd, path) && receive_ok(fd);
+    (void)close(fd);
+    return is_done;
 }
