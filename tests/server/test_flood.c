@@ -139,6 +139,17 @@ static bool is_void(const outcome *o) {
     return (o->lost > 0 || o->errors > 0) && (o->was_election || o->rate < RATE_MIN);
 }
 
+static void check(int timeout_ms, const outcome *one, const outcome *all) {
+    if (Expects_harm) {
+        CHECK(all->lost > 0 || timeout_ms > HARMED_MS);
+    } else if (is_void(one) || is_void(all)) {
+        test_skip("the servers were too slow, or elected a leader, in each run");
+    } else {
+        CHECK_INT(one->lost + all->lost, 0);
+        CHECK_INT(one->errors + all->errors, 0);
+    }
+}
+
 static void flood_with(int timeout_ms, int64_t flood_ms) {
     static char data[LENGTH];
     static writer writers[WRITERS];
@@ -159,12 +170,7 @@ static void flood_with(int timeout_ms, int64_t flood_ms) {
         print("forty writers", timeout_ms, &all);
         again = !Expects_harm && (is_void(&one) || is_void(&all));
     }
-    if (Expects_harm) {
-        CHECK(all.lost > 0 || timeout_ms > HARMED_MS);
-    } else {
-        CHECK_INT(one.lost + all.lost, 0);
-        CHECK_INT(one.errors + all.errors, 0);
-    }
+    check(timeout_ms, &one, &all);
     for (size_t i = 0; i < WRITERS; i++) {
         lock_close(writers[i].lock);
         actor_free(writers[i].actor);
