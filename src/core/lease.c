@@ -8,12 +8,12 @@ int64_t zkli_lease_margin_ns(int64_t timeout_ns) {
 }
 
 int64_t zkli_lease_period_ns(int64_t timeout_ns) {
-    return timeout_ns / 15;
+    return timeout_ns / 16;
 }
 
-/* Heartbeats until what they leave repeats itself: the first of them proves itself with the sixth,
- * or the seventh where a round trip is long; and what that leaves is seen with the one after. */
-#define AHEAD 9
+/* Heartbeats until what they leave repeats itself: the third, the first that may have two before it
+ * of its connection, proves itself with the tenth; what that leaves is seen with the next. */
+#define AHEAD 11
 
 static int64_t end_of(const struct zkli_lease *lease, int64_t proven_ns) {
     return proven_ns + lease->timeout_ns - zkli_lease_margin_ns(lease->timeout_ns);
@@ -72,12 +72,32 @@ static void forget_oldest(struct zkli_lease *lease, size_t count) {
     memmove(lease->beats, lease->beats + count, lease->beat_count * sizeof(lease->beats[0]));
 }
 
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* The longest time between two pings of a leader that has sent two of them within so long. */
+static int64_t pings_apart_ns(const struct zkli_lease *lease, int64_t within_ns) {
+    int64_t by_any_clock_ns = within_ns + within_ns / 50;
+    return least(lease->timeout_ns / 4, by_any_clock_ns) + lease->timeout_ns / 22;
+}
+
+/* Whether the leader must know of a heartbeat that has another one between it and the witness. */
+static bool is_proven(const struct zkli_lease *lease, size_t i, int64_t witness_ns) {
+    int64_t acked_ns = lease->beats[i].acked_ns, next_ns = lease->beats[i + 1].acked_ns;
+    int64_t before_ns = lease->beats[i].before_ns;
+    if (witness_ns - acked_ns < pings_apart_ns(lease, lease->timeout_ns))
+        return false;
+    int64_t within_ns = least(acked_ns - before_ns, (next_ns - before_ns) / 2);
+    return witness_ns - next_ns >= pings_apart_ns(lease, within_ns);
+}
+
 void zkli_lease_beat(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns) {
-    int64_t gap_ns = lease->timeout_ns / 4;
     lease->touched_ns = sent_ns;
-    size_t proven = lease->beat_count; /* index of the newest that the leader must know, plus one */
-    int64_t witness_ns = proven > 0 ? lease->beats[proven - 1].sent_ns : 0;
-    while (proven > 0 && witness_ns - lease->beats[proven - 1].acked_ns < gap_ns)
+    /* The index of the newest that the leader must know, plus one. */
+    size_t proven = lease->beat_count > 0 ? lease->beat_count - 1 : 0;
+    int64_t witness_ns = lease->beats[proven].sent_ns;
+    while (proven > 0 && !is_proven(lease, proven - 1, witness_ns))
         proven--;
     if (proven > 0) {
         int64_t until_ns = end_of(lease, lease->beats[proven - 1].sent_ns);
@@ -87,9 +107,11 @@ void zkli_lease_beat(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns
     }
     if (lease->beat_count == ZKLI_LEASE_BEATS)
         forget_oldest(lease, 1);
-    lease->beats[lease->beat_count].sent_ns = sent_ns;
-    lease->beats[lease->beat_count].acked_ns = acked_ns;
-    lease->beat_count++;
+    size_t count = lease->beat_count++;
+    lease->beats[count].before_ns = count < 2 ? sent_ns - lease->timeout_ns
+                                              : lease->beats[count - 2].sent_ns;
+    lease->beats[count].sent_ns = sent_ns;
+    lease->beats[count].acked_ns = acked_ns;
 }
 
 bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns) {
@@ -120,6 +142,6 @@ int64_t zkli_lease_ample_until(const struct zkli_lease *lease, int64_t now_ns) {
     }
     if (left_ns < lease->timeout_ns / 20) /* in the long run */
         return lease->certain_until_ns - lease->timeout_ns / 40;
-    int64_t slack_ns = least_ns - left_ns / 2; /* by so much all may be late */
+    int64_t slack_ns = least_ns - left_ns * 9 / 20; /* by so much all may be late */
     return slack_ns > 0 ? next_ns + slack_ns : now_ns;
 }

@@ -5,9 +5,9 @@
  * sessions it heard from when it answers the leader's ping, which the leader sends each half tick;
  * and each way the channel between the two is ordered. So three heartbeats prove the first of them:
  *   j is acknowledged; our server has heard of us;
- *   m, the witness, is sent half a tick or more after that. Its commit comes to our server behind a
- *     ping that the leader sent after j was acknowledged; so when m is acknowledged, our server has
- *     answered that ping, and told of j;
+ *   m, the witness, is sent so long after that that the leader has sent a ping meanwhile. Its
+ *     commit comes to our server behind that ping; so when m is acknowledged, our server has
+ *     answered the ping, and told of j;
  *   k is sent after m was acknowledged. It comes to the leader behind that answer; so when k is
  *     acknowledged, the leader has heard of us, later than j was sent, and keeps the session for T:
  *     certain_until = sent(j) + T - margin.
@@ -15,7 +15,28 @@
  * the ping, or its answer, is still under way. All three are of one connection. (If there was a new
  * one between them, and nobody told of it, what they say is still true: it is less than that new
  * connection has proved by itself, see zkli_lease_reconnect. But its timeout must be known.)
- * A client does not know tickTime, but T is at least two ticks, so T/4 stands for tickTime/2.
+ *
+ * How long after j the witness has to be sent: a ping may be late by T/24, half a tick is at most
+ * T/4, for T is at least two ticks, and the leader's clock may differ by 1 %. T/4 + T/22 is more.
+ *
+ * A follower may lose what it heard while it answers a ping: LearnerSessionTracker.touchSession may
+ * put it into the map that snapshot has just taken away. It is assumed that of two heartbeats in a
+ * row it loses one at most. So a fourth one is needed: j', the next after j. Say the follower loses
+ * j, and p is the last ping that it answers before that. If its answer tells of us at all, the
+ * leader has heard of us later than j was sent. If not, an earlier answer has told of the heartbeat
+ * before j, to a ping o. The leader sent o and p
+ *   - half a tick apart or more;
+ *   - after h was sent, the last heartbeat but one before j, for h's commit came before o;
+ *   - before j was acknowledged.
+ * The first ping after j' was acknowledged tells of j'. Where is the ping before it?
+ *   - Before j was acknowledged: then the first one is in time for m, as above.
+ *   - After that: then it is the third after sent(h), so half a tick is at most the half of
+ *     acked(j') - sent(h); and at most acked(j) - sent(h), because of o and p. The first one comes
+ *     half a tick and T/24 later at most, and m is sent after that.
+ * So m is sent so long after j' was acknowledged: the least of T/4 and these two, and T/22. In good
+ * order that is so anyway, with round trips of up to T/11.
+ * (Nor may a follower lose the first heartbeat of a connection of which the client library told
+ * neither the beginning nor the end of the one before.)
  *
  * Not here: any clock. Times are nanoseconds of one clock that counts suspended time.
  */
@@ -26,10 +47,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Heartbeats remembered: those of the last T/4 before the witness at one each T/15, and one older;
- * with room for a few extra. When full the oldest is forgotten, which costs certainty and never
- * adds any. */
-#define ZKLI_LEASE_BEATS 8
+/* Heartbeats remembered: seven at one each T/16, from the one that is proven to the witness; with
+ * room for a few extra. When full the oldest is forgotten, which costs certainty and never adds
+ * any. */
+#define ZKLI_LEASE_BEATS 10
 
 struct zkli_lease {
     int64_t timeout_ns; /* T, as negotiated; 0: no session */
@@ -38,6 +59,7 @@ struct zkli_lease {
     int64_t round_trip_ns; /* the shortest of late on an earlier connection; at first, 0 */
     size_t beat_count;
     struct {
+        int64_t before_ns; /* when the last but one before it was sent; long ago, if none was */
         int64_t sent_ns;
         int64_t acked_ns;
     } beats[ZKLI_LEASE_BEATS]; /* oldest first */
@@ -45,8 +67,8 @@ struct zkli_lease {
 
 /* T/24: clock rates that differ by 1 %, and scheduling. */
 int64_t zkli_lease_margin_ns(int64_t timeout_ns);
-/* T/15: then more than half of T is left at any moment, and a first proof takes T/3, as long as a
- * round trip is T/60 or less. With T/10 it would be 0.45 T and 0.4 T. */
+/* T/16: then more than half of T is left at any moment, and a first proof takes 0.46 T at most, as
+ * long as a round trip is T/60 or less. With T/15 less than half would be left. */
 int64_t zkli_lease_period_ns(int64_t timeout_ns);
 
 /* A new session, whose connect was begun at that time: its creation starts the leader's clock. */
@@ -74,11 +96,12 @@ bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns);
  * Until when a hold may begin, if no heartbeat is acknowledged before; no hold may begin if that is
  * not later than now_ns. Certainty is not enough: a hold that is lost, with nothing amiss, before
  * heartbeats could extend it is worth nothing. So the lease is run ahead: a heartbeat each period
- * from now on, answered as quickly as the quickest of late. On the way there must be left half of
- * what they leave in the long run; what there is beyond that is how late the next one may be.
+ * from now on, answered as quickly as the quickest of late. On the way there must be left nine
+ * twentieths of what they leave in the long run; what there is beyond that is how late the next one
+ * may be.
  * (If that is sent in time and answered so late, proofs come up to a period later, and less is
  * left.)
- * In good order that is always so; and, where a round trip is T/15 or less, if a connection comes
+ * In good order that is always so; and, where a round trip is T/16 or less, if a connection comes
  * back within T/8. Later, or after a stall or a pause of heartbeats, it takes a first proof. Where
  * round trips are so long that hardly a hold can be kept, any T/40 will do: better than to be first
  * for ever.

@@ -83,7 +83,7 @@ static void in_good_order_a_hold_may_begin_at_any_time(void) {
         while (sent_ns < 5 * T) {
             int64_t acked_ns = sent_ns + round_trip_ns;
             bool is_certain = Lease.certain_until_ns > acked_ns;
-            CHECK(is_certain || round_trip_ns > T / 7);
+            CHECK(is_certain || round_trip_ns > T / 9);
             if (is_certain && sent_ns > T) /* how long a round trip is has to be learned */
                 CHECK(is_ample(sent_ns) && is_ample(acked_ns));
             sent_ns = beat(sent_ns, round_trip_ns);
@@ -98,7 +98,7 @@ static void after_a_short_outage_a_hold_begins_at_once_and_after_any_with_a_firs
             int64_t back_ns = come_back(beats(0, Round_trips[i], 30) + outage_ns);
             struct run run = go_on(back_ns, Round_trips[i]);
             REQUIRE(run.begun_ns >= back_ns);
-            CHECK_RANGE(run.begun_ns - back_ns, 0, outage_ns <= T / 8 ? 0 : T * 9 / 20);
+            CHECK_RANGE(run.begun_ns - back_ns, 0, outage_ns <= T / 8 ? 0 : T * 11 / 20);
         }
 }
 
@@ -138,7 +138,7 @@ static void a_hold_that_begins_is_not_lost_with_nothing_amiss(void) {
         if (run.last_ns < T / 20)
             continue; /* hardly anybody can hold on such a link */
         CHECK(run.begun_ns >= 0);
-        CHECK_RANGE(run.least_ns, run.last_ns / 20 * 9, T);
+        CHECK_RANGE(run.least_ns, run.last_ns / 5 * 2, T);
         late += run.begun_ns > sent_ns;
     }
     CHECK(late > 1000);
@@ -147,12 +147,12 @@ static void a_hold_that_begins_is_not_lost_with_nothing_amiss(void) {
 /* Whoever can hold for a moment only does not stand first in the queue for ever. */
 static void where_no_hold_can_be_kept_little_will_do(void) {
     begin_reckoning();
-    int64_t sent_ns = beats(0, T / 6, 20);
+    int64_t sent_ns = beats(0, T / 8, 20);
     size_t begun = 0;
     for (int i = 0; i < 20; i++) {
         CHECK(zkli_lease_is_certain(&Lease, sent_ns + T / 40) == is_ample(sent_ns));
         begun += is_ample(sent_ns);
-        sent_ns = beat(sent_ns, T / 6);
+        sent_ns = beat(sent_ns, T / 8);
     }
     CHECK(begun > 0);
 }
@@ -161,7 +161,7 @@ static void where_no_hold_can_be_kept_little_will_do(void) {
 static void slow_heartbeats_leave_less(void) {
     static const struct {
         int64_t most_ns, left_hundredths;
-    } cases[] = {{T / 60 - MS, 54}, {T / 20, 44}, {T / 15, 42}, {T / 12, 29}};
+    } cases[] = {{T / 60 - MS, 50}, {T / 20, 40}, {T / 16, 39}, {T / 12, 29}};
     int64_t round_trip_ns = 0, least_ns = T;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         for (; round_trip_ns <= cases[i].most_ns; round_trip_ns += MS) {
