@@ -110,6 +110,22 @@ void server_isolate(struct world *w, int server, bool is_isolated) {
 
 /* ---- Ticks ---- */
 
+/* By how much the next ping will be late. */
+static int64_t lateness(struct world *w) {
+    int64_t most_ns = w->timeout_ns / 24;
+    if (!w->is_late && w->now_ns >= w->late_until_ns)
+        return 0;
+    w->figures->late_pings++;
+    return w->is_latest ? most_ns : world_between(w, 0, most_ns);
+}
+
+static void ping_later(struct world *w, int server) {
+    struct server *s = &w->servers[server];
+    int64_t local_ns = server_clock(w, server) + w->tick_ns / 2 + lateness(w);
+    s->pings_ns = clock_real(local_ns, s->ppm, 0);
+    schedule(w, server, EVENT_LEADER, local_ns);
+}
+
 void quorum_leader(struct world *w, unsigned server, unsigned life) {
     struct server *s = &w->servers[server];
     if (s->life != life)
@@ -131,7 +147,7 @@ void quorum_leader(struct world *w, unsigned server, unsigned life) {
         server_look(w, (int)server);
         return;
     }
-    schedule(w, (int)server, EVENT_LEADER, server_clock(w, (int)server) + w->tick_ns / 2);
+    ping_later(w, (int)server);
 }
 
 void quorum_follower(struct world *w, unsigned server, unsigned life) {
@@ -212,7 +228,7 @@ static void lead(struct world *w, int server) {
         s->sessions[i] = (struct tracked){.is_known = w->truth.is_alive[i], .owner = NONE};
         quorum_track(w, server, i);
     }
-    schedule(w, server, EVENT_LEADER, local_ns + w->tick_ns / 2);
+    ping_later(w, server);
     schedule(w, server, EVENT_EXPIRY, (local_ns / w->tick_ns + 1) * w->tick_ns);
     w->figures->elections++;
     TRACE(w, "server %d leads epoch %u", server, w->epoch);
@@ -261,7 +277,8 @@ void quorum_elect(struct world *w) {
 void quorum_start(struct world *w) {
     for (int i = 0; i < SERVERS; i++) {
         w->servers[i].role = ROLE_LOOKING;
-        w->servers[i].ppm = (int)world_between(w, -5000, 5000);
+        w->servers[i].ppm = w->skew != 0 ? -w->skew * CLOCK_PPM
+                                         : (int)world_between(w, -CLOCK_PPM, CLOCK_PPM);
     }
     quorum_elect(w);
 }

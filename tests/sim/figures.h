@@ -28,6 +28,9 @@ enum fault {
     FAULT_DENIAL,
     FAULT_REFUSAL,
     FAULT_FORGOTTEN_STATE,
+    FAULT_LATE_PINGS,
+    FAULT_LOST_TOUCH,
+    FAULT_TOLD_LATE,
     FAULT_KINDS
 };
 
@@ -58,7 +61,8 @@ struct figures {
         late;
     uint64_t again, again_refused, again_lost, given_up, given_up_early, unreleased;
     uint64_t refused, forgotten, looks, double_faults, without_quorum, elections, expiries, moves,
-        writes, lost_replies, late_creates, watches_resent, past_counter;
+        writes, lost_replies, late_creates, late_pings, lost_touches, told_late, watches_resent,
+        past_counter;
 };
 
 extern const char *const fault_names[FAULT_KINDS];

@@ -31,6 +31,8 @@ static void deliver_soon(struct world *w, struct port *p) {
     p->is_delivering = true;
     int64_t delay = world_chance(w, 2) ? world_between(w, 1, 30) * MS
                                        : world_between(w, 5, 100) * MICROSECOND;
+    delay += p->stands_ns;
+    p->stands_ns = 0;
     world_at(w, w->now_ns + delay, EVENT_DELIVER, (unsigned)number_of(w, p), 0);
 }
 
@@ -102,6 +104,7 @@ static void lose_connection(struct world *w, struct port *p, int64_t again_ns) {
 
 static void attempt(struct world *w, struct port *p) {
     p->server = (p->server + 1 + (int)world_below(w, 2)) % SERVERS;
+    p->attempted_ns = w->now_ns;
     p->attempt_until_ns = w->now_ns + w->timeout_ns / 3;
     if (w->list[p->client].is_silent[p->server]) { /* nobody answers, nobody refuses */
         io_at(w, p, p->attempt_until_ns);
@@ -305,12 +308,20 @@ static void send_watches(struct world *w, struct port *p) {
     conn_send(w, p->conn, message);
 }
 
+/* Of a new session: by the network, or else by the thread that delivers. */
+static bool is_told_late(const struct world *w, const struct port *p) {
+    const struct client *c = &w->list[p->client];
+    return c->is_told_late && c->is_open && c->session.engine.session_id == 0;
+}
+
 static void on_connected(struct world *w, struct port *p, int session) {
     p->session = session;
     p->state = PORT_CONNECTED;
     p->sent_ns = w->now_ns;
     TRACE(w, "client %d has session %d on server %d", p->client, session, p->server);
     send_watches(w, p);
+    if (is_told_late(w, p) && p->received_ns - p->attempted_ns < w->timeout_ns / 16)
+        p->stands_ns = world_between(w, w->timeout_ns / 12, w->timeout_ns / 2);
     deliver_state(w, p, ZKLI_PORT_CONNECTED);
     int request;
     while ((request = list_pop(w, &p->unsent)) != NONE)
@@ -464,6 +475,8 @@ void port_deliver(struct world *w, unsigned port, unsigned unused) {
     if (told_zxid > p->told_zxid)
         p->told_zxid = told_zxid;
     if (m->kind == DELIVER_STATE) {
+        if (m->index == ZKLI_PORT_CONNECTED && is_told_late(w, p))
+            scene_told_late(w, p->client);
         client_receiver()->on_state(client, &p->base, (enum zkli_port_state)m->index);
     } else if (m->kind == DELIVER_REPLY) {
         if (m->zxid > p->answered_zxid)

@@ -372,6 +372,7 @@ static void hear_leader(struct world *w, int leader, int follower, struct messag
         message = message_new(w, SERVER_PONG);
         memcpy(w->messages[message].touched, f->touched, sizeof(f->touched));
         memset(f->touched, 0, sizeof(f->touched));
+        server_answered(w, follower);
     } else if (m->kind == SERVER_SYNCED) {
         server_synced(w, follower, m->conn, m->conn_life, m->index);
     } else if (m->kind == SERVER_VALIDATED) {

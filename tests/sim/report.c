@@ -61,6 +61,9 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "sessions found moved", f->moves, n);
     row(out, "replies lost", f->lost_replies, n);
     row(out, "creates carried out late", f->late_creates, n);
+    row(out, "pings late", f->late_pings, n);
+    row(out, "heartbeats lost by a server", f->lost_touches, n);
+    row(out, "sessions told of late", f->told_late, n);
     row(out, "watches sent again", f->watches_resent, n);
     row(out, "creates past the counter", f->past_counter, n);
 }

@@ -230,6 +230,10 @@ static bool is_write(enum op op) {
            op == OP_GUARDED || op == OP_CLOSE;
 }
 
+static bool is_heartbeat(const struct message *r) {
+    return r->kind == OP_BARRIER && r->slot == ZKLI_SLOT_HEARTBEAT;
+}
+
 /* A reply is lost with its connection, if that is what is to happen. */
 static bool is_cut_here(struct world *w, int conn, int message) {
     struct client *client = &w->list[w->conns[conn].client];
@@ -296,6 +300,8 @@ static void accept_session(struct world *w, int conn, const struct message *r) {
         return;
     }
     c->session = r->session;
+    if (w->ports[c->port].is_end_untold) /* the engine counts its heartbeats to those before */
+        w->session_lost[c->session] = true;
     server_close_conns(w, c->server, r->session);
     quorum_validate(w, c->server, conn, r->session);
 }
@@ -345,9 +351,56 @@ void server_late(struct world *w, unsigned server, unsigned message) {
     message_free(w, (int)message);
 }
 
+/*
+ * The thread that has read a heartbeat looks for the map of what the server has heard, and stands
+ * still before it puts the session there (LearnerSessionTracker.touchSession). If the server answers
+ * a ping meanwhile, it takes the map away, and the heartbeat is lost to the leader. Never two of a
+ * session in a row.
+ */
+static bool stands(struct world *w, int conn) {
+    struct conn *c = &w->conns[conn];
+    const struct server *s = &w->servers[c->server];
+    const struct message *r = &w->messages[c->up.first];
+    if (c->is_standing)
+        return s->answers == c->stood_answers && w->now_ns < c->stands_until_ns;
+    if (!is_heartbeat(r) || c->state != CONN_OPEN || s->role != ROLE_FOLLOWING ||
+        w->session_lost[c->session] ||
+        !(w->list[c->client].is_racing || (s->is_racing && world_chance(w, 30))))
+        return false;
+    c->is_standing = true;
+    c->stood_answers = s->answers;
+    c->stands_until_ns = w->now_ns + w->tick_ns / 2 + w->timeout_ns / 20;
+    world_at(w, c->stands_until_ns, EVENT_UP, (unsigned)conn, c->life);
+    return true;
+}
+
+void server_answered(struct world *w, int server) {
+    w->servers[server].answers++;
+    for (int i = 0; i < w->conns_used; i++)
+        if (w->conns[i].server == server && w->conns[i].is_standing)
+            world_at(w, w->now_ns + world_between(w, 5, 100) * MICROSECOND, EVENT_UP, (unsigned)i,
+                     w->conns[i].life);
+}
+
+/* The server hears from a session, or would have. */
+static void touch(struct world *w, int conn, const struct message *r, bool is_lost) {
+    const struct conn *c = &w->conns[conn];
+    if (is_heartbeat(r))
+        w->session_lost[c->session] = is_lost;
+    if (!is_lost) {
+        quorum_touch(w, c->server, c->session);
+        return;
+    }
+    TRACE(w, "server %d loses a heartbeat of session %d", c->server, c->session);
+    w->figures->lost_touches++;
+    scene_touch_lost(w, c->client);
+}
+
 static void receive(struct world *w, int conn, int message) {
     struct conn *c = &w->conns[conn];
     struct message *r = &w->messages[message];
+    bool is_lost = c->is_standing && w->servers[c->server].answers != c->stood_answers;
+    c->is_standing = false;
     TRACE(w, "server %d hears %s from client %d: %s", c->server, op_names[r->kind], c->client,
           w->names[r->name].text);
     if (r->kind == OP_CLOSE && r->is_done) { /* the end of the stream */
@@ -366,7 +419,7 @@ static void receive(struct world *w, int conn, int message) {
             hang_up(w, conn);
             return;
         }
-        quorum_touch(w, c->server, c->session);
+        touch(w, conn, r, is_lost);
         r->session = c->session;
         list_push(w, &c->queue, message);
         if (is_write((enum op)r->kind) && w->is_throttling && world_chance(w, 20)) {
@@ -389,11 +442,11 @@ void conn_up(struct world *w, unsigned conn, unsigned life) {
     if (c->life != life || c->state == CONN_FREE || is_silent(w, c))
         return;
     while (c->life == life && !c->is_closed && c->up.first != NONE &&
-           w->messages[c->up.first].at <= w->now_ns)
+           w->messages[c->up.first].at <= w->now_ns && !stands(w, (int)conn))
         receive(w, (int)conn, list_pop(w, &c->up));
     if (c->life == life && c->is_closed)
         list_clear(w, &c->up); /* nobody reads it */
-    if (c->life == life && c->state != CONN_FREE)
+    if (c->life == life && c->state != CONN_FREE && !c->is_standing)
         arm(w, (int)conn, &c->up, EVENT_UP);
 }
 
@@ -455,6 +508,13 @@ static void fire(struct world *w, int server, int name, int64_t zxid) {
     }
 }
 
+/* The news of a new session, by the network. */
+static void hold_up_if_late(struct world *w, int conn) {
+    struct conn *c = &w->conns[conn];
+    if (w->list[c->client].is_told_late && world_chance(w, 50))
+        c->down_at = w->now_ns + world_between(w, w->timeout_ns / 12, w->timeout_ns / 4);
+}
+
 /* The write at the head of its connection's queue is done, in the order of the log. */
 static void finish_write(struct world *w, int conn, const struct txn *txn) {
     const struct conn *c = &w->conns[conn];
@@ -486,6 +546,7 @@ void server_applied(struct world *w, int server, const struct txn *txn, const st
         !w->conns[txn->conn].is_closed) {
         if (txn->type == TXN_OPEN) {
             w->conns[txn->conn].session = txn->session;
+            hold_up_if_late(w, txn->conn);
             server_validated(w, server, txn->conn, txn->conn_life, true);
         } else {
             finish_write(w, txn->conn, txn);

@@ -89,6 +89,9 @@ static void the_simulation_is_not_idle(void) {
     CU_ASSERT_TRUE(f->past_counter >= f->schedules / 20);
     CU_ASSERT_TRUE(f->lost_replies >= f->schedules / 20);
     CU_ASSERT_TRUE(f->late_creates >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->late_pings >= 10 * f->schedules);
+    CU_ASSERT_TRUE(f->lost_touches >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->told_late >= f->schedules / 20);
 }
 
 /* The same seed, the same schedule: what was found can be looked at. */

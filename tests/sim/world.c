@@ -29,6 +29,9 @@ const char *const fault_names[FAULT_KINDS] = {
     [FAULT_DENIAL] = "heartbeats denied",
     [FAULT_REFUSAL] = "sends refused",
     [FAULT_FORGOTTEN_STATE] = "state not told",
+    [FAULT_LATE_PINGS] = "late pings",
+    [FAULT_LOST_TOUCH] = "heartbeat lost by a server",
+    [FAULT_TOLD_LATE] = "session told of late",
 };
 
 const char *const checker_names[CHECKERS] = {

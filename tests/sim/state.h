@@ -1,0 +1,442 @@
+/*
+ * state - all that the simulation has: names and trees, what travels, servers, connections, clients
+ * and their threads, events, the world; see sim.h.
+ */
+#ifndef SIM_STATE_H
+#define SIM_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lock/lock.h"
+#include "session/engine.h"
+#include "sim/figures.h"
+
+#define MS INT64_C(1000000)
+#define SERVERS 3
+#define CLIENTS_MAX 5
+#define THREADS_MAX 3 /* of a client */
+#define LOCKS_MAX 2   /* different names */
+#define SESSIONS_MAX 256
+#define NAMES_MAX 4096
+#define NODES_MAX 96
+#define WATCHES_MAX 96
+#define CHILDREN_MAX 72
+#define LOG_MAX (1 << 16)
+#define WRITES_MAX 2048
+#define CONNS_MAX 256
+#define MESSAGES_MAX 8192
+#define PORTS_MAX 256
+#define FAULTS_MAX 12
+#define CLOCK_PPM 5000 /* a clock differs from real time by so many millionths at the most */
+#define NONE (-1)
+
+/* ---- Names and trees ---- */
+
+struct name {
+    char text[112];
+    int parent;        /* of the root: NONE */
+    int lock;          /* a child of which lock's directory; NONE */
+    bool is_contender; /* a node that stands in a queue */
+    int client;        /* who created it; NONE: a stranger */
+    int64_t czxid;     /* of the node, when it was committed */
+    int64_t gone_zxid; /* 0: not deleted */
+    bool was_uprooted; /* by an operator */
+    unsigned wakes;    /* waiting contenders that were told of its end */
+    bool is_end_told;  /* by its watch, to who created it */
+};
+
+struct znode {
+    int name;
+    int session; /* 0: not ephemeral */
+    bool is_container;
+    int64_t czxid, mzxid;
+    int32_t counter; /* of its children's creation */
+    int touched_by;  /* the last entry of the log that changed the counter */
+    int32_t version;
+    int value; /* which write it has: its number */
+};
+
+struct tree {
+    int count;
+    struct znode nodes[NODES_MAX];
+    bool is_alive[SESSIONS_MAX];
+};
+
+/* ---- What travels ---- */
+
+enum op {
+    OP_CONNECT,
+    OP_CREATE,
+    OP_CREATE_SEQUENTIAL,
+    OP_LIST,
+    OP_GET,
+    OP_EXISTS, /* no client of ours sends it, nor sync: mistakes do */
+    OP_SYNC,
+    OP_REMOVE,
+    OP_GUARDED,
+    OP_BARRIER,
+    OP_SET_WATCHES,
+    OP_PING,
+    OP_CLOSE
+};
+
+enum code {
+    CODE_OK,
+    CODE_NO_NODE,
+    CODE_NO_GUARD,
+    CODE_BAD_VERSION,
+    CODE_EXISTS,
+    CODE_NOT_EMPTY,
+    CODE_EXPIRED,
+    CODE_MOVED,
+    CODE_THROTTLED,
+    CODE_DENIED,
+    CODE_CONNECTION_LOSS
+};
+
+/* One for all: requests, replies, what servers tell each other, what a client has to deliver. */
+struct message {
+    int next;     /* in its list; NONE: the last */
+    int64_t at;   /* when it arrives */
+    uint8_t kind; /* an op, or one of the enums below */
+    uint8_t code;
+    bool is_watched, is_container, is_done, is_reply, is_untold;
+    unsigned slot;
+    int name, index, conn, session;
+    int guard, value; /* OP_GUARDED */
+    int32_t version;
+    uint32_t conn_life;
+    int64_t zxid, czxid;
+    uint64_t touched[SESSIONS_MAX / 64];
+    int count;
+    int16_t list[CHILDREN_MAX > WATCHES_MAX ? CHILDREN_MAX : WATCHES_MAX];
+};
+
+struct list {
+    int first, last;
+};
+
+enum to_client {
+    TO_REPLY = 100,
+    TO_EVENT_DELETED,
+    TO_EVENT_CHANGED,
+    TO_CONNECTED,
+    TO_EXPIRED,
+    TO_CLOSED,
+    TO_PONG
+};
+
+enum between_servers {
+    SERVER_PROPOSE = 120,
+    SERVER_ACK,
+    SERVER_COMMIT,
+    SERVER_PING,
+    SERVER_PONG,
+    SERVER_REQUEST,
+    SERVER_SYNCED,
+    SERVER_VALIDATE,
+    SERVER_VALIDATED
+};
+
+enum to_engine {
+    DELIVER_STATE = 140,
+    DELIVER_REPLY,
+    DELIVER_WATCH
+};
+
+/* ---- Servers ---- */
+
+enum txn_type {
+    TXN_ERROR,
+    TXN_CREATE,
+    TXN_DELETE,
+    TXN_SET,
+    TXN_OPEN,
+    TXN_CLOSE
+};
+
+struct txn {
+    int64_t zxid;
+    uint8_t type, code;
+    bool is_container, by_operator;
+    int name, session, server, conn; /* server NONE: no connection waits for it */
+    int guard, value;                /* TXN_SET */
+    uint32_t conn_life;
+    int32_t counter;
+};
+
+struct tracked {
+    bool is_known, is_closing;
+    int owner;                      /* server */
+    int64_t touched_ns, expires_ns; /* on the leader's clock */
+};
+
+enum role {
+    ROLE_DOWN,
+    ROLE_LOOKING,
+    ROLE_FOLLOWING,
+    ROLE_LEADING
+};
+
+struct server {
+    enum role role;
+    unsigned life; /* a new one with each role */
+    uint32_t epoch;
+    int logged, applied; /* entries of the log */
+    int64_t apply_at, lag_ns;
+    struct tree tree;
+    uint64_t touched[SESSIONS_MAX / 64]; /* since the last answer to a ping */
+    int64_t heard_ns;                    /* from the leader */
+    unsigned answers;                    /* to its pings */
+    bool is_racing;                      /* it hears of many a heartbeat while it answers a ping */
+    /* Leading */
+    struct tracked sessions[SESSIONS_MAX];
+    bool is_followed[SERVERS];
+    int64_t answered_ns[SERVERS];
+    int acked[SERVERS];
+    int64_t pings_ns; /* when it pings next */
+    int ppm;          /* its clock's error */
+};
+
+/* From one server to another: ordered, held for as long as a fault holds it. */
+struct link {
+    unsigned held_by; /* a bit for each server that is cut off, and one for a stall of this link */
+    int64_t last_at;
+    struct list list;
+};
+
+enum conn_state {
+    CONN_FREE,
+    CONN_FRESH,
+    CONN_VALIDATING,
+    CONN_OPEN
+};
+
+struct conn {
+    enum conn_state state;
+    uint32_t life;
+    int client, port, server, session;
+    bool is_left;   /* the client has closed its end */
+    bool is_closed; /* the server has */
+    /* The server's thread that has read the first request up stands still, since so many answers
+     * to pings: it has looked for the map of what the server has heard, and put nothing into it. */
+    bool is_standing;
+    unsigned stood_answers;
+    int64_t stands_until_ns;
+    int64_t up_at, down_at;
+    struct list up, down;
+    struct list queue; /* requests that the server has not answered */
+    int watch_count;
+    int watches[WATCHES_MAX];
+};
+
+/* ---- Clients ---- */
+
+enum port_state {
+    PORT_NEW,
+    PORT_CONNECTING,
+    PORT_HANDSHAKE,
+    PORT_CONNECTED,
+    PORT_OVER
+};
+
+struct port {
+    struct zkli_port base;
+    struct world *world;
+    int client;
+    enum port_state state;
+    bool is_closed;
+    int conn;
+    uint32_t conn_life;
+    int session;
+    /* Seen by the client library; delivered to the engine; delivered as a reply */
+    int64_t last_zxid, told_zxid, answered_zxid;
+    int64_t received_ns, sent_ns, attempted_ns, attempt_until_ns;
+    int64_t stands_ns; /* so much later is the next thing delivered */
+    int server;        /* the last one tried */
+    unsigned io_stamp;
+    bool is_end_untold, is_untold; /* of the connection before; neither that nor this one */
+    uint64_t untold_connection;    /* the one that the engine went by when it ended */
+    struct list unsent, in_flight, deliveries;
+    bool is_delivering;
+    int watch_count;
+    int watches[WATCHES_MAX];
+};
+
+struct handle {
+    struct client *client;
+    struct zkl_lock *lock; /* NULL: not open */
+    int name;              /* which lock */
+    bool is_recursive;
+    zkl_hold seen; /* the hold whose node this is */
+    int node;
+    zkl_hold lost[THREADS_MAX + 1];     /* the last holds that LOST was told for */
+    zkl_hold released[THREADS_MAX + 1]; /* the last holds given up while they were good */
+    unsigned lost_count, released_count;
+    int64_t uncertain_since_ns; /* 0: it is not */
+    int64_t known_ns; /* since when its node's end can be known, by the client's clock; or 0 */
+    uint64_t known_connection;
+    unsigned known_beats; /* sent and acknowledged since, one after the other */
+};
+
+enum actor_state {
+    ACTOR_IDLE,
+    ACTOR_WAITING,
+    ACTOR_HOLDING,
+    ACTOR_WRITING,
+    ACTOR_LATE /* lost its hold and has not released it */
+};
+
+struct actor {
+    enum actor_state state;
+    int handle;
+    unsigned stamp;
+    bool is_waking;
+    struct zkli_request request;
+    struct zkl_lock *lock;
+    unsigned attempt;    /* a number for each acquire */
+    int64_t deadline_ns; /* on the client's clock; 0: none */
+    zkl_hold hold;
+    unsigned levels;  /* of it: acquired, and not given up by itself or another thread */
+    int64_t until_ns; /* holds so long */
+    struct zkli_write write;
+    int writing; /* the number of the write */
+};
+
+/* A guarded write, as its caller and as the servers see it. */
+struct written {
+    int lock, node; /* of the hold */
+    bool is_versioned, is_answered;
+    zkl_err result;
+    unsigned commits;
+};
+
+struct client {
+    struct zkl_session session; /* with the engine */
+    struct world *world;
+    bool is_open, is_paused, is_closing, is_dead;
+    unsigned pause;   /* a number for each */
+    bool was_certain; /* the lease, when the session was entered */
+    unsigned stamp;   /* a new one with each process */
+    int port;         /* the newest; NONE */
+    int64_t tick_ns;  /* when the timer goes off, real time */
+    unsigned tick_stamp;
+    uint64_t seen_news;
+    int ppm;
+    int64_t offset_ns, wakes_ns, woke_ns;
+    bool is_silent[SERVERS]; /* nothing passes between it and that server */
+    int doomed; /* the next reply of this kind (1 a write's, 2 any) is lost with its connection; 3:
+                   the next request; 4: the next create is carried out after its connection */
+    bool is_forgetful;        /* of the next state, its client library tells nothing */
+    bool is_racing;           /* its next heartbeat comes while the server answers a ping */
+    bool is_told_late;        /* of its next session; until that is told */
+    int64_t scene_ns;         /* what the next act of a scene goes by */
+    unsigned refused_percent; /* of what it sends, by its own client library: memory is short */
+    struct handle handles[LOCKS_MAX];
+    struct actor actors[THREADS_MAX];
+};
+
+/* ---- The world ---- */
+
+enum event_kind {
+    EVENT_UP,
+    EVENT_DOWN,
+    EVENT_LATE,
+    EVENT_LINK,
+    EVENT_APPLY,
+    EVENT_LEADER,
+    EVENT_FOLLOWER,
+    EVENT_EXPIRY,
+    EVENT_ELECT,
+    EVENT_HEAL,
+    EVENT_IO,
+    EVENT_DELIVER,
+    EVENT_OPEN_PORT,
+    EVENT_CLOSE_PORT,
+    EVENT_TICK,
+    EVENT_WAKE,
+    EVENT_SHUT,
+    EVENT_OPEN,
+    EVENT_ACTOR,
+    EVENT_DEADLINE,
+    EVENT_FAULT,
+    EVENT_DOOM,
+    EVENT_SCENE,
+    EVENT_STRANGER,
+    EVENT_PHASE,
+    EVENT_DRAINED,
+    EVENT_KINDS
+};
+
+struct event {
+    int64_t at;
+    uint32_t order;
+    uint16_t kind, a;
+    uint32_t b;
+};
+
+enum phase {
+    PHASE_RUN,
+    PHASE_FREEZE, /* no faults any more, and nobody takes or gives up anything */
+    PHASE_DRAIN,  /* who holds gives up; who waits is served */
+    PHASE_CLOSE,  /* sessions are closed, and what is left expires */
+    PHASE_OVER
+};
+
+struct world {
+    uint64_t seed, random;
+    bool is_traced;
+    int64_t now_ns;
+    /* Settings of the schedule */
+    int64_t tick_ns, timeout_ns;
+    int sync_limit, clients, threads, locks;
+    int32_t counter_start;
+    unsigned operations_wanted, operations, faults_wanted, faults_done;
+    enum phase phase;
+    bool is_throttling, is_denying;
+    int skew;                 /* leaders' clocks are slow and clients' fast (1), or so (-1), or 0 */
+    bool is_late, is_latest;  /* pings, all the time; each by as much as may be */
+    int64_t late_until_ns;    /* or so long */
+    int64_t hold_ns, rest_ns; /* how long actors hold, and rest, at most */
+    unsigned fault_at[FAULTS_MAX]; /* operations */
+    int64_t phase_until_ns;
+    /* Events */
+    struct event *heap;
+    size_t heap_count, heap_max;
+    uint32_t order;
+    /* Servers */
+    struct name *names;
+    int name_count, nowhere; /* never there: a barrier deletes it that looks for no node */
+    int16_t name_table[NAMES_MAX * 2];
+    struct txn *log; /* from index 1 */
+    int log_count, committed;
+    int leader; /* of the present epoch; NONE */
+    uint32_t epoch, low;
+    struct tree truth, prepared; /* what is committed; with what is proposed */
+    struct server servers[SERVERS];
+    struct link links[SERVERS][SERVERS];
+    int session_count;
+    int session_client[SESSIONS_MAX];
+    bool session_lost[SESSIONS_MAX]; /* the last heartbeat, by the server: not the next one, too */
+    int dirs[LOCKS_MAX], registers[LOCKS_MAX]; /* the znode that a lock protects */
+    struct written writes[WRITES_MAX];         /* from 1 */
+    int write_count;
+    /* Messages */
+    struct message *messages;
+    int free_message, messages_used;
+    struct conn conns[CONNS_MAX];
+    int conns_used; /* the highest in use, plus one */
+    struct port ports[PORTS_MAX];
+    int port_count;
+    struct client list[CLIENTS_MAX];
+    /* Checks */
+    int64_t last_token[LOCKS_MAX], last_written[LOCKS_MAX];
+    struct figures *figures;
+    bool is_violated;
+    enum checker checker;
+    char violation[512];
+};
+
+#endif
