@@ -2,9 +2,9 @@
  * bench_barrier - what the servers pay for a write that changes nothing, of several kinds.
  *
  * usage: bench_barrier KIND RATE SECONDS, with ZKLOCK_HOSTS. Sessions with a node each send so many
- * requests a second between them, evenly, and wait for the answers. Prints the requests answered and
- * the median and longest answer in microseconds. bench/barrier.sh puts the servers' CPU and log
- * beside it.
+ * requests a second between them, evenly, and wait for the answers. Prints how many were answered,
+ * how many of these refused, and the median and longest answer in microseconds. bench/barrier.sh
+ * puts the servers' CPU and log beside it.
  *
  * A report, not a test: it fails only when something cannot be measured.
  */

@@ -59,14 +59,14 @@ static void finish_undone(struct zkli_write *w, zkl_err result) {
 static void ask_to_write(struct zkli_write *w) {
     w->query.write = &w->guarded;
     w->query.bytes = w->guarded.bytes;
-    zkli_requests_query(&w->lock->session->engine, &w->query);
+    zkli_query_ask(&w->lock->session->engine, &w->query);
 }
 
 static void ask_to_read(struct zkli_write *w) {
     w->query.write = NULL;
     w->query.path = w->guarded.path;
     w->query.bytes = ZKLI_TRANSACTION_MAX; /* the node may have more than we have written */
-    zkli_requests_query(&w->lock->session->engine, &w->query);
+    zkli_query_ask(&w->lock->session->engine, &w->query);
 }
 
 static void retry(void *arg) {

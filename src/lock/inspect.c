@@ -95,11 +95,11 @@ static zkl_err read_path(const struct look *look, const char *path, bool is_list
     zkli_session_lock(s);
     bool in_time = s->engine.state != ZKL_STATE_CLOSED && zkli_monotonic_ns() < look->until_ns;
     if (in_time)
-        zkli_requests_query(&s->engine, &read->query);
+        zkli_query_ask(&s->engine, &read->query);
     while (in_time && !read->is_done)
         in_time = zkli_session_wait_until(s, &read->changed, look->until_ns);
     if (!read->is_done)
-        zkli_requests_forget_query(&s->engine, &read->query);
+        zkli_query_forget(&s->engine, &read->query);
     zkl_err err = error_of(s, read);
     zkli_session_unlock(s);
     (void)pthread_cond_destroy(&read->changed);

@@ -295,7 +295,7 @@ zkl_err zkl_lock_close(zkl_lock *l) {
     if (l->current != NULL)
         zkli_lock_give_up(l, NULL);
     zkli_callbacks_drop(s, l);
+    (void)atomic_fetch_sub(&l->users, 1); /* the owner; not the last, for this call is counted */
     zkli_lock_leave(l);
-    zkli_lock_end(l); /* the owner's */
     return ZKL_OK;
 }

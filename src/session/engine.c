@@ -301,7 +301,7 @@ void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
         zkli_members_abandon_all(e, ZKL_AUTH_FAILED);
         (void)end_session(e);
         e->host->close_port(e->host_arg, port);
-        zkli_requests_end_queries(e);
+        zkli_queries_end(e);
         e->state = ZKL_STATE_AUTH_FAILED;
         break;
     }
@@ -354,7 +354,7 @@ void zkli_engine_shut(struct zkli_engine *e) {
     struct zkli_port *port = end_session(e);
     if (port != NULL)
         e->host->close_port(e->host_arg, port);
-    zkli_requests_end_queries(e);
+    zkli_queries_end(e);
     e->state = ZKL_STATE_CLOSED;
 }
 

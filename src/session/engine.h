@@ -7,7 +7,8 @@
  * is gathered and handed out by zkli_engine_settle.
  *
  * Files: engine.c life, lease and heartbeat; members.c the contenders; requests.c slots, order of
- * sending and replies; watches.c. Not here: threads, locks, callbacks of the user (session.c).
+ * sending and replies; queries.c requests of those who wait outside; watches.c. Not here: threads,
+ * locks, callbacks of the user (session.c).
  */
 #ifndef ZKLI_SESSION_ENGINE_H
 #define ZKLI_SESSION_ENGINE_H
@@ -315,15 +316,31 @@ void zkli_requests_ask(struct zkli_member *m, unsigned ops);
 unsigned zkli_requests_take_back(struct zkli_member *m);
 /* The member goes: replies to it are void. */
 void zkli_requests_forget(struct zkli_member *m);
-void zkli_requests_query(struct zkli_engine *e, struct zkli_query *query);
-void zkli_requests_forget_query(struct zkli_engine *e, struct zkli_query *query);
-/* No session will come: every query is done, without a reply. */
-void zkli_requests_end_queries(struct zkli_engine *e);
 void zkli_requests_pump(struct zkli_engine *e);
 /* The port is gone: forget what was in flight and to be sent on it. */
 void zkli_requests_reset(struct zkli_engine *e);
 void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigned number,
                           const struct zkli_reply *reply);
+
+/* For the engine's own files. */
+void zkli_requests_stand_in_line(struct zkli_engine *e, struct zkli_work *work);
+/* There is one. */
+unsigned zkli_slot_take(struct zkli_engine *e, enum zkli_slot_use use);
+void zkli_slot_give_back(struct zkli_engine *e, unsigned number);
+
+/* ---- Queries (queries.c) ---- */
+
+void zkli_query_ask(struct zkli_engine *e, struct zkli_query *query);
+void zkli_query_forget(struct zkli_engine *e, struct zkli_query *query);
+/* No session will come: every query is done, without a reply. */
+void zkli_queries_end(struct zkli_engine *e);
+/* Its turn has come: sends it, or has it step aside. */
+void zkli_query_send(struct zkli_engine *e, struct zkli_query *query);
+/* Sends the first of those that stepped aside. False: there is none, or no room yet. */
+bool zkli_queries_send_aside(struct zkli_engine *e);
+/* Tells whoever waits; reply as in .done. */
+void zkli_query_done(struct zkli_engine *e, struct zkli_query *query,
+                     const struct zkli_reply *reply);
 
 /* ---- Watches (watches.c) ---- */
 

@@ -5,10 +5,6 @@
  * for each when its turn comes. Listings of a directory that are asked for while one is not yet
  * sent are one request, but for those whose askers have something in line behind it: they are the
  * next one. (Were it moved, it would never be sent while somebody asks again and again.)
- *
- * A heartbeat waits for the data sent before it, so data in flight are bounded (ZKLI_DATA_PER_MS).
- * A query with more than fits steps aside when its turn comes. The line goes on without it, and the
- * next room for data is the query's. One query is always sent, however long.
  */
 #include "session/engine.h"
 
@@ -16,15 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_MS INT64_C(1000000)
-
 void zkli_requests_init(struct zkli_engine *e) {
     zkli_list_init(&e->work);
     zkli_list_init(&e->aside);
     zkli_requests_reset(e);
 }
 
-static void stand_in_line(struct zkli_engine *e, struct zkli_work *work) {
+void zkli_requests_stand_in_line(struct zkli_engine *e, struct zkli_work *work) {
     if (!zkli_list_is_linked(&work->link))
         zkli_list_append(&e->work, &work->link);
 }
@@ -77,11 +71,11 @@ void zkli_requests_ask(struct zkli_member *m, unsigned ops) {
     }
     m->unsent |= ops & ~(unsigned)ZKLI_OP_LIST;
     if (m->unsent != 0)
-        stand_in_line(e, &m->work);
+        zkli_requests_stand_in_line(e, &m->work);
     if ((ops & ZKLI_OP_LIST) != 0) {
         zkli_list_remove(&m->asker);
         zkli_list_append(&m->dir->askers, &m->asker);
-        stand_in_line(e, &m->dir->work);
+        zkli_requests_stand_in_line(e, &m->dir->work);
     }
 }
 
@@ -112,38 +106,9 @@ void zkli_requests_forget(struct zkli_member *m) {
         m->engine->slots[ZKLI_SLOT_HEARTBEAT].member = NULL;
 }
 
-void zkli_requests_query(struct zkli_engine *e, struct zkli_query *query) {
-    query->work = (struct zkli_work){.kind = ZKLI_WORK_QUERY};
-    query->is_sent = false;
-    stand_in_line(e, &query->work);
-}
-
-void zkli_requests_forget_query(struct zkli_engine *e, struct zkli_query *query) {
-    zkli_list_remove(&query->work.link);
-    for (unsigned i = 0; i < ZKLI_WINDOW; i++)
-        if (e->slots[i].use == ZKLI_SLOT_QUERY && e->slots[i].query == query)
-            e->slots[i].use = ZKLI_SLOT_VOID;
-}
-
-static void query_done(struct zkli_engine *e, struct zkli_query *query,
-                       const struct zkli_reply *reply) {
-    e->news++;
-    query->done(query, reply);
-}
-
-void zkli_requests_end_queries(struct zkli_engine *e) {
-    struct zkli_list *link;
-    zkli_list_move_all(&e->work, &e->aside);
-    while ((link = zkli_list_take_first(&e->work)) != NULL) {
-        struct zkli_work *work = ZKLI_CONTAINER(link, struct zkli_work, link);
-        assert(work->kind == ZKLI_WORK_QUERY); /* the others went with the session */
-        query_done(e, ZKLI_CONTAINER(work, struct zkli_query, work), NULL);
-    }
-}
-
 /* ---- Slots ---- */
 
-static unsigned slot_take(struct zkli_engine *e, enum zkli_slot_use use) {
+unsigned zkli_slot_take(struct zkli_engine *e, enum zkli_slot_use use) {
     unsigned number = e->free_slot;
     struct zkli_slot *slot = &e->slots[number];
     e->free_slot = slot->next_free;
@@ -153,7 +118,7 @@ static unsigned slot_take(struct zkli_engine *e, enum zkli_slot_use use) {
     return number;
 }
 
-static void slot_give_back(struct zkli_engine *e, unsigned number) {
+void zkli_slot_give_back(struct zkli_engine *e, unsigned number) {
     e->slots[number].use = ZKLI_SLOT_FREE;
     e->data_in_flight -= e->slots[number].bytes;
     e->in_flight--;
@@ -190,7 +155,7 @@ void zkli_requests_reset(struct zkli_engine *e) {
             ZKLI_CONTAINER(work, struct zkli_member, work)->unsent = 0;
     }
     for (size_t i = 0; i < orphaned_count; i++)
-        query_done(e, orphaned[i], NULL);
+        zkli_query_done(e, orphaned[i], NULL);
 }
 
 /* ---- Replies to members ---- */
@@ -352,13 +317,13 @@ static void send_order(struct zkli_member *m) {
     struct zkli_engine *e = m->engine;
     struct zkli_ordering *ordering = m->ordering;
     char path[ZKLI_PATH_MAX];
-    unsigned number = slot_take(e, ZKLI_SLOT_ORDER);
+    unsigned number = zkli_slot_take(e, ZKLI_SLOT_ORDER);
     struct zkli_slot *slot = &e->slots[number];
     slot->member = m;
     slot->index = ordering->sent;
     path_join(path, m->dir, ordering->siblings[ordering->sent].name);
     if (!e->port->ops->get(e->port, number, path, false)) {
-        slot_give_back(e, number);
+        zkli_slot_give_back(e, number);
         ordering->answered++;
         ordering->is_lost = true;
     }
@@ -384,11 +349,11 @@ static void send_member(struct zkli_member *m) {
         answer_nomem(m, op);
         return;
     }
-    unsigned number = slot_take(e, ZKLI_SLOT_MEMBER);
+    unsigned number = zkli_slot_take(e, ZKLI_SLOT_MEMBER);
     e->slots[number].member = m;
     e->slots[number].op = op;
     if (!send_op(m, op, number)) {
-        slot_give_back(e, number);
+        zkli_slot_give_back(e, number);
         answer_lost(m, op);
     }
 }
@@ -415,61 +380,17 @@ static void send_list(struct zkli_engine *e, struct zkli_dir *dir) {
     take_askers(&askers, dir);
     zkli_list_remove(&dir->work.link);
     if (!zkli_list_is_empty(&dir->askers))
-        stand_in_line(e, &dir->work); /* behind what they have in line */
+        zkli_requests_stand_in_line(e, &dir->work); /* behind what they have in line */
     if (zkli_list_is_empty(&askers))
         return; /* all have left, or are in line */
-    unsigned number = slot_take(e, ZKLI_SLOT_LIST);
+    unsigned number = zkli_slot_take(e, ZKLI_SLOT_LIST);
     struct zkli_slot *slot = &e->slots[number];
     zkli_list_move_all(&slot->askers, &askers);
     if (!e->port->ops->list(e->port, number, dir->path)) {
         struct zkli_reply lost = {.result = ZKLI_RESULT_LOST};
         answer_list(e, &slot->askers, &lost);
-        slot_give_back(e, number);
+        zkli_slot_give_back(e, number);
     }
-}
-
-static void send_query(struct zkli_engine *e, struct zkli_query *query) {
-    zkli_list_remove(&query->work.link);
-    unsigned number = slot_take(e, ZKLI_SLOT_QUERY);
-    e->slots[number].query = query;
-    e->slots[number].bytes = query->bytes;
-    e->data_in_flight += query->bytes;
-    if (query->write != NULL)
-        query->is_sent = e->port->ops->guarded(e->port, number, query->write);
-    else if (query->is_list)
-        query->is_sent = e->port->ops->list(e->port, number, query->path);
-    else
-        query->is_sent = e->port->ops->get(e->port, number, query->path, false);
-    if (!query->is_sent) {
-        slot_give_back(e, number);
-        query_done(e, query, NULL);
-    }
-}
-
-static bool has_room(const struct zkli_engine *e, const struct zkli_query *query) {
-    int64_t bytes_max = e->lease.timeout_ns / NS_PER_MS * ZKLI_DATA_PER_MS;
-    return e->data_in_flight == 0 || (int64_t)(e->data_in_flight + query->bytes) <= bytes_max;
-}
-
-/* Its turn has come. */
-static void send_or_step_aside(struct zkli_engine *e, struct zkli_query *query) {
-    if (query->bytes == 0 || (zkli_list_is_empty(&e->aside) && has_room(e, query))) {
-        send_query(e, query);
-        return;
-    }
-    zkli_list_remove(&query->work.link);
-    zkli_list_append(&e->aside, &query->work.link);
-}
-
-/* False: none can be sent. */
-static bool send_aside(struct zkli_engine *e) {
-    if (zkli_list_is_empty(&e->aside))
-        return false;
-    struct zkli_query *first = ZKLI_CONTAINER(e->aside.next, struct zkli_query, work.link);
-    if (!has_room(e, first))
-        return false;
-    send_query(e, first);
-    return true;
 }
 
 /* Whether there are slots: two for a directory and the node in it, which are sent together or not
@@ -484,7 +405,7 @@ static bool has_slots(const struct zkli_engine *e, struct zkli_work *work) {
 
 void zkli_requests_pump(struct zkli_engine *e) {
     while (e->is_connected && !e->is_draining && e->free_slot != ZKLI_SLOTS) {
-        if (send_aside(e))
+        if (zkli_queries_send_aside(e))
             continue; /* the ones whose turn came before */
         if (zkli_list_is_empty(&e->work))
             return;
@@ -499,7 +420,7 @@ void zkli_requests_pump(struct zkli_engine *e) {
             send_list(e, ZKLI_CONTAINER(work, struct zkli_dir, work));
             break;
         case ZKLI_WORK_QUERY:
-            send_or_step_aside(e, ZKLI_CONTAINER(work, struct zkli_query, work));
+            zkli_query_send(e, ZKLI_CONTAINER(work, struct zkli_query, work));
             break;
         }
     }
@@ -576,7 +497,7 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
     zkli_list_init(&askers);
     if (slot.use == ZKLI_SLOT_LIST)
         zkli_list_move_all(&askers, &e->slots[number].askers);
-    slot_give_back(e, number);
+    zkli_slot_give_back(e, number);
     /* Lost without news of the connection: perhaps there were none for want of memory, and by the
      * next one watches are sent again. What was listed before is not relied on behind it. */
     if (reply->result == ZKLI_RESULT_LOST && e->is_connected)
@@ -594,7 +515,7 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
         answer_list(e, &askers, reply);
         break;
     case ZKLI_SLOT_QUERY:
-        query_done(e, slot.query, reply->result == ZKLI_RESULT_LOST ? NULL : reply);
+        zkli_query_done(e, slot.query, reply->result == ZKLI_RESULT_LOST ? NULL : reply);
         break;
     case ZKLI_SLOT_BEAT:
         zkli_engine_on_beat(e, slot.member, reply);

@@ -28,11 +28,11 @@
 extern __attribute__((weak)) int zoo_set_servers_resolution_delay(zhandle_t *zh, int delay_ms);
 
 /*
- * A node whose parent is never created. Deleting it is a write that changes nothing and whose answer
- * is NONODE: from the leader, by way of an error transaction. With enableEagerACLCheck a server
- * answers by itself what an ACL denies, but there is no ACL without a parent; where somebody has
- * made the parent, NONODE still comes from the leader only. The version keeps the delete harmless
- * if somebody creates the node, too.
+ * A node whose parent is never created. Deleting it is a write that changes nothing. The answer is
+ * NONODE: the leader's, by way of an error transaction. With enableEagerACLCheck a server answers
+ * by itself what an ACL denies, but a missing parent has no ACL. Where an operator has made the
+ * parent, NONODE still is the leader's answer alone. The version keeps the delete harmless where
+ * the node has been made, too.
  */
 #define BARRIER_PATH "/zklock-barrier-of-no-node/below"
 #define BARRIER_VERSION INT_MAX

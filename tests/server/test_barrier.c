@@ -1,8 +1,7 @@
 /*
  * Heartbeats on a server that answers by itself what an ACL denies (enableEagerACLCheck), while
- * permissions are taken away: what is refused proves nothing and is told; a hold goes on for as long
- * as there is something that may be asked for. (server.partition_acl: and keeps no hold alive that
- * should end.)
+ * permissions are taken away. A refusal proves nothing and is told; a hold goes on for as long as
+ * something is left that may be asked for. (In server.partition_acl refusals keep no hold alive.)
  */
 #include "support/client.h"
 

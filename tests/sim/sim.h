@@ -7,8 +7,8 @@
  * Files: world.c time, randomness, names, trees, trace; quorum.c the log, election.c who leads;
  * server.c connections, requests, watches; port.c the client library; client.c processes with
  * their sessions; actor.c and writer.c threads that use locks; schedule.c one seed from its
- * settings to its end; faults.c and scenes.c what befalls it; checks.c what must hold at every step;
- * report.c figures; many.c many seeds; main.c the command. state.h what all of it goes by.
+ * settings to its end; faults.c and scenes.c what befalls it; checks.c what must hold at every
+ * step; report.c figures; many.c many seeds; main.c the command. state.h what all of it goes by.
  */
 #ifndef SIM_H
 #define SIM_H

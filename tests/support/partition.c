@@ -1,7 +1,7 @@
 /*
- * See partition.h. Three servers, each in a network namespace, and a holder whose only server is cut
- * off from the other two while it goes on serving the holder. On the other side the holder's session
- * ends and the next one in the queue acquires: before that the holder must have let go.
+ * See partition.h. Three servers, each in a network namespace, and a holder whose only server is
+ * cut off from the other two while it goes on serving the holder. On the other side the holder's
+ * session ends and the next one in the queue acquires: before that the holder must have let go.
  */
 #include "support/partition.h"
 

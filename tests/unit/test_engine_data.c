@@ -29,7 +29,7 @@ static void ask(struct bench *b, size_t number, size_t bytes) {
     asked->write.path = asked->path;
     asked->query.write = &asked->write;
     zkli_engine_enter(&b->engine);
-    zkli_requests_query(&b->engine, &asked->query);
+    zkli_query_ask(&b->engine, &asked->query);
     settle(b);
 }
 
@@ -137,7 +137,7 @@ static void what_has_no_data_passes_by(void) {
     ask_all(b, 10, BYTES_MAX);
     *list = (struct asked){.query = {.path = "/locks/a", .is_list = true, .done = on_done}};
     zkli_engine_enter(&b->engine);
-    zkli_requests_query(&b->engine, &list->query);
+    zkli_query_ask(&b->engine, &list->query);
     settle(b);
     release(b, holder);
     struct owner *other = begin(b, "b");
@@ -183,8 +183,8 @@ static void a_forgotten_write_counts_until_it_is_answered(void) {
     struct bench *b = &Bench;
     bench_begin(b);
     ask_all(b, 4, BYTES_MAX);
-    zkli_requests_forget_query(&b->engine, &Asked[0].query);
-    zkli_requests_forget_query(&b->engine, &Asked[2].query);
+    zkli_query_forget(&b->engine, &Asked[0].query);
+    zkli_query_forget(&b->engine, &Asked[2].query);
     ask(b, 4, 1);
     CHECK_INT(in_flight(b, GUARDED), 1);
     serve_all(b);

@@ -421,7 +421,7 @@ static void on_done(struct zkli_query *query, const struct zkli_reply *reply) {
 static void ask(struct bench *b, struct asked *asked, bool is_list) {
     *asked = (struct asked){.query = {.path = "/locks/a", .is_list = is_list, .done = on_done}};
     zkli_engine_enter(&b->engine);
-    zkli_requests_query(&b->engine, &asked->query);
+    zkli_query_ask(&b->engine, &asked->query);
     settle(b);
 }
 
@@ -448,7 +448,7 @@ static void a_query_is_done_once_with_a_reply_or_without(void) {
     b->refused = 0;
     ask(b, &list, false);
     ask(b, &forgotten, false);
-    zkli_requests_forget_query(&b->engine, &forgotten.query);
+    zkli_query_forget(&b->engine, &forgotten.query);
     serve_all(b);
     check_asked(&forgotten, 0, 0);
     check_asked(&list, 1, 1);

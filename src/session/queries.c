@@ -1,0 +1,83 @@
+/*
+ * queries - single requests on behalf of somebody who waits: reads, and guarded writes.
+ *
+ * A heartbeat waits for the data sent before it, so data in flight are bounded (ZKLI_DATA_PER_MS).
+ * A query with more than fits steps aside when its turn comes. The line goes on without it, and the
+ * next room for data is the query's. One query is always sent, however long.
+ */
+#include "session/engine.h"
+
+#include <assert.h>
+
+#define NS_PER_MS INT64_C(1000000)
+
+void zkli_query_ask(struct zkli_engine *e, struct zkli_query *query) {
+    query->work = (struct zkli_work){.kind = ZKLI_WORK_QUERY};
+    query->is_sent = false;
+    zkli_requests_stand_in_line(e, &query->work);
+}
+
+void zkli_query_forget(struct zkli_engine *e, struct zkli_query *query) {
+    zkli_list_remove(&query->work.link);
+    for (unsigned i = 0; i < ZKLI_WINDOW; i++)
+        if (e->slots[i].use == ZKLI_SLOT_QUERY && e->slots[i].query == query)
+            e->slots[i].use = ZKLI_SLOT_VOID;
+}
+
+void zkli_query_done(struct zkli_engine *e, struct zkli_query *query,
+                     const struct zkli_reply *reply) {
+    e->news++;
+    query->done(query, reply);
+}
+
+void zkli_queries_end(struct zkli_engine *e) {
+    struct zkli_list *link;
+    zkli_list_move_all(&e->work, &e->aside);
+    while ((link = zkli_list_take_first(&e->work)) != NULL) {
+        struct zkli_work *work = ZKLI_CONTAINER(link, struct zkli_work, link);
+        assert(work->kind == ZKLI_WORK_QUERY); /* the others went with the session */
+        zkli_query_done(e, ZKLI_CONTAINER(work, struct zkli_query, work), NULL);
+    }
+}
+
+static void send_query(struct zkli_engine *e, struct zkli_query *query) {
+    zkli_list_remove(&query->work.link);
+    unsigned number = zkli_slot_take(e, ZKLI_SLOT_QUERY);
+    e->slots[number].query = query;
+    e->slots[number].bytes = query->bytes;
+    e->data_in_flight += query->bytes;
+    if (query->write != NULL)
+        query->is_sent = e->port->ops->guarded(e->port, number, query->write);
+    else if (query->is_list)
+        query->is_sent = e->port->ops->list(e->port, number, query->path);
+    else
+        query->is_sent = e->port->ops->get(e->port, number, query->path, false);
+    if (!query->is_sent) {
+        zkli_slot_give_back(e, number);
+        zkli_query_done(e, query, NULL);
+    }
+}
+
+static bool has_room(const struct zkli_engine *e, const struct zkli_query *query) {
+    int64_t bytes_max = e->lease.timeout_ns / NS_PER_MS * ZKLI_DATA_PER_MS;
+    return e->data_in_flight == 0 || (int64_t)(e->data_in_flight + query->bytes) <= bytes_max;
+}
+
+void zkli_query_send(struct zkli_engine *e, struct zkli_query *query) {
+    if (query->bytes == 0 || (zkli_list_is_empty(&e->aside) && has_room(e, query))) {
+        send_query(e, query);
+        return;
+    }
+    zkli_list_remove(&query->work.link);
+    zkli_list_append(&e->aside, &query->work.link);
+}
+
+bool zkli_queries_send_aside(struct zkli_engine *e) {
+    if (zkli_list_is_empty(&e->aside))
+        return false;
+    struct zkli_query *first = ZKLI_CONTAINER(e->aside.next, struct zkli_query, work.link);
+    if (!has_room(e, first))
+        return false;
+    send_query(e, first);
+    return true;
+}
