@@ -16,24 +16,23 @@
  * one between them, and nobody told of it, what they say is still true: it is less than that new
  * connection has proved by itself, see zkli_lease_reconnect. But its timeout must be known.)
  *
- * How long after j the witness has to be sent: a ping may be late by T/24, half a tick is at most
- * T/4, for T is at least two ticks, and the leader's clock may differ by 1 %. T/4 + T/22 is more.
+ * How long after j the witness has to be sent: half a tick is at most T/4, for T is at least two
+ * ticks. A ping may be late by T/24. The leader's clock may differ by 1 %. T/4 + T/22 is more.
  *
  * A follower may lose what it heard while it answers a ping: LearnerSessionTracker.touchSession may
  * put it into the map that snapshot has just taken away. It is assumed that of two heartbeats in a
- * row it loses one at most. So a fourth one is needed: j', the next after j. Say the follower loses
- * j, and p is the last ping that it answers before that. If its answer tells of us at all, the
- * leader has heard of us later than j was sent. If not, an earlier answer has told of the heartbeat
- * before j, to a ping o. The leader sent o and p
+ * row it loses one at most. So one more is needed: j', the next after j. Say the follower loses j,
+ * and p is the last ping that it answers before that. If this answer tells of us at all, the leader
+ * has heard of us later than j was sent. If not, an earlier answer, to a ping o, has told of the
+ * heartbeat before j. The leader sent o and p
  *   - half a tick apart or more;
- *   - after h was sent, the last heartbeat but one before j, for h's commit came before o;
+ *   - after h was sent, the last heartbeat but one before j, for o came behind h's commit;
  *   - before j was acknowledged.
- * The first ping after j' was acknowledged tells of j'. Where is the ping before it?
- *   - Before j was acknowledged: then the first one is in time for m, as above.
- *   - After that: then it is the third after sent(h), so half a tick is at most the half of
- *     acked(j') - sent(h); and at most acked(j) - sent(h), because of o and p. The first one comes
- *     half a tick and T/24 later at most, and m is sent after that.
- * So m is sent so long after j' was acknowledged: the least of T/4 and these two, and T/22. In good
+ * The first ping after j' was acknowledged tells of j'. If the ping before it left before j was
+ * acknowledged, it is in time for m, as above. If not, three pings left from sent(h) to acked(j'),
+ * two of them before acked(j). So half a tick is at most acked(j) - sent(h), and at most half of
+ * acked(j') - sent(h). The first ping after acked(j') leaves half a tick and T/24 later at most. So
+ * m is sent that long after j' was acknowledged: the least of T/4 and these two, and T/22. In good
  * order that is so anyway, with round trips of up to T/11.
  * (Nor may a follower lose the first heartbeat of a connection of which the client library told
  * neither the beginning nor the end of the one before.)

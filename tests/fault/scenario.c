@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HELD_BEATS 6 /* as many as the lease needs to be counted from heartbeats alone */
+#define HELD_BEATS 8 /* as many as the lease needs to be counted from heartbeats alone */
 #define IDLE_PINGS 2 /* of a session that has nothing to lose */
 #define WAIT_MS 1500 /* of the scenario that times out; by then it has long been waiting */
 

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* So that no machine is too busy for the heartbeats, one each fifteenth of that. */
+/* So that no machine is too busy for the heartbeats, one each sixteenth of that. */
 #define PATIENT_MS 8000
 
 /* A callback that does not return, at one type of event, until it may. */

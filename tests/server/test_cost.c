@@ -109,7 +109,7 @@ static void only_a_lazy_session_is_silent_when_idle(void) {
     proxy_forget(p);
     end = clock_ms() + T_NORMAL / 2;
     WAIT_UNTIL(clock_ms() >= end, T_NORMAL);
-    /* One each T/15; a few less on a busy machine, never many more. */
+    /* One each T/16; a few less on a busy machine, never many more. */
     CHECK_RANGE(proxy_count(p, PROXY_BARRIER, NULL), 3, 9);
     CHECK_INT(requests(p), 0);
     session_close(eager);

@@ -73,7 +73,7 @@ static void a_try_whose_create_has_no_answer_leaves_nothing(void) {
     client_close(c);
 }
 
-/* After an outage heartbeats take up to 2T/5 to prove that a hold would last. */
+/* After an outage heartbeats take up to 9T/20 to prove that a hold would last. */
 static void a_try_waits_for_a_lease_that_lasts(void) {
     client *c = open_client(fresh_name("lease"));
 

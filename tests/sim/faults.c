@@ -119,6 +119,26 @@ static bool fault_of_memory(struct world *w, enum fault fault, int client) {
     return true;
 }
 
+/* What a lease rests on. */
+static bool fault_of_heartbeats(struct world *w, enum fault fault, int client) {
+    struct client *c = &w->list[client];
+    bool has_scene = world_chance(w, 70);
+    if (fault == FAULT_TOLD_LATE) {
+        c->is_told_late = c->is_open;
+        client_close(w, client, true); /* and another process begins */
+        return c->is_told_late;
+    }
+    if (fault == FAULT_LATE_PINGS) {
+        if (!has_scene || !scene_late_pings(w))
+            w->late_until_ns = w->now_ns + world_between(w, 0, 3 * w->timeout_ns);
+    } else if (!has_scene || !scene_lost_touch(w)) {
+        int server = a_follower(w);
+        w->servers[server].is_racing = true;
+        fault_heal_later(w, fault, server, 2 * w->timeout_ns);
+    }
+    return true;
+}
+
 static bool inject(struct world *w, enum fault fault, int client) {
     struct client *c = &w->list[client];
     int64_t t = w->timeout_ns;
@@ -165,14 +185,12 @@ static bool inject(struct world *w, enum fault fault, int client) {
     case FAULT_CANCEL:
         actor_cancel(w, client);
         return true;
-    case FAULT_CLOSE:
-        client_close(w, client, false);
-        return true;
     case FAULT_LOCK_CLOSE:
         actor_close_lock(w, client);
         return true;
+    case FAULT_CLOSE:
     case FAULT_KILL:
-        client_close(w, client, true);
+        client_close(w, client, fault == FAULT_KILL);
         return true;
     case FAULT_THROTTLE:
         w->is_throttling = true;
@@ -186,21 +204,9 @@ static bool inject(struct world *w, enum fault fault, int client) {
     case FAULT_FORGOTTEN_STATE:
         return fault_of_memory(w, fault, client);
     case FAULT_LATE_PINGS:
-        if (!world_chance(w, 70) || !scene_late_pings(w))
-            w->late_until_ns = w->now_ns + world_between(w, t / 2, 3 * t);
-        return true;
-    case FAULT_LOST_TOUCH: {
-        if (world_chance(w, 70) && scene_lost_touch(w))
-            return true;
-        int server = a_follower(w);
-        w->servers[server].is_racing = true;
-        fault_heal_later(w, fault, server, 2 * t);
-        return true;
-    }
+    case FAULT_LOST_TOUCH:
     case FAULT_TOLD_LATE:
-        c->is_told_late = c->is_open;
-        client_close(w, client, true); /* and another process begins */
-        return c->is_told_late;
+        return fault_of_heartbeats(w, fault, client);
     case FAULT_KINDS:
         break;
     }

@@ -97,19 +97,19 @@ static bool miss_next_ping(struct world *w, enum act act) {
 }
 
 /*
- * A client whose last heartbeat a follower tells of with one ping is late with the next, which
- * comes right behind the next ping, so that only the one after that can tell of it. That ping is as
- * late as may be, and a heartbeat that is meant to be its witness goes out at about the same time.
- * The ping itself is held up until another heartbeat is with the leader; its answer never comes.
+ * A ping tells of a client's last heartbeat. The client's next one comes right behind the next
+ * ping, so that only the third ping can tell of it. That one is as late as may be, and the client
+ * sends what is meant to be the witness at about the same time. The third ping is held up until
+ * another heartbeat is with the leader; its answer never comes.
  */
 bool scene_late_pings(struct world *w) {
     return miss_next_ping(w, ACT_MISS_A_PING);
 }
 
 /*
- * A client whose last heartbeat a follower tells of with one ping is late with the next, which
- * comes right before the next ping, and the follower loses it. It is late again with the one after
- * that; and soon nobody hears of it any more.
+ * A ping tells of a client's last heartbeat. The client's next one comes right before the next
+ * ping, and the follower loses it. The client is late again with the one after that. Soon nobody
+ * hears of the client any more.
  */
 bool scene_lost_touch(struct world *w) {
     return miss_next_ping(w, ACT_RACE);

@@ -353,9 +353,9 @@ void server_late(struct world *w, unsigned server, unsigned message) {
 
 /*
  * The thread that has read a heartbeat looks for the map of what the server has heard, and stands
- * still before it puts the session there (LearnerSessionTracker.touchSession). If the server
- * answers a ping meanwhile, it takes the map away, and the heartbeat is lost to the leader. Never
- * two of a session in a row.
+ * still before it puts the session there (LearnerSessionTracker.touchSession). An answer to a ping
+ * that the server gives meanwhile takes the map away, and the leader hears nothing of that
+ * heartbeat. Never two of a session in a row.
  */
 static bool stands(struct world *w, int conn) {
     struct conn *c = &w->conns[conn];

@@ -4,11 +4,11 @@
  * code; simulated are the client library (port.c), the servers (quorum.c, server.c), and the
  * session's threads (client.c). What the servers do is what ZooKeeper 3.8.0 was seen or read to do.
  *
- * Files: world.c time, randomness, names, trees, trace; quorum.c the log, election.c who leads;
- * server.c connections, requests, watches; port.c the client library; client.c processes with
- * their sessions; actor.c and writer.c threads that use locks; schedule.c one seed from its
- * settings to its end; faults.c and scenes.c what befalls it; checks.c what must hold at every
- * step; report.c figures; many.c many seeds; main.c the command. state.h what all of it goes by.
+ * Files: state.h what all of it goes by; world.c time, randomness, names, trees, trace; quorum.c
+ * the log, election.c who leads; server.c connections, requests, watches; port.c the client
+ * library; client.c processes with their sessions; actor.c and writer.c threads that use locks;
+ * schedule.c one seed from its settings to its end; faults.c and scenes.c what befalls it; checks.c
+ * what must hold at every step; report.c figures; many.c many seeds; main.c the command.
  */
 #ifndef SIM_H
 #define SIM_H

@@ -21,7 +21,7 @@
 /* Session timeouts. The throw-away server grants from 1 s, two of its ticks. */
 #define T_SHORT 1000  /* where the test waits for it to pass */
 #define T_NORMAL 4000 /* where it must not pass, on a machine that is busy */
-#define T_LONG 30000  /* so that heartbeats, one each T/15, stay out of the way */
+#define T_LONG 30000  /* so that heartbeats, one each T/16, stay out of the way */
 
 /* As server_start, and a root no other program uses; removed in the end. */
 void fixture_start(const char *const *options);

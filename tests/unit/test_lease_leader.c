@@ -1,7 +1,7 @@
 /*
- * Whether the leader has heard of us when the lease says so. A leader and a follower in a few lines
- * do their worst: pings late by T/24, a link that delays what it carries, a follower that loses
- * what it heard, a clock that differs by 1 %; and after each heartbeat everything is cut.
+ * Whether the leader has heard of us when the lease says so. A leader, a link and a follower in a
+ * few lines do their worst. Pings are late by T/24, the link delays what it carries, the follower
+ * loses what it heard, and clocks differ by 1 %. After each heartbeat everything is cut.
  */
 #include "core/lease.h"
 
