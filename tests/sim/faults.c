@@ -139,6 +139,16 @@ static bool fault_of_heartbeats(struct world *w, enum fault fault, int client) {
     return true;
 }
 
+/* All servers refuse some of what they are asked. */
+static bool fault_of_answers(struct world *w, enum fault fault) {
+    if (fault == FAULT_THROTTLE)
+        w->is_throttling = true;
+    else
+        w->is_denying = true;
+    fault_heal_later(w, fault, 0, fault == FAULT_THROTTLE ? w->timeout_ns : 3 * w->timeout_ns);
+    return true;
+}
+
 static bool inject(struct world *w, enum fault fault, int client) {
     struct client *c = &w->list[client];
     int64_t t = w->timeout_ns;
@@ -193,13 +203,8 @@ static bool inject(struct world *w, enum fault fault, int client) {
         client_close(w, client, fault == FAULT_KILL);
         return true;
     case FAULT_THROTTLE:
-        w->is_throttling = true;
-        fault_heal_later(w, fault, 0, t);
-        return true;
     case FAULT_DENIAL:
-        w->is_denying = true;
-        fault_heal_later(w, fault, 0, 3 * t);
-        return true;
+        return fault_of_answers(w, fault);
     case FAULT_REFUSAL:
     case FAULT_FORGOTTEN_STATE:
         return fault_of_memory(w, fault, client);
