@@ -19,10 +19,12 @@
  * Threads: every function may be called from any thread at any time, but no call on an object may
  * start once its close has begun. A call that is running by then is safe, and close does not wait
  * for it: the object stays in memory until that call returns. The call is through before the object
- * is closed, or it returns ZKL_CLOSED, false or 0 (zkl_session_timeout_ms: the last T). A call is
- * running from its first access to the object. A program can know this only of a call that is seen
- * to wait; every other call must have returned before close. A callback for which close waits may
- * still make calls. A hold belongs to the thread that acquired it.
+ * is closed, or it returns ZKL_CLOSED, false or 0. Three differ: zkl_session_timeout_ms says the last
+ * T, zkl_hold_of the number of a lost hold that is not released, and a guarded write that was under
+ * way may say ZKL_UNSURE. A call is running from its first access to the object. A program can know
+ * this only of a call that is seen to wait; every other call must have returned before close. A
+ * callback for which close waits may still make calls, also zkl_lock_close; but a session is closed
+ * by one call. A hold belongs to the thread that acquired it.
  * In a child of fork() every call on an inherited object returns ZKL_FORKED; what returns no
  * zkl_err says false, 0 or ZKL_STATE_CLOSED there, and on NULL.
  * The library installs no signal handler, raises no SIGPIPE, writes to no standard stream, and
@@ -184,7 +186,7 @@ typedef struct zkl_session_options {
     int connect_timeout_ms;  /* how long zkl_session_open waits, and zkl_inspect and zkl_list; 1 to
                                 3600000 [10000] */
     bool lazy_heartbeat;     /* no heartbeat while nothing is held or waited for; then a first
-                                acquire may take T/2 longer */
+                                acquire may take 0.6 T longer */
     const char *root;        /* where the locks live, an absolute path ["/locks"] */
     const char *label;       /* shown to whoever lists the queue [none] */
     const char *auth_scheme; /* such as "digest" [none] */
@@ -291,11 +293,11 @@ ZKL_API zkl_err zkl_lock_close(zkl_lock *l);
  * Acquires the lock for the calling thread. timeout_ms: ZKL_FOREVER; 0, a try, which reads once
  * and writes nothing when the lock is taken; or the time after which to give up. The deadline is
  * the caller's: reconnects, new sessions and new places in the queue do not extend it. A try gives
- * up after T/2 if it gets no answer, or no lease to begin on (at once when not connected).
+ * up after 2T/3 if it gets no answer, or no lease to begin on (at once when not connected).
  * **Returns:**
  * ZKL_OK: held, and certainly so at the moment of return; granted on a lease that heartbeats extend
  * in time if nothing breaks. After an outage or a silence of more than T/8 a grant may have to wait
- * for that, up to T/2 where round trips are short.
+ * for that, up to T/2 where round trips take T/60 or less, 0.6 T where they take T/15.
  * ZKL_TIMEOUT; ZKL_BUSY (try); ZKL_UNREACHABLE (try: no answer, or no such lease).
  * ZKL_CANCELED: zkl_cancel was called, or another thread gave the hold up by its number before this
  * call returned. ZKL_CLOSED: the lock or the session was closed.

@@ -1,5 +1,5 @@
 /*
- * Heartbeats keep the certainty of a hold between about 0.56 T and 0.96 T. SIGTERM at 0.4 T or
+ * Heartbeats keep the certainty of a hold between about 0.5 T and 0.96 T. SIGTERM at 0.4 T or
  * below therefore means that more than one heartbeat in a row has stayed away.
  */
 #include "cli/grace.h"

@@ -88,9 +88,10 @@ void zkli_acquire_begin(struct zkl_lock *l, struct zkli_request *request, int64_
     request->lock = l;
     request->is_try = timeout_ms == 0;
     /* A try is answered in a few round trips, or with the first proof of the lease on a connection,
-       after up to 0.46 T where round trips are short; a silent server must not hold it up for much
+       after up to 0.6 T where round trips take T/15; a silent server must not hold it up for much
        longer. */
-    request->until_ns = deadline_ns(s, request->is_try ? s->engine.timeout_ms / 2 : timeout_ms);
+    int64_t limit_ms = request->is_try ? s->engine.timeout_ms * INT64_C(2) / 3 : timeout_ms;
+    request->until_ns = deadline_ns(s, limit_ms);
     request->is_queued = false;
 }
 

@@ -286,6 +286,7 @@ zkl_err zkl_lock_close(zkl_lock *l) {
         return err;
     struct zkl_session *s = l->session;
     zkli_lock_enter(l);
+    bool was_closed = l->is_closed; /* by a call that overlaps this one */
     l->is_closed = true;
     zkli_lock_abandon_all(l, ZKL_CLOSED);
     end_farewells(l);
@@ -295,7 +296,8 @@ zkl_err zkl_lock_close(zkl_lock *l) {
     if (l->current != NULL)
         zkli_lock_give_up(l, NULL);
     zkli_callbacks_drop(s, l);
-    (void)atomic_fetch_sub(&l->users, 1); /* the owner; not the last, for this call is counted */
+    if (!was_closed)
+        (void)atomic_fetch_sub(&l->users, 1); /* the owner, once; this call is still counted */
     zkli_lock_leave(l);
     return ZKL_OK;
 }

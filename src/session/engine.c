@@ -126,7 +126,7 @@ static void on_refused_beat(struct zkli_engine *e, struct zkli_member *witness,
     e->beat_refusal = reply->code;
     if (witness == NULL || reply->result == ZKLI_RESULT_AGAIN)
         return;
-    witness->is_unfit = true;
+    witness->unfit_czxid = witness->core.czxid;
     if (reply->result == ZKLI_RESULT_NO_NODE)
         zkli_member_node_gone(witness);
 }

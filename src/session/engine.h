@@ -120,9 +120,9 @@ struct zkli_member {
     struct zkli_ordering *ordering;
     struct zkli_timer retry;
     int64_t retry_wait_ns;
-    bool was_refused;  /* the log has it */
-    bool is_unfit;     /* its node cannot be what heartbeats look for */
-    size_t node_bytes; /* of the budgets */
+    bool was_refused;    /* the log has it */
+    int64_t unfit_czxid; /* of the last node of its that heartbeats could not look for, or 0 */
+    size_t node_bytes;   /* of the budgets */
     size_t watch_bytes;
     int64_t thread;        /* for the node's data */
     zkli_notify_fn notify; /* NULL: nobody is interested any more */

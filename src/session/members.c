@@ -193,10 +193,8 @@ static void retry_later(struct zkli_member *m) {
 
 /* What a change of state means for watches and budgets. */
 static void adjust(struct zkli_member *m) {
-    if (m->core.node[0] == '\0') { /* what was known is another node's */
-        zkli_watcher_drop(&m->own);
-        m->is_unfit = false;
-    }
+    if (m->core.node[0] == '\0')
+        zkli_watcher_drop(&m->own); /* it was another node's */
     if (m->core.state == ZKLI_HELD) {
         zkli_watcher_drop(&m->predecessor);
         set_budget(m, m->node_bytes, m->node_bytes);
@@ -271,7 +269,8 @@ void zkli_members_hand_out(struct zkli_engine *e) {
 struct zkli_member *zkli_members_witness(struct zkli_engine *e) {
     for (struct zkli_list *link = e->members.next; link != &e->members; link = link->next) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
-        if (m->core.node[0] != '\0' && m->core.state != ZKLI_LEAVING && !m->is_unfit)
+        bool is_there = m->core.node[0] != '\0' && m->core.state != ZKLI_LEAVING;
+        if (is_there && m->core.czxid != m->unfit_czxid)
             return m;
     }
     return NULL;

@@ -210,7 +210,8 @@ static void answer(struct zkli_member *m, unsigned op, const struct zkli_reply *
         e->has_no_containers = true; /* a server before 3.5.1: plain directories from now on */
         event.result = ZKLI_RESULT_AGAIN;
     }
-    bool is_refused = event.result == ZKLI_RESULT_DENIED || event.result == ZKLI_RESULT_ERROR;
+    bool is_denied = event.result == ZKLI_RESULT_DENIED && op != ZKLI_OP_OWNER; /* not ours, then */
+    bool is_refused = is_denied || event.result == ZKLI_RESULT_ERROR;
     if (is_refused && !m->was_refused) /* not again at each retry */
         zkli_engine_log(e, ZKL_LOG_ERROR, "the server refuses a request at %s (code %d)",
                         path_asked(m, op), reply->code);

@@ -132,6 +132,55 @@ static void a_node_that_a_heartbeat_misses_is_gone(void) {
     bench_end(b);
 }
 
+static void answer_missed(struct bench *b, const struct request *beat) {
+    struct zkli_reply missed = {.result = ZKLI_RESULT_NO_NODE, .code = -101, .data = ""};
+    tell_reply(b, beat->slot, &missed);
+}
+
+/* It has taken another place, is granted, and its node is what the next heartbeat looks for. */
+static void check_is_asked_for(struct bench *b, const struct owner *owner) {
+    come_to_rest(b);
+    CHECK_INT(owner->grants, 1);
+    struct request beat = next_beat(b);
+    CHECK_STRING(beat.path, path_of(owner));
+    serve_beat(b, &beat);
+}
+
+/* The watch has told of the end, and a new place is being taken. */
+static void a_miss_that_is_told_late_is_not_the_next_nodes(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    struct owner *holder = hold(b, "a"), *waiter = begin(b, "a");
+    serve_all(b);
+    refuse_beats(b, ZKLI_RESULT_DENIED, -102, 1); /* the holder's node */
+    struct request beat = next_beat(b);
+    CHECK_STRING(beat.path, path_of(waiter));
+    delete_node(b, beat.path);
+    answer_missed(b, &beat);
+    release(b, holder);
+    check_is_asked_for(b, waiter);
+    bench_end(b);
+}
+
+/* The listing that is under way will not show the node. */
+static void nor_is_one_that_is_told_in_a_flight(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    struct owner *first = hold(b, "a"); /* makes the directory */
+    release(b, first);
+    serve_all(b);
+    struct owner *owner = begin(b, "a");
+    serve_next(b); /* its create */
+    struct request list = take(b, 0), beat = next_beat(b);
+    CHECK_STRING(beat.path, path_of(owner));
+    find_node(&b->server, beat.path)->path[0] = '\0';
+    answer_missed(b, &beat);
+    struct zkli_reply listed = serve(b, &list);
+    tell_reply(b, list.slot, &listed);
+    check_is_asked_for(b, owner);
+    bench_end(b);
+}
+
 static void an_answer_finds_its_member_gone(void) {
     static const enum zkli_result results[] = {ZKLI_RESULT_OK, ZKLI_RESULT_DENIED,
                                                ZKLI_RESULT_NO_NODE, ZKLI_RESULT_LOST};
@@ -158,6 +207,9 @@ static const test_case Cases[] = {
      a_node_that_may_not_be_looked_at_is_not_asked_for_again},
     {"a node of a busy server is asked for again", a_node_of_a_busy_server_is_asked_for_again},
     {"a node that a heartbeat misses is gone", a_node_that_a_heartbeat_misses_is_gone},
+    {"a miss that is told late is not the next node's",
+     a_miss_that_is_told_late_is_not_the_next_nodes},
+    {"nor is one that is told in a flight", nor_is_one_that_is_told_in_a_flight},
     {"an answer finds its member gone", an_answer_finds_its_member_gone},
 };
 
