@@ -19,12 +19,12 @@
  * Threads: every function may be called from any thread at any time, but no call on an object may
  * start once its close has begun. A call that is running by then is safe, and close does not wait
  * for it: the object stays in memory until that call returns. The call is through before the object
- * is closed, or it returns ZKL_CLOSED, false or 0. Three differ: zkl_session_timeout_ms says the last
- * T, zkl_hold_of the number of a lost hold that is not released, and a guarded write that was under
- * way may say ZKL_UNSURE. A call is running from its first access to the object. A program can know
- * this only of a call that is seen to wait; every other call must have returned before close. A
- * callback for which close waits may still make calls, also zkl_lock_close; but a session is closed
- * by one call. A hold belongs to the thread that acquired it.
+ * is closed, or it returns ZKL_CLOSED, false or 0. Three differ: zkl_session_timeout_ms says the
+ * last T, zkl_hold_of the number of a lost hold that is not released, and a guarded write that was
+ * under way may say ZKL_UNSURE. A call is running from its first access to the object. A program
+ * can know this only of a call that is seen to wait; every other call must have returned before
+ * close. A callback for which close waits may still make calls, also zkl_lock_close; but a session
+ * is closed by one call. A hold belongs to the thread that acquired it.
  * In a child of fork() every call on an inherited object returns ZKL_FORKED; what returns no
  * zkl_err says false, 0 or ZKL_STATE_CLOSED there, and on NULL.
  * The library installs no signal handler, raises no SIGPIPE, writes to no standard stream, and
