@@ -28,7 +28,7 @@ static void check_outcome(zkl_err actual, zkl_err expected) {
     CHECK_INT(actual, expected);
 }
 
-/* Not sent is not answered, nor is what a try waits for longer than T/2. */
+/* Not sent is not answered, nor is what a try waits for longer than 2T/3. */
 static void check_reads(zkl_err actual, zkl_err expected) {
     if (actual != ZKL_UNREACHABLE)
         check_outcome(actual, expected);

@@ -183,7 +183,7 @@ static void begin(struct world *w, unsigned number) {
         abort();
     zkli_lock_enter(a->lock);
     zkli_acquire_begin(a->lock, &a->request, timeout_ms);
-    a->deadline_ns = timeout_ms == 0             ? client_clock(c) + w->timeout_ns / 2
+    a->deadline_ns = timeout_ms == 0             ? client_clock(c) + w->timeout_ns * 2 / 3
                      : timeout_ms == ZKL_FOREVER ? 0
                                                  : client_clock(c) + timeout_ms * MS;
     if (zkli_acquire_is_over(a->lock, &a->request)) {
