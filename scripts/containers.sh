@@ -8,11 +8,14 @@
 
 # Programs of the tier server that would run here as they run there, or not at all.
 declare -rA HAVE_THEIR_OWN_SERVERS=(
+    [server.barrier]="takes permissions away on a server of its own"
     [server.brim]="has three of its own"
     [server.counter]="forges the data of its server"
+    [server.flood]="has three of its own"
     [server.frozen]="freezes its server in every case"
     [server.lagging]="stops a thread of its servers"
     [server.partition]="cuts its servers off in network namespaces of its own"
+    [server.partition_acl]="cuts its servers off, too"
 )
 # What the other programs cannot do to servers that they have not started, and nothing else.
 readonly SKIPS_EXPECTED=(
