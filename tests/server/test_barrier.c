@@ -20,6 +20,7 @@ enum {
 #define NO_PARENT "/zklock-barrier-of-no-node"
 #define NO_AUTH "-102"
 #define CHROOT_BYTES 255
+#define TIMEOUT_MS 2000
 
 static size_t beats(client *c) {
     return proxy_answered(c->proxy, PROXY_BARRIER, NULL);
@@ -38,7 +39,7 @@ static void check_beats(client *c, const char *in_path, size_t count) {
 #define MANY 20
 
 static void a_holders_node_is_what_heartbeats_look_for(void) {
-    client *c = client_open_proxied(fresh_name("looked-for"), T_NORMAL);
+    client *c = client_open_proxied(fresh_name("looked-for"), TIMEOUT_MS);
     char node[RAW_PATH_MAX];
 
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
@@ -49,7 +50,7 @@ static void a_holders_node_is_what_heartbeats_look_for(void) {
 }
 
 static void a_node_that_nobody_may_read_costs_no_hold(void) {
-    client *c = client_open_proxied(fresh_name("unread"), T_NORMAL);
+    client *c = client_open_proxied(fresh_name("unread"), TIMEOUT_MS);
     char node[RAW_PATH_MAX];
 
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
@@ -64,7 +65,7 @@ static void a_node_that_nobody_may_read_costs_no_hold(void) {
 /* The directory above what heartbeats delete is somebody else's: nothing that they may ask for is
  * left, and what the server says to that is its own. */
 static void refused_heartbeats_end_a_hold_in_time(void) {
-    client *c = client_open_proxied(fresh_name("refused"), T_NORMAL);
+    client *c = client_open_proxied(fresh_name("refused"), TIMEOUT_MS);
     char node[RAW_PATH_MAX];
     int64_t begun;
 
@@ -76,7 +77,7 @@ static void refused_heartbeats_end_a_hold_in_time(void) {
     begun = clock_ms();
     REQUIRE_INT(raw_restrict(fixture_raw(), NO_PARENT, PERM_ALL & ~PERM_DELETE), RAW_OK);
     WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) == 1, SOON_MS);
-    CHECK_RANGE(clock_ms() - begun, 0, T_NORMAL);
+    CHECK_RANGE(clock_ms() - begun, 0, TIMEOUT_MS);
     CHECK(!client_held(c));
     CHECK_INT(client_release(c), ZKL_LOST);
     REQUIRE_INT(raw_delete(fixture_raw(), NO_PARENT), RAW_OK);
@@ -89,7 +90,7 @@ static void a_closed_root_costs_nothing(void) {
 
     REQUIRE_INT(raw_restrict(fixture_raw(), "/", PERM_READ | PERM_ADMIN), RAW_OK);
     REQUIRE_INT(raw_delete(fixture_raw(), "/no-node"), RAW_NO_AUTH);
-    c = client_open_proxied(fresh_name("closed"), T_NORMAL);
+    c = client_open_proxied(fresh_name("closed"), TIMEOUT_MS);
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
     check_beats(c, NULL, MANY);
     CHECK(!events_logged(c->events, "proves nothing"));
@@ -110,7 +111,7 @@ static void a_chroot_changes_nothing(void) {
     REQUIRE_INT(raw_make_path(fixture_raw(), chroot), RAW_OK);
     REQUIRE_INT(raw_restrict(fixture_raw(), chroot, PERM_ALL & ~PERM_DELETE), RAW_OK);
     (void)snprintf(hosts, sizeof(hosts), "%s%s", proxy_hosts(p), chroot);
-    s = session_open_with(hosts, (zkl_session_options){.session_timeout_ms = T_NORMAL});
+    s = session_open_with(hosts, (zkl_session_options){.session_timeout_ms = TIMEOUT_MS});
     WAIT_UNTIL(proxy_answered(p, PROXY_BARRIER, NO_PARENT) >= MANY, SOON_MS);
     l = lock_open(s, "in-chroot", NULL);
     REQUIRE_INT(zkl_acquire(l, 0), ZKL_OK); /* the lease is there without a node, too */
