@@ -4,15 +4,13 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define NS_PER_MS INT64_C(1000000)
-
 /* A deadline that is not representable is none. */
 static int64_t deadline_ns(const struct zkl_session *s, int64_t timeout_ms) {
     if (timeout_ms == ZKL_FOREVER)
         return ZKLI_NEVER;
-    if (timeout_ms > (ZKLI_NEVER - s->engine.now_ns) / NS_PER_MS)
+    if (timeout_ms > (ZKLI_NEVER - s->engine.now_ns) / ZKLI_NS_PER_MS)
         return ZKLI_NEVER;
-    return s->engine.now_ns + timeout_ms * NS_PER_MS;
+    return s->engine.now_ns + timeout_ms * ZKLI_NS_PER_MS;
 }
 
 static void request_timed_out(void *arg) {

@@ -29,7 +29,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "session/zk_client.h"
+#include "zk/zk_client.h"
 #include "zklock_zookeeper.h"
 
 _Static_assert(ZKL_GUARDED_OPS_MAX == ZKLI_TRANSACTION_OPS_MAX, "the header names the limit");
@@ -41,7 +41,7 @@ _Static_assert(ZKL_GUARDED_SET_MAX < ZKLI_TRANSACTION_MAX, "the header names the
 /* The port cannot send now: the connection has gone, and the session is about to hear of it; or
  * memory is short. So many tries, so far apart, tell the one from the other. */
 #define REFUSALS_MAX 10
-#define REFUSAL_WAIT_NS (INT64_C(20) * 1000000)
+#define REFUSAL_WAIT_NS (20 * ZKLI_NS_PER_MS)
 
 static void finish(struct zkli_write *w, zkl_err result) {
     zkli_list_remove(&w->link);

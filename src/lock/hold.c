@@ -1,8 +1,6 @@
 /* hold - the calls that ask about a hold: none of them talks to the server. */
 #include "lock/lock.h"
 
-#define NS_PER_MS INT64_C(1000000)
-
 /* Locks, and finds the calling thread's hold; NULL if it has none that is certain now. */
 static const struct zkli_hold *enter(struct zkl_lock *l) {
     zkli_lock_enter(l);
@@ -25,7 +23,7 @@ int64_t zkl_remaining_ms(zkl_lock *l) {
     const struct zkli_engine *e = &l->session->engine;
     int64_t remaining_ms = 0;
     if (enter(l) != NULL)
-        remaining_ms = (e->lease.certain_until_ns - e->now_ns) / NS_PER_MS;
+        remaining_ms = (e->lease.certain_until_ns - e->now_ns) / ZKLI_NS_PER_MS;
     zkli_lock_leave(l);
     return remaining_ms;
 }

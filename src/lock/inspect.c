@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "lock/lock.h"
 
-#define NS_PER_MS INT64_C(1000000)
 /* Directories visited by one zkl_list: a tree that size is no tree of locks. */
 #define DIRS_MAX 65536
 
@@ -106,34 +106,6 @@ static zkl_err read_path(const struct look *look, const char *path, bool is_list
     return err;
 }
 
-/* <root>/<name>, or the root for "". NULL: out of memory. */
-static char *path_of(const struct zkl_session *s, const char *name) {
-    const char *root = strcmp(s->root, "/") == 0 ? "" : s->root;
-    size_t root_length = strlen(root), name_length = strlen(name);
-    char *path = malloc(root_length + name_length + 2);
-    if (path == NULL)
-        return NULL;
-    memcpy(path, root, root_length);
-    path[root_length] = '/';
-    memcpy(path + root_length + 1, name, name_length + 1);
-    if (name_length == 0 && root_length > 0)
-        path[root_length] = '\0';
-    return path;
-}
-
-/* "<directory>/<child>", or the child alone. NULL: out of memory. */
-static char *join(const char *directory, const char *child) {
-    size_t length = strlen(directory), child_length = strlen(child);
-    char *joined = malloc(length + child_length + 2);
-    if (joined == NULL)
-        return NULL;
-    memcpy(joined, directory, length);
-    if (length > 0 && directory[length - 1] != '/')
-        joined[length++] = '/';
-    memcpy(joined + length, child, child_length + 1);
-    return joined;
-}
-
 static void leave(struct zkl_session *s) {
     zkli_session_lock(s);
     zkli_session_unlock_and_release(s);
@@ -147,7 +119,7 @@ static zkl_err enter(struct zkl_session *s, struct look *ret_look) {
         leave(s);
         return ZKL_IN_CALLBACK;
     }
-    *ret_look = (struct look){s, zkli_monotonic_ns() + s->connect_timeout_ms * NS_PER_MS};
+    *ret_look = (struct look){s, zkli_monotonic_ns() + s->connect_timeout_ms * ZKLI_NS_PER_MS};
     return ZKL_OK;
 }
 
@@ -180,7 +152,7 @@ static zkl_err read_entry(const struct look *look, const char *directory, const 
     struct read read;
     if (!zkli_sibling_parse(&entry->place, child))
         return ZKL_OK;
-    char *path = join(directory, child);
+    char *path = zkli_path_join_new(directory, child);
     if (path == NULL)
         return ZKL_NOMEM;
     zkl_err err = read_path(look, path, false, &read);
@@ -245,7 +217,7 @@ void zkl_queue_free(zkl_queue *shown) {
 }
 
 static zkl_err inspect(const struct look *look, const char *name, zkl_queue **ret_queue) {
-    char *directory = path_of(look->session, name);
+    char *directory = zkli_path_join_new(look->session->root, name);
     if (directory == NULL)
         return ZKL_NOMEM;
     struct read listing;
@@ -309,7 +281,7 @@ static zkl_err walk_add(struct walk *walk, char *name) {
 }
 
 static zkl_err visit(const struct look *look, struct walk *walk, size_t index) {
-    char *path = path_of(look->session, walk->dirs[index].name);
+    char *path = zkli_path_join_new(look->session->root, walk->dirs[index].name);
     if (path == NULL)
         return ZKL_NOMEM;
     struct read read;
@@ -319,7 +291,7 @@ static zkl_err visit(const struct look *look, struct walk *walk, size_t index) {
         if (zkli_node_name_parse(read.children[i]).kind != ZKLI_KIND_NONE)
             walk->dirs[index].contenders++;
         else
-            err = walk_add(walk, join(walk->dirs[index].name, read.children[i]));
+            err = walk_add(walk, zkli_path_join_new(walk->dirs[index].name, read.children[i]));
     }
     free(read.children);
     return err;

@@ -8,9 +8,9 @@
 #include <sys/random.h>
 
 #include "session/session.h"
-#include "session/zk_client.h"
+#include "zk/zk_client.h"
 
-#define RETRY_NS (INT64_C(100) * 1000000)
+#define RETRY_NS (100 * ZKLI_NS_PER_MS)
 
 bool zkli_helper_is_idle(const struct zkl_session *s) {
     return !s->helper_runs && zkli_list_is_empty(&s->helper_jobs);

@@ -6,15 +6,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "session/hosts.h"
-#include "session/zk_client.h"
+#include "zk/hosts.h"
+#include "zk/zk_client.h"
 
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
 #define TIMEOUT_MIN_MS 100
 #define TIMEOUT_MAX_MS 3600000
 #define TIMEOUT_DEFAULT_MS 10000
@@ -59,7 +56,7 @@ void zkli_session_wait(struct zkl_session *s, pthread_cond_t *condition) {
 }
 
 bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, int64_t until_ns) {
-    struct timespec until = {until_ns / NS_PER_S, until_ns % NS_PER_S};
+    struct timespec until = {until_ns / ZKLI_NS_PER_S, until_ns % ZKLI_NS_PER_S};
     uint64_t news = s->engine.news;
     zkli_session_settle(s);
     if (s->engine.news != news)
@@ -72,7 +69,7 @@ bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, i
 int64_t zkli_monotonic_ns(void) {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * NS_PER_S + now.tv_nsec;
+    return now.tv_sec * ZKLI_NS_PER_S + now.tv_nsec;
 }
 
 bool zkli_condition_init(pthread_cond_t *condition) {
@@ -92,21 +89,6 @@ int zkli_thread_start(pthread_t *ret_thread, void *(*run)(void *), void *arg) {
     int error = pthread_create(ret_thread, NULL, run, arg);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
-}
-
-uint64_t zkli_thread_number(void) {
-    static atomic_uint_fast64_t last;
-    static _Thread_local uint64_t number;
-    if (number == 0)
-        number = atomic_fetch_add(&last, 1) + 1;
-    return number;
-}
-
-int64_t zkli_thread_id(void) {
-    static _Thread_local int64_t id;
-    if (id == 0)
-        id = syscall(SYS_gettid);
-    return id;
 }
 
 bool zkli_session_is_forked(const struct zkl_session *s) {
@@ -290,11 +272,11 @@ static void session_end(struct zkl_session *s, int drain_ms, int close_ms) {
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     zkli_session_lock(s);
     zkli_engine_drain(&s->engine);
-    int64_t until_ns = zkli_monotonic_ns() + drain_ms * NS_PER_MS;
+    int64_t until_ns = zkli_monotonic_ns() + drain_ms * ZKLI_NS_PER_MS;
     while (!zkli_engine_is_drained(&s->engine) && zkli_session_wait_until(s, &s->changed, until_ns))
         ;
     zkli_engine_shut(&s->engine);
-    until_ns = zkli_monotonic_ns() + close_ms * NS_PER_MS;
+    until_ns = zkli_monotonic_ns() + close_ms * ZKLI_NS_PER_MS;
     while (!zkli_helper_is_idle(s) && zkli_session_wait_until(s, &s->changed, until_ns))
         ;
     zkli_session_unlock(s);
@@ -311,7 +293,7 @@ static bool is_exhausted(int error) {
 }
 
 static zkl_err await_connection(struct zkl_session *s) {
-    int64_t until_ns = zkli_monotonic_ns() + s->connect_timeout_ms * NS_PER_MS;
+    int64_t until_ns = zkli_monotonic_ns() + s->connect_timeout_ms * ZKLI_NS_PER_MS;
     zkli_session_lock(s);
     bool is_started = (s->own_events.fn == NULL || zkli_callbacks_start(s)) &&
                       zkli_engine_start(&s->engine);

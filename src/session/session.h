@@ -12,7 +12,8 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "session/engine.h"
+#include "base/thread.h"
+#include "engine/engine.h"
 
 /* How long close waits for replies that are under way, and then for a server to confirm the end of
  * the session, which goes on in the background after that. Together below the 2 s promised, with
@@ -91,10 +92,6 @@ void zkli_session_reference(struct zkl_session *s);
 void zkli_session_unlock_and_release(struct zkl_session *s);
 
 bool zkli_session_is_forked(const struct zkl_session *s);
-/* A number for the calling thread that is never used again, unlike thread ids. */
-uint64_t zkli_thread_number(void);
-/* The kernel's number, for whoever looks at the queue. */
-int64_t zkli_thread_id(void);
 /* Starts a thread that takes no signals. Returns 0 or an errno code. */
 int zkli_thread_start(pthread_t *ret_thread, void *(*run)(void *), void *arg);
 

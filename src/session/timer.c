@@ -10,13 +10,11 @@
 
 #include "session/session.h"
 
-#define NS_PER_S INT64_C(1000000000)
-
 int64_t zkli_boottime_ns(void) {
     struct timespec now;
     (void)clock_gettime(CLOCK_BOOTTIME,
                         &now); /* cannot fail on a Linux that has it, since 2.6.39 */
-    return now.tv_sec * NS_PER_S + now.tv_nsec;
+    return now.tv_sec * ZKLI_NS_PER_S + now.tv_nsec;
 }
 
 /* A later time needs no call: the timer fires once in vain and is set anew. */
@@ -25,7 +23,7 @@ void zkli_timer_thread_arm(struct zkl_session *s, int64_t at_ns) {
         return;
     s->timer_at_ns = at_ns;
     int64_t set_ns = at_ns > 0 ? at_ns : 1; /* 0 would disarm it */
-    struct itimerspec when = {.it_value = {set_ns / NS_PER_S, set_ns % NS_PER_S}};
+    struct itimerspec when = {.it_value = {set_ns / ZKLI_NS_PER_S, set_ns % ZKLI_NS_PER_S}};
     (void)timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &when, NULL); /* valid by construction */
 }
 

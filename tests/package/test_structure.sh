@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The arrows between the parts point down, and the core is pure: it needs a handful of memory and
-# string functions from the C library, and nothing else.
+# The arrows between the layers point down, as CMakeLists.txt draws them (layers.txt of the build);
+# the core is pure, and the engine has neither threads, nor a clock, nor input or output.
 set -euo pipefail
 export LC_ALL=C
 cd "$ZKLOCK_SOURCE_DIR"
@@ -14,20 +14,6 @@ forbid() {
     status=1
 }
 
-allowed=(memcpy memmove memset memcmp memchr strcmp strncmp strlen strnlen strchr strrchr strstr
-    __stack_chk_fail __assert_fail abort _GLOBAL_OFFSET_TABLE_)
-# By source file, since an object may have outlived its source.
-objects=()
-for source in src/core/*.c; do
-    objects+=("$ZKLOCK_BUILD_DIR/CMakeFiles/zklock_core.dir/$source.o")
-done
-mapfile -t defined < <(nm --defined-only "${objects[@]}" | awk 'NF == 3 { print $3 }')
-needed=$(nm -u "${objects[@]}" | awk '$1 == "U" { print $2 }' | sort -u)
-forbid "src/core needs more than the C library's memory and string functions:" \
-    "$(grep -vxF -e "$(printf '%s\n' "${allowed[@]}" "${defined[@]}")" <<<"$needed" || :)"
-used=$(grep -xF -e "$(printf '%s\n' "${allowed[@]}")" <<<"$needed" || :)
-echo "- src/core needs:" "${used//$'\n'/ }"
-
 # Prints the #includes in FILE-OR-DIRECTORY... whose operand begins with the pattern.
 includes() { # PATTERN DIRECTORY...
     local pattern=$1
@@ -35,19 +21,77 @@ includes() { # PATTERN DIRECTORY...
     grep -rnE --include='*.[ch]' "^ *# *include *[<\"]$pattern" "$@" || :
 }
 
-# The public header is types and constants; a call into the library would show above.
+declare -A Uses Objects
+while IFS='|' read -r layer uses objects; do
+    Uses[$layer]=${uses//;/ }
+    Objects[$layer]=${objects//;/ }
+done <"$ZKLOCK_BUILD_DIR/layers.txt"
+layers=("${!Uses[@]}")
+((${#layers[@]} >= 8)) || forbid "layers.txt names too few layers:" "${layers[*]}"
+for directory in src/*/; do
+    directory=${directory%/}
+    [[ -v "Uses[${directory#src/}]" ]] || forbid "a directory that is no layer:" "$directory"
+done
+
+# ---- what is included ----
+
+for layer in "${layers[@]}"; do
+    may=$layer
+    for lower in ${Uses[$layer]}; do
+        may+="|$lower"
+    done
+    others=$(printf '%s\n' "${layers[@]}" | grep -vxE "$may" | paste -sd '|')
+    forbid "src/$layer includes what it does not use, by CMakeLists.txt:" \
+        "$(includes "($others)/" "src/$layer")"
+done
+# Headers that are one directory's own.
+while IFS= read -r header; do
+    header=${header#src/}
+    forbid "only src/${header%/*} may include $header:" \
+        "$(includes "$header" src | grep -v "^src/${header%/*}/" || :)"
+done < <(find src -name '*_internal.h')
 pure='<(assert|limits|stdalign|stdbool|stddef|stdint|stdnoreturn|string)\.h>|"core/|"zklock\.h"'
 forbid "src/core includes more than its own headers and pure ones of the C library:" \
     "$(includes . src/core | grep -vE "$pure" || :)"
-forbid "src/session includes what is above it:" "$(includes '(lock|cli)/' src/session)"
-forbid "src/lock includes what is above it:" "$(includes 'cli/' src/lock)"
-forbid "src/cli reaches below the public header:" "$(includes '(core|session|lock)/' src/cli)"
-forbid "only src/session/zk_client.c and zk_transaction.h may include ZooKeeper's headers:" \
+forbid "of the engine src/zk needs the port only:" \
+    "$(includes 'engine/' src/zk | grep -v '"engine/zk_port\.h"' || :)"
+forbid "of the core src/fence needs the names only:" \
+    "$(includes 'core/' src/fence | grep -v '"core/node_name\.h"' || :)"
+forbid "only src/zk/zk_client.c and zk_transaction.h may include ZooKeeper's headers:" \
     "$(includes '[a-z/]*(zookeeper|recordio|jute)' src include |
-        grep -Ev '^src/session/zk_(client\.c|transaction\.h):' || :)"
+        grep -Ev '^src/zk/zk_(client\.c|transaction\.h):' || :)"
 forbid "only the two may include zk_transaction.h:" \
-    "$(includes 'session/zk_transaction' src |
-        grep -Ev '^src/session/zk_(client|transaction)\.c:' || :)"
-echo "- the #includes point down"
+    "$(includes 'zk/zk_transaction' src |
+        grep -Ev '^src/zk/zk_(client|transaction)\.c:' || :)"
+echo "- the #includes of ${#layers[@]} layers point down"
+
+# ---- what is called ----
+
+# The symbols that a layer's objects need from outside of these layers.
+needs() { # LAYER...
+    local layer
+    local -a objects=()
+    for layer; do
+        read -ra more <<<"${Objects[$layer]}"
+        objects+=("${more[@]}")
+    done
+    read -ra own <<<"${Objects[$1]}"
+    nm --defined-only "${objects[@]}" | awk 'NF == 3 { print $3 }' | sort -u >"$TMPDIR/defined"
+    nm -u "${own[@]}" | awk '$1 == "U" { print $2 }' | sort -u | comm -23 - "$TMPDIR/defined"
+}
+
+TMPDIR=$(mktemp -d)
+trap 'rm -rf "$TMPDIR"' EXIT
+strings='memcpy|memmove|memset|memcmp|memchr|str(n?cmp|n?len|r?chr|str)'
+always='__stack_chk_fail|__assert_fail|abort|_GLOBAL_OFFSET_TABLE_'
+used=$(needs core)
+forbid "src/core needs more than the C library's memory and string functions:" \
+    "$(grep -vxE "$strings|$always" <<<"$used" || :)"
+echo "- src/core needs:" "${used//$'\n'/ }"
+used=$(needs engine core base)
+forbid "src/engine needs more than memory and text:" \
+    "$(grep -vxE "$strings|$always|malloc|calloc|realloc|free|(__)?vsnprintf(_chk)?" \
+        <<<"$used" || :)"
+echo "- src/engine needs:" "${used//$'\n'/ }"
 
 exit "$status"

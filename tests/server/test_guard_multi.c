@@ -4,7 +4,7 @@
  */
 #include "support/target.h"
 
-#include "session/zk_client.h"
+#include "zk/zk_client.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "session/zk_client.h"
+#include "zk/zk_client.h"
 
 #define MICROSECOND INT64_C(1000)
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "lock/lock.h"
-#include "session/engine.h"
+#include "engine/engine.h"
 #include "sim/figures.h"
 
 #define MS INT64_C(1000000)

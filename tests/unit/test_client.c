@@ -1,7 +1,7 @@
 /* What the client library says, in the words of the port; and what it is asked for. */
 #include "unit/fake_zoo.h"
 
-#include "session/zk_client.h"
+#include "zk/zk_client.h"
 
 #define NO_STATE (-1)
 

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lock/fence.h"
+#include "fence/fence.h"
 #include "support/fence.h"
 
 #define BYTES_MAX (1 << 18)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lock/fence.h"
+#include "fence/fence.h"
 #include "support/fence.h"
 
 #define BYTES_MAX (1 << 18)

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lock/fence.h"
+#include "fence/fence.h"
 
 #define BYTES_MAX (1 << 18)
 #define SECTOR 512

@@ -1,5 +1,5 @@
 /* The list of servers as the client library is given it: an odd number of addresses. */
-#include "session/hosts.h"
+#include "zk/hosts.h"
 
 #include <CUnit/CUnit.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The linked list, against what it should hold, walked both ways. */
-#include "session/list.h"
+#include "base/list.h"
 
 #include <string.h>
 

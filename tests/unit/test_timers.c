@@ -1,5 +1,5 @@
 /* The heap of deadlines, against an array that is searched. */
-#include "session/timers.h"
+#include "base/timers.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* hosts - see hosts.h. */
-#include "session/hosts.h"
+#include "zk/hosts.h"
 
 #include <netdb.h>
 #include <stdbool.h>

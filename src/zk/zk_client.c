@@ -7,7 +7,7 @@
  * zookeeper_close has returned and both threads are gone: a late completion finds it, and one that
  * never comes (the client drops some when it is closed) leaks nothing.
  */
-#include "session/zk_client.h"
+#include "zk/zk_client.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -17,9 +17,9 @@
 
 #include <zookeeper/zookeeper.h>
 
-#include "session/hosts.h"
-#include "session/zk_log.h"
-#include "session/zk_transaction.h"
+#include "zk/hosts.h"
+#include "zk/zk_log.h"
+#include "zk/zk_transaction.h"
 
 /* The client looks up every server's name on each turn of its I/O loop, connected or not, so that
  * an outage of name resolution stops its pings and ends healthy sessions. Since 3.7.0 it can be

@@ -10,7 +10,7 @@
  *   replaced holds the lock of a file without a name, notices, and takes the new one's.
  * - Not seen in time is worse than not seen at all: whatever does not fit is an error.
  */
-#include "lock/fence.h"
+#include "fence/fence.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* zk_log - whose log lines those of ZooKeeper's client library are. */
-#ifndef ZKLI_SESSION_ZK_LOG_H
-#define ZKLI_SESSION_ZK_LOG_H
+#ifndef ZKLI_ZK_LOG_H
+#define ZKLI_ZK_LOG_H
 
 #include "zklock.h"
 

@@ -4,8 +4,8 @@
  * Files: fence.c the public calls, fence_marks.c the marks, fence_cell.c what stands in the file,
  * fence_file.c reading, writing and replacing it. Nothing here talks to a server.
  */
-#ifndef ZKLI_LOCK_FENCE_H
-#define ZKLI_LOCK_FENCE_H
+#ifndef ZKLI_FENCE_FENCE_H
+#define ZKLI_FENCE_FENCE_H
 
 #include <limits.h>
 #include <stdbool.h>

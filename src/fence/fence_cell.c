@@ -3,7 +3,7 @@
  *
  *     <checksum, 16 hex digits> <index, 10 digits> <token, 19 digits> <name>\n      \n
  */
-#include "lock/fence.h"
+#include "fence/fence.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,15 +6,15 @@
  * the order they were sent, on one thread, or never once the port is closed. Replies and news carry
  * slot numbers and the port itself, never pointers to what asked.
  */
-#ifndef ZKLI_SESSION_ZK_PORT_H
-#define ZKLI_SESSION_ZK_PORT_H
+#ifndef ZKLI_ENGINE_ZK_PORT_H
+#define ZKLI_ENGINE_ZK_PORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "core/result.h"
-#include "session/list.h"
 
 /* At most so many requests in flight, besides the heartbeat, which stands behind them: a burst of
  * 10,000 delayed a heartbeat by 10 s. */

@@ -5,11 +5,9 @@
  * A query with more than fits steps aside when its turn comes. The line goes on without it, and the
  * next room for data is the query's. One query is always sent, however long.
  */
-#include "session/engine.h"
+#include "engine/engine.h"
 
 #include <assert.h>
-
-#define NS_PER_MS INT64_C(1000000)
 
 void zkli_query_ask(struct zkli_engine *e, struct zkli_query *query) {
     query->work = (struct zkli_work){.kind = ZKLI_WORK_QUERY};
@@ -59,7 +57,7 @@ static void send_query(struct zkli_engine *e, struct zkli_query *query) {
 }
 
 static bool has_room(const struct zkli_engine *e, const struct zkli_query *query) {
-    int64_t bytes_max = e->lease.timeout_ns / NS_PER_MS * ZKLI_DATA_PER_MS;
+    int64_t bytes_max = e->lease.timeout_ns / ZKLI_NS_PER_MS * ZKLI_DATA_PER_MS;
     return e->data_in_flight == 0 || (int64_t)(e->data_in_flight + query->bytes) <= bytes_max;
 }
 

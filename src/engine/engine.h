@@ -10,15 +10,16 @@
  * sending and replies; queries.c requests of those who wait outside; watches.c. Not here: threads,
  * locks, callbacks of the user (session.c).
  */
-#ifndef ZKLI_SESSION_ENGINE_H
-#define ZKLI_SESSION_ENGINE_H
+#ifndef ZKLI_ENGINE_ENGINE_H
+#define ZKLI_ENGINE_ENGINE_H
 
+#include "base/list.h"
+#include "base/time.h"
+#include "base/timers.h"
 #include "core/contender.h"
 #include "core/lease.h"
 #include "core/node_data.h"
-#include "session/list.h"
-#include "session/timers.h"
-#include "session/zk_port.h"
+#include "engine/zk_port.h"
 #include "zklock.h"
 
 /* The end of a session is one transaction that names all its nodes, and a reconnect sends all
@@ -31,12 +32,12 @@
 #define ZKLI_PATH_MAX 1024
 /* Waits between tries of what the server refused for the moment: doubled from the first to the
  * last, so that an overloaded server is not hit at full speed. */
-#define ZKLI_RETRY_FIRST_NS (INT64_C(20) * 1000000)
-#define ZKLI_RETRY_LAST_NS (INT64_C(1000) * 1000000)
+#define ZKLI_RETRY_FIRST_NS (20 * ZKLI_NS_PER_MS)
+#define ZKLI_RETRY_LAST_NS (1000 * ZKLI_NS_PER_MS)
 
 /* How often a port is looked at that has no connection, or does not answer: it may have forgotten
  * to tell of a connection or its end, or to wait for answers. What it does tell is told sooner. */
-#define ZKLI_LOOK_NS (INT64_C(1000) * 1000000)
+#define ZKLI_LOOK_NS (1000 * ZKLI_NS_PER_MS)
 
 struct zkli_engine;
 struct zkli_member;

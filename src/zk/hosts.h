@@ -2,8 +2,8 @@
  * hosts - a list of servers as the client library has to be given it, so that it tries all of them;
  * and what it makes of the chroot behind it.
  */
-#ifndef ZKLI_SESSION_HOSTS_H
-#define ZKLI_SESSION_HOSTS_H
+#ifndef ZKLI_ZK_HOSTS_H
+#define ZKLI_ZK_HOSTS_H
 
 #include <stddef.h>
 

@@ -1,12 +1,12 @@
 /* The public calls on fences. One mutex guards a fence; with a file, the file's lock is inside. */
-#include "lock/fence.h"
+#include "fence/fence.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "core/node_name.h"
-#include "session/session.h"
 
 struct zkl_fence {
     pthread_mutex_t mutex;   /* held between begin and end */

@@ -1,24 +1,17 @@
 /* members - the contenders of a session: made, driven, buried; see engine.h. */
-#include "session/engine.h"
+#include "engine/engine.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_MS INT64_C(1000000)
+#include "base/path.h"
 
 #define NOTICES                                                                                    \
     (ZKLI_DO_GRANT | ZKLI_DO_FAIL | ZKLI_DO_LOSE | ZKLI_DO_FORGET | ZKLI_TELL_QUEUED |             \
      ZKLI_TELL_REQUEUED)
 
 /* ---- Directories ---- */
-
-static unsigned depth_of(const char *path) {
-    unsigned depth = 0;
-    for (const char *p = path; *p != '\0'; p++)
-        depth += *p == '/';
-    return depth;
-}
 
 static struct zkli_dir *dir_find(struct zkli_engine *e, const char *path, size_t length) {
     struct zkli_list *bucket = &e->dirs[zkli_bucket_of(path, length)];
@@ -34,14 +27,11 @@ static void visit(void *arg);
 
 /* The directory of a lock's name; made if no member stands in it. NULL: out of memory. */
 static struct zkli_dir *dir_get(struct zkli_engine *e, const char *name) {
-    const char *root = strcmp(e->root, "/") == 0 ? "" : e->root;
     char path[ZKLI_PATH_MAX];
-    size_t root_length = strlen(root), name_length = strlen(name);
-    size_t length = root_length + 1 + name_length;
-    assert(length < sizeof(path)); /* both are checked where they come in */
-    memcpy(path, root, root_length);
-    path[root_length] = '/';
-    memcpy(path + root_length + 1, name, name_length + 1);
+    bool fits = zkli_path_join(path, sizeof(path), e->root, name);
+    assert(fits); /* both are checked where they come in */
+    (void)fits;   /* in a build without assertions */
+    size_t length = strlen(path);
     struct zkli_dir *dir = dir_find(e, path, length);
     if (dir != NULL || (dir = calloc(1, sizeof(*dir) + length + 1)) == NULL)
         return dir;
@@ -49,7 +39,7 @@ static struct zkli_dir *dir_get(struct zkli_engine *e, const char *name) {
     dir->engine = e;
     zkli_timer_init(&dir->visit, visit, dir);
     dir->length = length;
-    dir->depth = depth_of(path);
+    dir->depth = zkli_path_depth(path);
     dir->work.kind = ZKLI_WORK_DIR;
     zkli_list_init(&dir->askers);
     zkli_list_init(&dir->members);
@@ -319,13 +309,7 @@ void zkli_member_detach(struct zkli_member *m) {
 }
 
 bool zkli_member_path(const struct zkli_member *m, char *ret_path, size_t size) {
-    size_t child = strlen(m->core.node);
-    if (m->dir->length + 1 + child >= size)
-        return false;
-    memcpy(ret_path, m->dir->path, m->dir->length);
-    ret_path[m->dir->length] = '/';
-    memcpy(ret_path + m->dir->length + 1, m->core.node, child + 1);
-    return true;
+    return zkli_path_join(ret_path, size, m->dir->path, m->core.node);
 }
 
 /* ---- Orphans ---- */
@@ -358,13 +342,13 @@ static bool has_unsure_member(const struct zkli_dir *dir) {
 void zkli_members_lost_create(struct zkli_dir *dir) {
     struct zkli_engine *e = dir->engine;
     dir->may_have_orphans = true;
-    zkli_timer_set(&e->timers, &dir->visit, e->now_ns + e->timeout_ms * NS_PER_MS);
+    zkli_timer_set(&e->timers, &dir->visit, e->now_ns + e->timeout_ms * ZKLI_NS_PER_MS);
 }
 
 static void visit(void *arg) {
     struct zkli_dir *dir = arg;
     struct zkli_engine *e = dir->engine;
-    int64_t timeout_ns = e->timeout_ms * NS_PER_MS;
+    int64_t timeout_ns = e->timeout_ms * ZKLI_NS_PER_MS;
     if (!e->is_connected) {
         zkli_timer_set(&e->timers, &dir->visit, e->now_ns + timeout_ns / 4);
         return;

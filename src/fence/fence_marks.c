@@ -1,5 +1,5 @@
 /* The marks: a sorted array, since names come once and are looked up often. */
-#include "lock/fence.h"
+#include "fence/fence.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* list - an intrusive doubly linked list with a head; a link is in at most one list. */
-#ifndef ZKLI_SESSION_LIST_H
-#define ZKLI_SESSION_LIST_H
+#ifndef ZKLI_BASE_LIST_H
+#define ZKLI_BASE_LIST_H
 
 #include <assert.h>
 #include <stdbool.h>

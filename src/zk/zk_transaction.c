@@ -1,12 +1,12 @@
 /* zk_transaction - see zk_transaction.h. */
-#include "session/zk_transaction.h"
+#include "zk/zk_transaction.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/znode_path.h"
-#include "session/zk_client.h"
+#include "zk/zk_client.h"
 
 /* Bytes on the wire: a header (type, end, error); a string or buffer has its length in front. */
 #define OP_HEADER_BYTES 9

@@ -2,8 +2,8 @@
  * timers - a heap of deadlines that lie in their owners' structs: setting one cannot fail.
  * Not here: a clock (the owner of the heap has it).
  */
-#ifndef ZKLI_SESSION_TIMERS_H
-#define ZKLI_SESSION_TIMERS_H
+#ifndef ZKLI_BASE_TIMERS_H
+#define ZKLI_BASE_TIMERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

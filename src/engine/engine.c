@@ -1,13 +1,11 @@
 /* engine - a session's life, its lease and its heartbeat; see engine.h. */
-#include "session/engine.h"
+#include "engine/engine.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NS_PER_MS INT64_C(1000000)
 
 /* FNV-1a. */
 size_t zkli_bucket_of(const char *path, size_t length) {
@@ -83,7 +81,7 @@ static void notice_timeout(struct zkli_engine *e) {
     if (timeout_ms == e->timeout_ms)
         return;
     e->timeout_ms = timeout_ms;
-    zkli_lease_shorten(&e->lease, timeout_ms * NS_PER_MS);
+    zkli_lease_shorten(&e->lease, timeout_ms * ZKLI_NS_PER_MS);
     lease_changed(e);
 }
 
@@ -239,9 +237,9 @@ static void on_connected(struct zkli_engine *e) {
     e->session_id = e->port->ops->session_id(e->port);
     e->timeout_ms = e->port->ops->timeout_ms(e->port);
     if (is_new)
-        zkli_lease_begin(&e->lease, e->timeout_ms * NS_PER_MS, e->begun_ns);
+        zkli_lease_begin(&e->lease, e->timeout_ms * ZKLI_NS_PER_MS, e->begun_ns);
     else
-        zkli_lease_reconnect(&e->lease, e->timeout_ms * NS_PER_MS);
+        zkli_lease_reconnect(&e->lease, e->timeout_ms * ZKLI_NS_PER_MS);
     zkli_engine_log(e, ZKL_LOG_INFO, "%s session 0x%llx, timeout %d ms",
                     is_new ? "opened" : "resumed", (unsigned long long)e->session_id,
                     e->timeout_ms);

@@ -1,8 +1,8 @@
 /* zk_client - the port (zk_port.h) over ZooKeeper's own C client library. */
-#ifndef ZKLI_SESSION_ZK_CLIENT_H
-#define ZKLI_SESSION_ZK_CLIENT_H
+#ifndef ZKLI_ZK_CLIENT_H
+#define ZKLI_ZK_CLIENT_H
 
-#include "session/zk_port.h"
+#include "engine/zk_port.h"
 #include "zklock.h"
 
 /* hosts is copied; auth_scheme and auth are borrowed until the port is closed. */

@@ -1,5 +1,5 @@
 /* timers - see timers.h. A pairing heap: intrusive, of any size, nothing to allocate. */
-#include "session/timers.h"
+#include "base/timers.h"
 
 void zkli_timer_init(struct zkli_timer *timer, void (*fire)(void *arg), void *arg) {
     *timer = (struct zkli_timer){.at_ns = ZKLI_NEVER, .fire = fire, .arg = arg};

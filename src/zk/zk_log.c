@@ -1,5 +1,5 @@
 /* zk_log - see zk_log.h. */
-#include "session/zk_log.h"
+#include "zk/zk_log.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -2,12 +2,12 @@
  * zk_transaction - a guarded write as the client library wants it: what may be asked for, how long
  * it is on the wire, and the memory that the client library writes into.
  */
-#ifndef ZKLI_SESSION_ZK_TRANSACTION_H
-#define ZKLI_SESSION_ZK_TRANSACTION_H
+#ifndef ZKLI_ZK_TRANSACTION_H
+#define ZKLI_ZK_TRANSACTION_H
 
 #include <zookeeper/zookeeper.h>
 
-#include "session/zk_port.h"
+#include "engine/zk_port.h"
 #include "zklock.h"
 
 /* What the client library writes into when a transaction is answered: never the caller's memory,

@@ -6,11 +6,13 @@
  * sent are one request, but for those whose askers have something in line behind it: they are the
  * next one. (Were it moved, it would never be sent while somebody asks again and again.)
  */
-#include "session/engine.h"
+#include "engine/engine.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/path.h"
 
 void zkli_requests_init(struct zkli_engine *e) {
     zkli_list_init(&e->work);
@@ -160,11 +162,6 @@ void zkli_requests_reset(struct zkli_engine *e) {
 
 /* ---- Replies to members ---- */
 
-static const char *last_component(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? path : slash + 1;
-}
-
 static enum zkli_contender_event_type event_of(unsigned op) {
     switch (op) {
     case ZKLI_OP_PARENT:
@@ -203,7 +200,7 @@ static void answer(struct zkli_member *m, unsigned op, const struct zkli_reply *
         .owner = reply->stat.owner,
     };
     if (op == ZKLI_OP_CREATE && reply->result == ZKLI_RESULT_OK)
-        event.node = last_component(reply->path);
+        event.node = zkli_path_last(reply->path);
     if (op == ZKLI_OP_CREATE && reply->result == ZKLI_RESULT_LOST)
         zkli_members_lost_create(m->dir);
     if (op == ZKLI_OP_PARENT && reply->is_unimplemented) {
@@ -232,12 +229,11 @@ static void answer_nomem(struct zkli_member *m, unsigned op) {
 
 /* ---- Sending ---- */
 
-static void path_join(char ret_path[ZKLI_PATH_MAX], const struct zkli_dir *dir, const char *child) {
-    size_t length = strlen(child);
-    assert(dir->length + 1 + length < ZKLI_PATH_MAX); /* root, name and child have limits */
-    memcpy(ret_path, dir->path, dir->length);
-    ret_path[dir->length] = '/';
-    memcpy(ret_path + dir->length + 1, child, length + 1);
+static void child_path(char ret_path[ZKLI_PATH_MAX], const struct zkli_dir *dir,
+                       const char *child) {
+    bool fits = zkli_path_join(ret_path, ZKLI_PATH_MAX, dir->path, child);
+    assert(fits); /* root, name and child have limits */
+    (void)fits;   /* in a build without assertions */
 }
 
 static bool send_parent(struct zkli_member *m, unsigned slot) {
@@ -256,7 +252,7 @@ static bool send_create(struct zkli_member *m, unsigned slot) {
     zkli_node_prefix_format(prefix, m->core.uuid);
     e->who.thread = m->thread;
     size_t length = zkli_node_data_format(data, &e->who);
-    path_join(path, m->dir, prefix);
+    child_path(path, m->dir, prefix);
     return e->port->ops->create(e->port, slot, path, data, length, ZKLI_EPHEMERAL_SEQUENTIAL);
 }
 
@@ -283,7 +279,7 @@ static bool send_op(struct zkli_member *m, unsigned op, unsigned slot) {
     case ZKLI_OP_PREDECESSOR:
         return send_watching_read(e, slot, &m->predecessor);
     }
-    path_join(path, m->dir, m->core.node);
+    child_path(path, m->dir, m->core.node);
     if (op == ZKLI_OP_OWNER)
         return e->port->ops->get(e->port, slot, path, false);
     assert(op == ZKLI_OP_DELETE);
@@ -295,7 +291,7 @@ static bool aim(struct zkli_member *m, unsigned op) {
     char path[ZKLI_PATH_MAX];
     if (op != ZKLI_OP_OWN && op != ZKLI_OP_PREDECESSOR)
         return true;
-    path_join(path, m->dir, op == ZKLI_OP_OWN ? m->core.node : m->core.predecessor);
+    child_path(path, m->dir, op == ZKLI_OP_OWN ? m->core.node : m->core.predecessor);
     return zkli_watcher_aim(op == ZKLI_OP_OWN ? &m->own : &m->predecessor, path);
 }
 
@@ -322,7 +318,7 @@ static void send_order(struct zkli_member *m) {
     struct zkli_slot *slot = &e->slots[number];
     slot->member = m;
     slot->index = ordering->sent;
-    path_join(path, m->dir, ordering->siblings[ordering->sent].name);
+    child_path(path, m->dir, ordering->siblings[ordering->sent].name);
     if (!e->port->ops->get(e->port, number, path, false)) {
         zkli_slot_give_back(e, number);
         ordering->answered++;

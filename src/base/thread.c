@@ -1,0 +1,21 @@
+/* thread - see thread.h. */
+#include "base/thread.h"
+
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+uint64_t zkli_thread_number(void) {
+    static atomic_uint_fast64_t last;
+    static _Thread_local uint64_t number;
+    if (number == 0)
+        number = atomic_fetch_add(&last, 1) + 1;
+    return number;
+}
+
+int64_t zkli_thread_id(void) {
+    static _Thread_local int64_t id;
+    if (id == 0)
+        id = syscall(SYS_gettid);
+    return id;
+}
