@@ -1,5 +1,5 @@
 /* engine - a session's life, its lease and its heartbeat; see engine.h. */
-#include "engine/engine.h"
+#include "engine/engine_internal.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -101,10 +101,13 @@ static void send_beat(void *arg) {
     zkli_timer_set(&e->timers, &e->beat, e->now_ns + period_ns);
     struct zkli_member *witness = zkli_members_witness(e);
     char node[ZKLI_PATH_MAX];
-    bool fits = witness != NULL && zkli_member_path(witness, node, sizeof(node));
+    bool fits = witness == NULL || zkli_member_path(witness, node, sizeof(node));
+    assert(fits); /* ZKLI_PATH_MAX */
+    (void)fits;   /* in a build without assertions */
     /* The clock is read before the request can leave. */
     e->beat_sent_ns = e->host->now_ns(e->host_arg);
-    e->beat_in_flight = e->port->ops->barrier(e->port, ZKLI_SLOT_HEARTBEAT, fits ? node : NULL);
+    e->beat_in_flight = e->port->ops->barrier(e->port, ZKLI_SLOT_HEARTBEAT,
+                                              witness != NULL ? node : NULL);
     if (e->beat_in_flight) {
         *slot = (struct zkli_slot){.use = ZKLI_SLOT_BEAT, .member = witness};
         e->in_flight++;
@@ -182,13 +185,16 @@ static void reopen(void *arg) {
     open_session(arg);
 }
 
-void zkli_engine_init(struct zkli_engine *e, const struct zkli_host *host, void *host_arg,
-                      const char *root, bool is_lazy) {
-    memset(e, 0, sizeof(*e));
-    e->host = host;
-    e->host_arg = host_arg;
-    e->root = root;
-    e->is_lazy = is_lazy;
+struct zkli_engine *zkli_engine_new(const struct zkli_engine_options *o) {
+    struct zkli_engine *e = calloc(1, sizeof(*e));
+    if (e == NULL)
+        return NULL;
+    e->host = o->host;
+    e->host_arg = o->host_arg;
+    e->root = o->root;
+    e->chroot_length = o->chroot_length;
+    e->is_lazy = o->is_lazy;
+    e->who = o->who;
     e->state = ZKL_STATE_CONNECTING;
     zkli_list_init(&e->members);
     zkli_list_init(&e->noticed);
@@ -201,12 +207,14 @@ void zkli_engine_init(struct zkli_engine *e, const struct zkli_host *host, void 
     take_new_tag(e);
     zkli_watches_init(e);
     zkli_requests_init(e);
+    return e;
 }
 
-void zkli_engine_fini(struct zkli_engine *e) {
+void zkli_engine_free(struct zkli_engine *e) {
     zkli_watches_reset(e);
     free(e->siblings);
     free(e->spare);
+    free(e);
 }
 
 bool zkli_engine_start(struct zkli_engine *e) {
@@ -371,4 +379,54 @@ int64_t zkli_engine_settle(struct zkli_engine *e) {
 
 void zkli_engine_tick(struct zkli_engine *e) {
     zkli_timers_run(&e->timers, e->now_ns);
+}
+
+/* ---- What it says of itself ---- */
+
+zkl_state zkli_engine_state(const struct zkli_engine *e) {
+    return e->state;
+}
+
+bool zkli_engine_is_connected(const struct zkli_engine *e) {
+    return e->is_connected;
+}
+
+bool zkli_engine_is_draining(const struct zkli_engine *e) {
+    return e->is_draining;
+}
+
+int64_t zkli_engine_session_id(const struct zkli_engine *e) {
+    return e->session_id;
+}
+
+int zkli_engine_timeout_ms(const struct zkli_engine *e) {
+    return e->timeout_ms;
+}
+
+size_t zkli_engine_chroot_length(const struct zkli_engine *e) {
+    return e->chroot_length;
+}
+
+struct zkli_port *zkli_engine_port(const struct zkli_engine *e) {
+    return e->port;
+}
+
+int64_t zkli_engine_now_ns(const struct zkli_engine *e) {
+    return e->now_ns;
+}
+
+int64_t zkli_engine_certain_until_ns(const struct zkli_engine *e) {
+    return e->lease.certain_until_ns;
+}
+
+uint64_t zkli_engine_news(const struct zkli_engine *e) {
+    return e->news;
+}
+
+void zkli_engine_set_timer(struct zkli_engine *e, struct zkli_timer *timer, int64_t at_ns) {
+    zkli_timer_set(&e->timers, timer, at_ns);
+}
+
+void zkli_engine_clear_timer(struct zkli_engine *e, struct zkli_timer *timer) {
+    zkli_timer_clear(&e->timers, timer);
 }

@@ -1,5 +1,5 @@
 /* members - the contenders of a session: made, driven, buried; see engine.h. */
-#include "engine/engine.h"
+#include "engine/engine_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -303,13 +303,25 @@ void zkli_member_node_gone(struct zkli_member *m) {
     zkli_member_step(m, &event);
 }
 
-void zkli_member_detach(struct zkli_member *m) {
-    m->notify = NULL;
-    m->notify_arg = NULL;
+void zkli_member_attach(struct zkli_member *m, zkli_notify_fn notify, void *arg) {
+    m->notify = notify;
+    m->notify_arg = arg;
 }
 
 bool zkli_member_path(const struct zkli_member *m, char *ret_path, size_t size) {
     return zkli_path_join(ret_path, size, m->dir->path, m->core.node);
+}
+
+int64_t zkli_member_token(const struct zkli_member *m) {
+    return m->core.czxid;
+}
+
+size_t zkli_member_position(const struct zkli_member *m) {
+    return m->core.position;
+}
+
+zkl_err zkli_member_error(const struct zkli_member *m) {
+    return (zkl_err)m->core.error;
 }
 
 /* ---- Orphans ---- */

@@ -5,7 +5,7 @@
  * A query with more than fits steps aside when its turn comes. The line goes on without it, and the
  * next room for data is the query's. One query is always sent, however long.
  */
-#include "engine/engine.h"
+#include "engine/engine_internal.h"
 
 #include <assert.h>
 
@@ -20,6 +20,12 @@ void zkli_query_forget(struct zkli_engine *e, struct zkli_query *query) {
     for (unsigned i = 0; i < ZKLI_WINDOW; i++)
         if (e->slots[i].use == ZKLI_SLOT_QUERY && e->slots[i].query == query)
             e->slots[i].use = ZKLI_SLOT_VOID;
+}
+
+bool zkli_query_take_back(struct zkli_query *query) {
+    bool was_in_line = zkli_list_is_linked(&query->work.link);
+    zkli_list_remove(&query->work.link);
+    return was_in_line;
 }
 
 void zkli_query_done(struct zkli_engine *e, struct zkli_query *query,

@@ -6,7 +6,7 @@
  * sent are one request, but for those whose askers have something in line behind it: they are the
  * next one. (Were it moved, it would never be sent while somebody asks again and again.)
  */
-#include "engine/engine.h"
+#include "engine/engine_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * A watch stands in the client's table until it fires, whether or not anybody still cares, so it
  * stays here, too: counted against the limit, and one for a path however many waits it served.
  */
-#include "engine/engine.h"
+#include "engine/engine_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,9 +8,9 @@
 static int64_t deadline_ns(const struct zkl_session *s, int64_t timeout_ms) {
     if (timeout_ms == ZKL_FOREVER)
         return ZKLI_NEVER;
-    if (timeout_ms > (ZKLI_NEVER - s->engine.now_ns) / ZKLI_NS_PER_MS)
+    if (timeout_ms > (ZKLI_NEVER - zkli_engine_now_ns(s->engine)) / ZKLI_NS_PER_MS)
         return ZKLI_NEVER;
-    return s->engine.now_ns + timeout_ms * ZKLI_NS_PER_MS;
+    return zkli_engine_now_ns(s->engine) + timeout_ms * ZKLI_NS_PER_MS;
 }
 
 static void request_timed_out(void *arg) {
@@ -20,12 +20,12 @@ static void request_timed_out(void *arg) {
 
 /* What can be said of a try without asking anybody; ZKL_OK: ask. */
 static zkl_err try_at_once(const struct zkl_lock *l) {
-    const struct zkli_engine *e = &l->session->engine;
+    const struct zkli_engine *e = l->session->engine;
     if (l->current != NULL || !zkli_list_is_empty(&l->requests))
         return ZKL_BUSY;
-    if (e->state == ZKL_STATE_AUTH_FAILED)
+    if (zkli_engine_state(e) == ZKL_STATE_AUTH_FAILED)
         return ZKL_AUTH_FAILED;
-    return e->is_connected ? ZKL_OK : ZKL_UNREACHABLE;
+    return zkli_engine_is_connected(e) ? ZKL_OK : ZKL_UNREACHABLE;
 }
 
 /* The thread has a hold. Inside a lost one, a recursive lock must not make it believe that it has
@@ -59,7 +59,7 @@ static void queue_up(struct zkl_lock *l, struct zkli_request *request) {
     request->is_queued = true;
     request->is_done = false;
     zkli_timer_init(&request->deadline, request_timed_out, request);
-    zkli_timer_set(&l->session->engine.timers, &request->deadline, request->until_ns);
+    zkli_engine_set_timer(l->session->engine, &request->deadline, request->until_ns);
     zkli_lock_submit(l, request);
 }
 
@@ -88,7 +88,8 @@ void zkli_acquire_begin(struct zkl_lock *l, struct zkli_request *request, int64_
     /* A try is answered in a few round trips, or with the first proof of the lease on a connection,
        after up to 0.6 T where round trips take T/15; a silent server must not hold it up for much
        longer. */
-    int64_t limit_ms = request->is_try ? s->engine.timeout_ms * INT64_C(2) / 3 : timeout_ms;
+    int64_t limit_ms = request->is_try ? zkli_engine_timeout_ms(s->engine) * INT64_C(2) / 3
+                                       : timeout_ms;
     request->until_ns = deadline_ns(s, limit_ms);
     request->is_queued = false;
 }
@@ -99,7 +100,7 @@ static bool is_over_with(struct zkli_request *request, zkl_err result) {
 }
 
 bool zkli_acquire_is_over(struct zkl_lock *l, struct zkli_request *request) {
-    const struct zkli_engine *e = &l->session->engine;
+    const struct zkli_engine *e = l->session->engine;
     for (;;) {
         if (request->is_queued && !request->is_done)
             return false;
@@ -107,7 +108,7 @@ bool zkli_acquire_is_over(struct zkl_lock *l, struct zkli_request *request) {
             request->is_queued = false;
             if (request->result != ZKL_OK || !is_stale(l, request))
                 return true;
-            if (e->now_ns >= request->until_ns)
+            if (zkli_engine_now_ns(e) >= request->until_ns)
                 return is_over_with(request, request->is_try ? ZKL_UNREACHABLE : ZKL_TIMEOUT);
         }
         if (zkli_lock_is_closed(l))
@@ -215,11 +216,11 @@ static zkl_err await_farewell(struct zkl_lock *l, struct zkli_farewell *farewell
     struct zkl_session *s = l->session;
     while (!farewell->is_over)
         zkli_session_wait(s, &farewell->changed);
-    zkli_timer_clear(&s->engine.timers, &farewell->deadline);
+    zkli_engine_clear_timer(s->engine, &farewell->deadline);
     zkli_list_remove(&farewell->link);
     if (farewell->member == NULL)
         return farewell->is_confirmed ? ZKL_OK : ZKL_CLOSED;
-    zkli_member_detach(farewell->member);
+    zkli_member_attach(farewell->member, NULL, NULL);
     return l->is_closed ? ZKL_CLOSED : ZKL_TIMEOUT;
 }
 
@@ -238,7 +239,7 @@ zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms) {
     zkli_lock_refresh(l);
     err = release(l, zkli_lock_hold_of(l, zkli_thread_number()), &farewell);
     if (err == ZKL_OK && farewell.member != NULL) {
-        zkli_timer_set(&s->engine.timers, &farewell.deadline, deadline_ns(s, timeout_ms));
+        zkli_engine_set_timer(s->engine, &farewell.deadline, deadline_ns(s, timeout_ms));
         err = await_farewell(l, &farewell);
     }
     (void)pthread_cond_destroy(&farewell.changed);

@@ -45,7 +45,7 @@ _Static_assert(ZKL_GUARDED_SET_MAX < ZKLI_TRANSACTION_MAX, "the header names the
 
 static void finish(struct zkli_write *w, zkl_err result) {
     zkli_list_remove(&w->link);
-    zkli_timer_clear(&w->lock->session->engine.timers, &w->retry);
+    zkli_engine_clear_timer(w->lock->session->engine, &w->retry);
     w->is_done = true;
     w->result = result;
     pthread_cond_signal(&w->done);
@@ -59,14 +59,14 @@ static void finish_undone(struct zkli_write *w, zkl_err result) {
 static void ask_to_write(struct zkli_write *w) {
     w->query.write = &w->guarded;
     w->query.bytes = w->guarded.bytes;
-    zkli_query_ask(&w->lock->session->engine, &w->query);
+    zkli_query_ask(w->lock->session->engine, &w->query);
 }
 
 static void ask_to_read(struct zkli_write *w) {
     w->query.write = NULL;
     w->query.path = w->guarded.path;
     w->query.bytes = ZKLI_TRANSACTION_MAX; /* the node may have more than we have written */
-    zkli_query_ask(&w->lock->session->engine, &w->query);
+    zkli_query_ask(w->lock->session->engine, &w->query);
 }
 
 static void retry(void *arg) {
@@ -74,14 +74,14 @@ static void retry(void *arg) {
 }
 
 static void on_refused(struct zkli_write *w) {
-    struct zkli_engine *e = &w->lock->session->engine;
+    struct zkli_engine *e = w->lock->session->engine;
     w->refusals++;
-    if (!e->is_connected) /* the session is over, and no other will come */
-        finish_undone(w, e->is_draining ? ZKL_CLOSED : ZKL_LOST);
+    if (!zkli_engine_is_connected(e)) /* the session is over, and no other will come */
+        finish_undone(w, zkli_engine_is_draining(e) ? ZKL_CLOSED : ZKL_LOST);
     else if (w->refusals > REFUSALS_MAX)
         finish_undone(w, ZKL_NOMEM);
     else
-        zkli_timer_set(&e->timers, &w->retry, e->now_ns + REFUSAL_WAIT_NS);
+        zkli_engine_set_timer(e, &w->retry, zkli_engine_now_ns(e) + REFUSAL_WAIT_NS);
 }
 
 static void on_lost(struct zkli_write *w) {
@@ -102,9 +102,9 @@ static void on_guard_gone(struct zkli_write *w) {
 }
 
 static void on_written(struct zkli_write *w, const struct zkli_reply *reply) {
-    struct zkli_engine *e = &w->lock->session->engine;
+    struct zkli_engine *e = w->lock->session->engine;
     if (w->guarded.ops != NULL)
-        e->port->ops->copy_results(reply, &w->guarded);
+        zkli_engine_port(e)->ops->copy_results(reply, &w->guarded);
     if (reply->result == ZKLI_RESULT_OK) {
         finish(w, ZKL_OK);
     } else if (reply->is_guard_gone) {
@@ -153,11 +153,8 @@ void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error) {
     while (link != &l->writes) {
         struct zkli_write *w = ZKLI_CONTAINER(link, struct zkli_write, link);
         link = link->next;
-        bool is_waiting = zkli_list_is_linked(&w->query.work.link) || w->retry.is_set;
-        if (w->hold != hold || !is_waiting)
-            continue;
-        zkli_list_remove(&w->query.work.link);
-        finish_undone(w, is_closed ? ZKL_CLOSED : error);
+        if (w->hold == hold && (zkli_query_take_back(&w->query) || w->retry.is_set))
+            finish_undone(w, is_closed ? ZKL_CLOSED : error);
     }
 }
 
@@ -177,7 +174,7 @@ static zkl_err check_hold(struct zkl_lock *l, struct zkli_write *w) {
     assert(fits);
     (void)fits; /* in a build without assertions */
     w->guarded.guard = w->guard;
-    return zkli_client_check(&w->guarded, l->session->engine.chroot_length);
+    return zkli_client_check(&w->guarded, zkli_engine_chroot_length(l->session->engine));
 }
 
 zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w,

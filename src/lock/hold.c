@@ -20,10 +20,10 @@ bool zkl_held(zkl_lock *l) {
 int64_t zkl_remaining_ms(zkl_lock *l) {
     if (zkli_lock_begin(l) != ZKL_OK)
         return 0;
-    const struct zkli_engine *e = &l->session->engine;
+    const struct zkli_engine *e = l->session->engine;
     int64_t remaining_ms = 0;
     if (enter(l) != NULL)
-        remaining_ms = (e->lease.certain_until_ns - e->now_ns) / ZKLI_NS_PER_MS;
+        remaining_ms = (zkli_engine_certain_until_ns(e) - zkli_engine_now_ns(e)) / ZKLI_NS_PER_MS;
     zkli_lock_leave(l);
     return remaining_ms;
 }

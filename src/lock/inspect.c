@@ -70,7 +70,7 @@ static void on_read(struct zkli_query *query, const struct zkli_reply *reply) {
 }
 
 static zkl_err error_of(const struct zkl_session *s, const struct read *read) {
-    if (s->engine.state == ZKL_STATE_CLOSED)
+    if (zkli_engine_state(s->engine) == ZKL_STATE_CLOSED)
         return ZKL_CLOSED;
     if (!read->has_reply)
         return ZKL_UNREACHABLE;
@@ -93,13 +93,14 @@ static zkl_err read_path(const struct look *look, const char *path, bool is_list
     if (!zkli_condition_init(&read->changed))
         return ZKL_NOMEM;
     zkli_session_lock(s);
-    bool in_time = s->engine.state != ZKL_STATE_CLOSED && zkli_monotonic_ns() < look->until_ns;
+    bool in_time = zkli_engine_state(s->engine) != ZKL_STATE_CLOSED &&
+                   zkli_monotonic_ns() < look->until_ns;
     if (in_time)
-        zkli_query_ask(&s->engine, &read->query);
+        zkli_query_ask(s->engine, &read->query);
     while (in_time && !read->is_done)
         in_time = zkli_session_wait_until(s, &read->changed, look->until_ns);
     if (!read->is_done)
-        zkli_query_forget(&s->engine, &read->query);
+        zkli_query_forget(s->engine, &read->query);
     zkl_err err = error_of(s, read);
     zkli_session_unlock(s);
     (void)pthread_cond_destroy(&read->changed);

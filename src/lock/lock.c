@@ -24,7 +24,7 @@ static struct zkli_request *first_request(struct zkl_lock *l) {
 
 static void complete(struct zkli_request *request, zkl_err result) {
     zkli_list_remove(&request->link);
-    zkli_timer_clear(&request->lock->session->engine.timers, &request->deadline);
+    zkli_engine_clear_timer(request->lock->session->engine, &request->deadline);
     request->is_done = true;
     request->result = result;
     pthread_cond_signal(&request->done);
@@ -60,7 +60,7 @@ void zkli_lock_drop_hold(struct zkl_lock *l, struct zkli_hold *hold) {
 
 static void lose(struct zkl_lock *l) {
     struct zkli_hold *hold = l->current;
-    zkli_member_detach(hold->member);
+    zkli_member_attach(hold->member, NULL, NULL);
     hold->member = NULL;
     l->current = NULL;
     zkli_lock_end_writes(l, hold->id, ZKL_LOST);
@@ -85,7 +85,7 @@ static void grant(struct zkl_lock *l, struct zkli_member *m) {
         .id = hold_number(),
         .thread = request->thread,
         .depth = 1,
-        .token = m->core.czxid,
+        .token = zkli_member_token(m),
         .member = m,
         .tidings = request->tidings,
     };
@@ -99,7 +99,8 @@ static void grant(struct zkl_lock *l, struct zkli_member *m) {
 
 static void farewell_notify(void *arg, struct zkli_member *m, unsigned notices) {
     struct zkli_farewell *farewell = arg;
-    zkl_state state = m->engine->state;
+    zkl_state state = zkli_engine_state(farewell->lock->session->engine);
+    (void)m;
     if ((notices & ZKLI_DO_FORGET) == 0)
         return;
     farewell->is_confirmed = state != ZKL_STATE_CLOSED && state != ZKL_STATE_AUTH_FAILED;
@@ -112,11 +113,11 @@ void zkli_lock_give_up(struct zkl_lock *l, struct zkli_farewell *farewell) {
     struct zkli_member *m = l->current->member;
     zkli_lock_end_writes(l, l->current->id, ZKL_NOT_HELD);
     zkli_lock_drop_hold(l, l->current);
-    zkli_member_detach(m);
+    zkli_member_attach(m, NULL, NULL);
     if (farewell != NULL) {
+        farewell->lock = l;
         farewell->member = m;
-        m->notify = farewell_notify;
-        m->notify_arg = farewell;
+        zkli_member_attach(m, farewell_notify, farewell);
         zkli_list_append(&l->farewells, &farewell->link);
     }
     zkli_member_release(m);
@@ -140,13 +141,13 @@ static void lock_notify(void *arg, struct zkli_member *m, unsigned notices) {
         post(l, first_request(l)->tidings, (zkl_event){.type = ZKL_EVENT_REQUEUED});
     if ((notices & ZKLI_TELL_QUEUED) != 0)
         post(l, first_request(l)->tidings,
-             (zkl_event){.type = ZKL_EVENT_QUEUED, .position = m->core.position});
+             (zkl_event){.type = ZKL_EVENT_QUEUED, .position = zkli_member_position(m)});
     if ((notices & ZKLI_DO_GRANT) != 0)
         grant(l, m);
     if ((notices & ZKLI_DO_FAIL) != 0) {
-        zkli_member_detach(m);
+        zkli_member_attach(m, NULL, NULL);
         l->member = NULL;
-        complete(first_request(l), (zkl_err)m->core.error);
+        complete(first_request(l), zkli_member_error(m));
         zkli_lock_start_next(l);
     }
     zkli_lock_refresh(l); /* what ZKLI_DO_LOSE says */
@@ -155,7 +156,7 @@ static void lock_notify(void *arg, struct zkli_member *m, unsigned notices) {
 void zkli_lock_start_next(struct zkl_lock *l) {
     while (l->member == NULL && l->current == NULL && !zkli_list_is_empty(&l->requests)) {
         struct zkli_request *request = first_request(l);
-        zkl_err err = zkli_member_new(&l->member, &l->session->engine, l->name, request->is_try,
+        zkl_err err = zkli_member_new(&l->member, l->session->engine, l->name, request->is_try,
                                       request->thread_id, lock_notify, l);
         if (err != ZKL_OK)
             complete(request, err);
@@ -186,7 +187,7 @@ void zkli_lock_submit(struct zkl_lock *l, struct zkli_request *request) {
 /* ---- Life ---- */
 
 bool zkli_lock_is_closed(const struct zkl_lock *l) {
-    return l->is_closed || l->session->engine.state == ZKL_STATE_CLOSED;
+    return l->is_closed || zkli_engine_state(l->session->engine) == ZKL_STATE_CLOSED;
 }
 
 zkl_err zkli_lock_begin(struct zkl_lock *l) {
@@ -264,7 +265,7 @@ zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
         return ZKL_FORKED;
     struct zkl_lock *l = lock_new(s, name, o);
     zkli_session_lock(s);
-    if (s->engine.state == ZKL_STATE_CLOSED)
+    if (zkli_engine_state(s->engine) == ZKL_STATE_CLOSED)
         err = ZKL_CLOSED;
     else if (l == NULL || (l->on_event != NULL && !zkli_callbacks_start(s)))
         err = ZKL_NOMEM;

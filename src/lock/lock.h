@@ -60,7 +60,8 @@ struct zkl_lock {
 
 /* A wait for the server's word that a node is gone, on its caller's stack. */
 struct zkli_farewell {
-    struct zkli_list link;      /* in lock->farewells */
+    struct zkli_list link; /* in lock->farewells */
+    struct zkl_lock *lock;
     struct zkli_member *member; /* NULL: gone */
     struct zkli_timer deadline;
     bool is_over;

@@ -80,7 +80,7 @@ void zkli_callback_post(struct zkl_session *s, struct zkli_callback *kept, const
     if (c->tidings != NULL)
         c->tidings->references++;
     zkli_list_append(&s->callbacks, &c->link);
-    s->engine.news++;
+    s->posted++;
     pthread_cond_signal(&s->callbacks_changed);
 }
 

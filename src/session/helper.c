@@ -19,11 +19,12 @@ bool zkli_helper_is_idle(const struct zkl_session *s) {
 /* Out of memory, or the names cannot be looked up just now. */
 static void set_hosts_later(struct zkl_session *s, struct zkli_port *port, char *hosts) {
     zkli_session_lock(s);
-    if (port == s->engine.port && port->new_hosts == NULL) {
-        zkli_engine_log(&s->engine, ZKL_LOG_WARN, "the new list of servers is refused; again soon");
+    if (port == zkli_engine_port(s->engine) && port->new_hosts == NULL) {
+        zkli_engine_log(s->engine, ZKL_LOG_WARN, "the new list of servers is refused; again soon");
         port->new_hosts = hosts;
         hosts = NULL;
-        zkli_timer_set(&s->engine.timers, &s->hosts_retry, s->engine.now_ns + ZKLI_RETRY_LAST_NS);
+        zkli_engine_set_timer(s->engine, &s->hosts_retry,
+                              zkli_engine_now_ns(s->engine) + ZKLI_RETRY_LAST_NS);
     }
     zkli_session_unlock(s);
     free(hosts); /* if there is a newer list, or another session */
@@ -31,8 +32,9 @@ static void set_hosts_later(struct zkl_session *s, struct zkli_port *port, char 
 
 static void set_hosts_again(void *arg) {
     struct zkl_session *s = arg;
-    if (s->engine.port != NULL && s->engine.port->new_hosts != NULL)
-        zkli_helper_ask(s, s->engine.port, ZKLI_PORT_SET_HOSTS);
+    struct zkli_port *port = zkli_engine_port(s->engine);
+    if (port != NULL && port->new_hosts != NULL)
+        zkli_helper_ask(s, port, ZKLI_PORT_SET_HOSTS);
 }
 
 /* Without the lock. hosts is taken over. */
@@ -42,8 +44,8 @@ static void do_jobs(struct zkl_session *s, struct zkli_port *port, unsigned jobs
         zkli_session_lock(s);
         s->open_error = error;
         pthread_cond_broadcast(&s->changed);
-        zkli_engine_log(&s->engine, ZKL_LOG_WARN, "cannot start a connection (errno %d)", error);
-        zkli_engine_on_open_failed(&s->engine, port);
+        zkli_engine_log(s->engine, ZKL_LOG_WARN, "cannot start a connection (errno %d)", error);
+        zkli_engine_on_open_failed(s->engine, port);
         zkli_session_unlock(s);
         free(hosts);
         return;
@@ -93,8 +95,8 @@ static void start(void *arg) {
         return;
     }
     s->open_error = ENOMEM; /* who opens the session does not wait for another try */
-    zkli_engine_log(&s->engine, ZKL_LOG_ERROR, "cannot start a thread; trying again");
-    zkli_timer_set(&s->engine.timers, &s->helper_retry, s->engine.now_ns + RETRY_NS);
+    zkli_engine_log(s->engine, ZKL_LOG_ERROR, "cannot start a thread; trying again");
+    zkli_engine_set_timer(s->engine, &s->helper_retry, zkli_engine_now_ns(s->engine) + RETRY_NS);
 }
 
 void zkli_helper_init(struct zkl_session *s) {
@@ -108,7 +110,7 @@ bool zkli_helper_is_stuck(const struct zkl_session *s) {
 }
 
 void zkli_helper_finish(struct zkl_session *s) {
-    zkli_timer_clear(&s->engine.timers, &s->helper_retry);
+    zkli_engine_clear_timer(s->engine, &s->helper_retry);
     run_jobs(s);
 }
 
@@ -129,7 +131,7 @@ static int64_t host_now_ns(void *arg) {
 /* Uuids must differ, they need not be secret: where the kernel refuses, clock and address do. */
 static void mix(struct zkl_session *s, unsigned char *bytes, size_t size) {
     uint64_t state = (uint64_t)zkli_boottime_ns() ^ (uint64_t)(uintptr_t)s ^
-                     ((uint64_t)s->pid << 32) ^ ++s->engine.news;
+                     ((uint64_t)s->pid << 32) ^ ++s->mixed;
     for (size_t i = 0; i < size; i++) {
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         bytes[i] = (unsigned char)(state >> 56);
@@ -148,7 +150,7 @@ static void host_random(void *arg, void *ret_bytes, size_t size) {
 static void on_state(void *arg, struct zkli_port *port, enum zkli_port_state state) {
     struct zkl_session *s = arg;
     zkli_session_lock(s);
-    zkli_engine_on_state(&s->engine, port, state);
+    zkli_engine_on_state(s->engine, port, state);
     pthread_cond_broadcast(&s->changed);
     zkli_session_unlock(s);
 }
@@ -157,8 +159,8 @@ static void on_reply(void *arg, struct zkli_port *port, unsigned slot,
                      const struct zkli_reply *reply) {
     struct zkl_session *s = arg;
     zkli_session_lock(s);
-    zkli_engine_on_reply(&s->engine, port, slot, reply);
-    if (s->engine.is_draining)
+    zkli_engine_on_reply(s->engine, port, slot, reply);
+    if (zkli_engine_is_draining(s->engine))
         pthread_cond_broadcast(&s->changed);
     zkli_session_unlock(s);
 }
@@ -167,7 +169,7 @@ static void on_watch(void *arg, struct zkli_port *port, const char *path,
                      enum zkli_watch_type type) {
     struct zkl_session *s = arg;
     zkli_session_lock(s);
-    zkli_engine_on_watch(&s->engine, port, path, type);
+    zkli_engine_on_watch(s->engine, port, path, type);
     zkli_session_unlock(s);
 }
 

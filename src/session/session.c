@@ -33,11 +33,11 @@ void zkli_session_lock(struct zkl_session *s) {
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     (void)pthread_mutex_lock(&s->mutex);
     cancel_state = state;
-    zkli_engine_enter(&s->engine);
+    zkli_engine_enter(s->engine);
 }
 
 void zkli_session_settle(struct zkl_session *s) {
-    zkli_timer_thread_arm(s, zkli_engine_settle(&s->engine));
+    zkli_timer_thread_arm(s, zkli_engine_settle(s->engine));
 }
 
 void zkli_session_unlock(struct zkl_session *s) {
@@ -46,23 +46,27 @@ void zkli_session_unlock(struct zkl_session *s) {
     (void)pthread_setcancelstate(cancel_state, NULL);
 }
 
+static uint64_t news_of(const struct zkl_session *s) {
+    return zkli_engine_news(s->engine) + s->posted;
+}
+
 void zkli_session_wait(struct zkl_session *s, pthread_cond_t *condition) {
-    uint64_t news = s->engine.news;
+    uint64_t news = news_of(s);
     zkli_session_settle(s);
-    if (s->engine.news != news)
+    if (news_of(s) != news)
         return; /* perhaps just what the caller waits for */
     (void)pthread_cond_wait(condition, &s->mutex);
-    zkli_engine_enter(&s->engine);
+    zkli_engine_enter(s->engine);
 }
 
 bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, int64_t until_ns) {
     struct timespec until = {until_ns / ZKLI_NS_PER_S, until_ns % ZKLI_NS_PER_S};
-    uint64_t news = s->engine.news;
+    uint64_t news = news_of(s);
     zkli_session_settle(s);
-    if (s->engine.news != news)
+    if (news_of(s) != news)
         return true;
     int error = pthread_cond_timedwait(condition, &s->mutex, &until);
-    zkli_engine_enter(&s->engine);
+    zkli_engine_enter(s->engine);
     return error != ETIMEDOUT;
 }
 
@@ -110,7 +114,7 @@ void zkli_session_reference(struct zkl_session *s) {
 }
 
 static void session_free(struct zkl_session *s) {
-    zkli_engine_fini(&s->engine);
+    zkli_engine_free(s->engine);
     (void)pthread_cond_destroy(&s->callbacks_changed);
     (void)pthread_cond_destroy(&s->changed);
     (void)pthread_mutex_destroy(&s->log_mutex);
@@ -230,6 +234,18 @@ static void free_strings(struct zkl_session *s) {
     free(s);
 }
 
+static struct zkli_engine *new_engine(struct zkl_session *s, const zkl_session_options *o) {
+    struct zkli_engine_options options = {
+        .host = &zkli_session_host,
+        .host_arg = s,
+        .root = s->root,
+        .chroot_length = zkli_hosts_chroot_length(s->hosts),
+        .is_lazy = o->lazy_heartbeat,
+    };
+    describe_self(&options.who, o->label);
+    return zkli_engine_new(&options);
+}
+
 /* Everything but threads and connection. */
 static struct zkl_session *session_new(const char *hosts, const zkl_session_options *o) {
     struct zkl_session *s = calloc(1, sizeof(*s));
@@ -250,11 +266,13 @@ static struct zkl_session *session_new(const char *hosts, const zkl_session_opti
         goto fail_log_mutex;
     if (!zkli_condition_init(&s->callbacks_changed))
         goto fail_changed;
-    zkli_engine_init(&s->engine, &zkli_session_host, s, s->root, o->lazy_heartbeat);
-    s->engine.chroot_length = zkli_hosts_chroot_length(s->hosts);
-    describe_self(&s->engine.who, o->label);
+    s->engine = new_engine(s, o);
+    if (s->engine == NULL)
+        goto fail_callbacks_changed;
     return s;
 
+fail_callbacks_changed:
+    (void)pthread_cond_destroy(&s->callbacks_changed);
 fail_changed:
     (void)pthread_cond_destroy(&s->changed);
 fail_log_mutex:
@@ -271,11 +289,11 @@ static void session_end(struct zkl_session *s, int drain_ms, int close_ms) {
     int state;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     zkli_session_lock(s);
-    zkli_engine_drain(&s->engine);
+    zkli_engine_drain(s->engine);
     int64_t until_ns = zkli_monotonic_ns() + drain_ms * ZKLI_NS_PER_MS;
-    while (!zkli_engine_is_drained(&s->engine) && zkli_session_wait_until(s, &s->changed, until_ns))
+    while (!zkli_engine_is_drained(s->engine) && zkli_session_wait_until(s, &s->changed, until_ns))
         ;
-    zkli_engine_shut(&s->engine);
+    zkli_engine_shut(s->engine);
     until_ns = zkli_monotonic_ns() + close_ms * ZKLI_NS_PER_MS;
     while (!zkli_helper_is_idle(s) && zkli_session_wait_until(s, &s->changed, until_ns))
         ;
@@ -296,11 +314,12 @@ static zkl_err await_connection(struct zkl_session *s) {
     int64_t until_ns = zkli_monotonic_ns() + s->connect_timeout_ms * ZKLI_NS_PER_MS;
     zkli_session_lock(s);
     bool is_started = (s->own_events.fn == NULL || zkli_callbacks_start(s)) &&
-                      zkli_engine_start(&s->engine);
+                      zkli_engine_start(s->engine);
     bool in_time = is_started;
-    while (in_time && s->engine.state == ZKL_STATE_CONNECTING && !is_exhausted(s->open_error))
+    while (in_time && zkli_engine_state(s->engine) == ZKL_STATE_CONNECTING &&
+           !is_exhausted(s->open_error))
         in_time = zkli_session_wait_until(s, &s->changed, until_ns);
-    zkl_state state = s->engine.state;
+    zkl_state state = zkli_engine_state(s->engine);
     bool has_no_room = !is_started || is_exhausted(s->open_error);
     zkli_session_unlock(s);
     if (has_no_room)
@@ -353,7 +372,7 @@ zkl_state zkl_session_state(zkl_session *s) {
     if (s == NULL || !zkli_session_begin(s))
         return ZKL_STATE_CLOSED;
     zkli_session_lock(s);
-    zkl_state state = s->engine.state;
+    zkl_state state = zkli_engine_state(s->engine);
     zkli_session_unlock_and_release(s);
     return state;
 }
@@ -362,7 +381,7 @@ int64_t zkl_session_id(zkl_session *s) {
     if (s == NULL || !zkli_session_begin(s))
         return 0;
     zkli_session_lock(s);
-    int64_t id = s->engine.session_id;
+    int64_t id = zkli_engine_session_id(s->engine);
     zkli_session_unlock_and_release(s);
     return id;
 }
@@ -371,7 +390,7 @@ int zkl_session_timeout_ms(zkl_session *s) {
     if (s == NULL || !zkli_session_begin(s))
         return 0;
     zkli_session_lock(s);
-    int timeout_ms = s->engine.timeout_ms;
+    int timeout_ms = zkli_engine_timeout_ms(s->engine);
     zkli_session_unlock_and_release(s);
     return timeout_ms;
 }
@@ -380,8 +399,8 @@ void zkli_session_credentials(struct zkl_session *s, int64_t *ret_id, char ret_p
     *ret_id = 0;
     memset(ret_password, 0, 16);
     zkli_session_lock(s);
-    if (s->engine.is_connected)
-        zkli_client_credentials(s->engine.port, ret_id, ret_password);
+    if (zkli_engine_is_connected(s->engine))
+        zkli_client_credentials(zkli_engine_port(s->engine), ret_id, ret_password);
     zkli_session_unlock(s);
 }
 
@@ -410,13 +429,14 @@ static bool take_hosts(struct zkl_session *s, const char *hosts) {
     }
     free(s->hosts);
     s->hosts = joined;
-    if (s->engine.port == NULL) {
+    struct zkli_port *port = zkli_engine_port(s->engine);
+    if (port == NULL) {
         free(servers);
         return true;
     }
-    free(s->engine.port->new_hosts);
-    s->engine.port->new_hosts = servers;
-    zkli_helper_ask(s, s->engine.port, ZKLI_PORT_SET_HOSTS);
+    free(port->new_hosts);
+    port->new_hosts = servers;
+    zkli_helper_ask(s, port, ZKLI_PORT_SET_HOSTS);
     return true;
 }
 
@@ -427,7 +447,8 @@ zkl_err zkl_session_set_hosts(zkl_session *s, const char *hosts) {
         return ZKL_FORKED;
     zkli_session_lock(s);
     zkl_err err = ZKL_OK;
-    if (s->engine.state == ZKL_STATE_CLOSED || s->engine.state == ZKL_STATE_AUTH_FAILED)
+    zkl_state state = zkli_engine_state(s->engine);
+    if (state == ZKL_STATE_CLOSED || state == ZKL_STATE_AUTH_FAILED)
         err = ZKL_CLOSED;
     else if (!take_hosts(s, hosts))
         err = ZKL_NOMEM;

@@ -38,7 +38,7 @@ struct zkli_callback {
 struct zkl_session {
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* state, close, callbacks: whatever somebody may wait for */
-    struct zkli_engine engine;
+    struct zkli_engine *engine;
     atomic_uint references; /* the owner, until close, each lock, each call on the session that is
                                running, the helper thread, the timer's once it is detached; they
                                come at any time, and go with the mutex held */
@@ -61,6 +61,7 @@ struct zkl_session {
     struct zkli_timer helper_retry; /* no thread could be started */
     struct zkli_timer hosts_retry;  /* a new list of servers was refused */
     int open_error;                 /* errno of the last port that could not be opened, or 0 */
+    uint64_t mixed;                 /* counts what was made where the kernel gave nothing random */
     /* Callback thread (callbacks.c) */
     struct zkli_list callbacks;
     struct zkli_callback own_events; /* kept for the session's */
@@ -68,6 +69,7 @@ struct zkl_session {
     pthread_t callback_thread;
     pthread_cond_t callbacks_changed;
     const void *callback_owner; /* whose callback is running now */
+    uint64_t posted;            /* counts the events, as zkli_engine_news what else is told */
 };
 
 void zkli_session_lock(struct zkl_session *s);

@@ -37,9 +37,10 @@ static void *run(void *arg) {
             break; /* cannot be; without a timer the lease still ends where it is looked at */
         zkli_session_lock(s);
         s->timer_at_ns = ZKLI_NEVER; /* it has fired and is disarmed */
-        zkl_state before = s->engine.state;
-        zkli_engine_tick(&s->engine);
-        if (s->engine.state != before) /* the first connection may be found by looking */
+        zkl_state before = zkli_engine_state(s->engine);
+        zkli_engine_tick(s->engine);
+        if (zkli_engine_state(s->engine) !=
+            before) /* the first connection may be found by looking */
             pthread_cond_broadcast(&s->changed);
         stops = s->timer_stops;
         zkli_session_unlock(s);

@@ -475,15 +475,16 @@ static bool guarded_or_refused(struct zkli_port *port, unsigned slot,
 
 /* From now on the first so many writes are refused. */
 static void refuse_writes(client *c, int count) {
-    struct zkli_engine *e = &c->session->engine;
+    struct zkli_port *port;
 
     atomic_store(&Refusals, count);
     zkli_session_lock(c->session);
-    REQUIRE(e->port != NULL);
-    Real_ops = e->port->ops == &Short_ops ? Real_ops : e->port->ops;
+    port = zkli_engine_port(c->session->engine);
+    REQUIRE(port != NULL);
+    Real_ops = port->ops == &Short_ops ? Real_ops : port->ops;
     Short_ops = *Real_ops;
     Short_ops.guarded = guarded_or_refused;
-    e->port->ops = &Short_ops;
+    port->ops = &Short_ops;
     zkli_session_unlock(c->session);
 }
 

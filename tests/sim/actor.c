@@ -211,8 +211,8 @@ static void look(struct world *w, unsigned number) {
 void actors_look(struct world *w, int client) {
     struct client *c = &w->list[client];
     /* Woken by its own completion; and by anything else that is told, as a condition may be. */
-    bool is_news = c->session.engine.news != c->seen_news;
-    c->seen_news = c->session.engine.news;
+    bool is_news = c->session.engine->news + c->session.posted != c->seen_news;
+    c->seen_news = c->session.engine->news + c->session.posted;
     for (unsigned i = 0; i < THREADS_MAX; i++) {
         struct actor *a = &c->actors[i];
         bool is_done = a->state == ACTOR_WAITING   ? a->request.is_done

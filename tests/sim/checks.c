@@ -19,7 +19,7 @@ static const struct zkli_hold *current_hold(const struct handle *h) {
 /* Whether the library would say that it holds, if it were asked at this moment. */
 static bool is_certain(const struct client *c, const struct handle *h) {
     return current_hold(h) != NULL &&
-           zkli_lease_is_certain(&c->session.engine.lease, client_clock(c));
+           zkli_lease_is_certain(&c->session.engine->lease, client_clock(c));
 }
 
 /* The node of the handle's hold; its name is looked up once. */
@@ -46,7 +46,7 @@ int checks_node(struct world *w, struct handle *h) {
  * after that one was acknowledged comes back after it. */
 static bool is_uprooted(const struct world *w, int client, struct handle *h) {
     const struct client *c = &w->list[client];
-    const struct zkli_engine *e = &c->session.engine;
+    const struct zkli_engine *e = c->session.engine;
     if (!w->names[h->node].was_uprooted)
         return false;
     if (w->ports[c->port].answered_zxid < w->names[h->node].gone_zxid) {
@@ -128,7 +128,7 @@ void checks_step(struct world *w) {
 static void check_grant(struct world *w, int client, struct handle *h) {
     int number = checks_node(w, h);
     const struct name *node = &w->names[number];
-    const struct zkli_engine *e = &w->list[client].session.engine;
+    const struct zkli_engine *e = w->list[client].session.engine;
     const struct znode *own = tree_find(&w->truth, number);
     int64_t token = current_hold(h)->token;
     if (token != node->czxid)
@@ -172,7 +172,7 @@ static void check_loss(struct world *w, int client, const struct handle *h,
     const struct name *node = &w->names[h->node];
     bool has_reason = h->seen != event->hold || node->gone_zxid != 0 || c->is_closing ||
                       !c->was_certain ||
-                      !zkli_lease_is_certain(&c->session.engine.lease, client_clock(c));
+                      !zkli_lease_is_certain(&c->session.engine->lease, client_clock(c));
     if (!has_reason)
         world_violate(w, CHECK_LOSS, "client %d is told that %c is lost, without a reason", client,
                       'a' + h->name);
@@ -302,7 +302,7 @@ void checks_watch_told(struct world *w, int client, int number, bool is_deleted)
     struct name *node = &w->names[number];
     if (node->client == client && is_deleted)
         node->is_end_told = true;
-    const struct zkli_list *head = &w->list[client].session.engine.members;
+    const struct zkli_list *head = &w->list[client].session.engine->members;
     if (!w->list[client].is_open)
         return;
     for (const struct zkli_list *link = head->next; link != head; link = link->next) {
@@ -321,7 +321,7 @@ void checks_watch_told(struct world *w, int client, int number, bool is_deleted)
 /* ---- Quiet ---- */
 
 static struct zkli_member *member_of(const struct client *c, const char *child) {
-    const struct zkli_list *head = &c->session.engine.members;
+    const struct zkli_list *head = &c->session.engine->members;
     for (const struct zkli_list *link = head->next; link != head; link = link->next) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
         if (strcmp(m->core.node, child) == 0)
@@ -338,7 +338,7 @@ static void check_nodes(struct world *w) {
         if (name->lock == NONE || node->session == 0 || name->client == NONE)
             continue;
         const struct client *c = &w->list[name->client];
-        if (!c->is_open || port_session_id(node->session) != c->session.engine.session_id)
+        if (!c->is_open || port_session_id(node->session) != c->session.engine->session_id)
             continue; /* it ends with its session */
         if (member_of(c, strrchr(name->text, '/') + 1) == NULL)
             world_violate(w, CHECK_GHOSTS, "nobody knows %s", name->text);
@@ -348,7 +348,7 @@ static void check_nodes(struct world *w) {
 /* Every contender that thinks it has a node has it. */
 static void check_members(struct world *w, int client) {
     const struct client *c = &w->list[client];
-    const struct zkli_list *head = &c->session.engine.members;
+    const struct zkli_list *head = &c->session.engine->members;
     for (const struct zkli_list *link = head->next; link != head; link = link->next) {
         const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
         char path[ZKLI_PATH_MAX];

@@ -29,8 +29,8 @@ int64_t client_clock(const struct client *c) {
 
 void zkli_session_lock(struct zkl_session *s) {
     struct client *c = client_of(s);
-    c->was_certain = zkli_lease_is_certain(&s->engine.lease, client_clock(c));
-    zkli_engine_enter(&s->engine);
+    c->was_certain = zkli_lease_is_certain(&s->engine->lease, client_clock(c));
+    zkli_engine_enter(s->engine);
 }
 
 static void arm_tick(struct client *c, int64_t local_ns) {
@@ -46,7 +46,7 @@ static void arm_tick(struct client *c, int64_t local_ns) {
 }
 
 void zkli_session_settle(struct zkl_session *s) {
-    arm_tick(client_of(s), zkli_engine_settle(&s->engine));
+    arm_tick(client_of(s), zkli_engine_settle(s->engine));
 }
 
 void zkli_session_unlock(struct zkl_session *s) {
@@ -128,7 +128,7 @@ void zkli_tidings_release(struct zkli_tidings *tidings) {
 
 void zkli_tidings_post(struct zkl_session *s, struct zkli_tidings *tidings,
                        const zkl_event *event) {
-    s->engine.news++;
+    s->posted++;
     tidings->fn(event, tidings->arg);
 }
 
@@ -197,7 +197,7 @@ static const struct zkli_host host = {
 };
 
 static void shut_if_drained(struct client *c) {
-    if (c->is_closing && zkli_engine_is_drained(&c->session.engine))
+    if (c->is_closing && zkli_engine_is_drained(c->session.engine))
         world_at(c->world, c->world->now_ns, EVENT_SHUT, (unsigned)number_of(c), c->stamp);
 }
 
@@ -206,7 +206,7 @@ static void on_state(void *arg, struct zkli_port *port, enum zkli_port_state sta
     if (!c->is_open)
         return;
     zkli_session_lock(&c->session);
-    zkli_engine_on_state(&c->session.engine, port, state);
+    zkli_engine_on_state(c->session.engine, port, state);
     zkli_session_unlock(&c->session);
     shut_if_drained(c);
 }
@@ -217,7 +217,7 @@ static void on_reply(void *arg, struct zkli_port *port, unsigned slot,
     if (!c->is_open)
         return;
     zkli_session_lock(&c->session);
-    zkli_engine_on_reply(&c->session.engine, port, slot, reply);
+    zkli_engine_on_reply(c->session.engine, port, slot, reply);
     zkli_session_unlock(&c->session);
     shut_if_drained(c);
 }
@@ -228,7 +228,7 @@ static void on_watch(void *arg, struct zkli_port *port, const char *path,
     if (!c->is_open)
         return;
     zkli_session_lock(&c->session);
-    zkli_engine_on_watch(&c->session.engine, port, path, type);
+    zkli_engine_on_watch(c->session.engine, port, path, type);
     zkli_session_unlock(&c->session);
 }
 
@@ -257,10 +257,12 @@ void client_open(struct world *w, unsigned client, unsigned unused) {
     s->hosts = hosts;
     s->references = 1;
     s->pid = getpid();
-    zkli_engine_init(&s->engine, &host, c, "/locks", world_chance(w, 20));
+    s->engine = zkli_engine_new(&(struct zkli_engine_options){
+        .host = &host, .host_arg = c, .root = "/locks", .is_lazy = world_chance(w, 20)});
+    assert(s->engine != NULL);
     TRACE(w, "client %u begins", client);
     zkli_session_lock(s);
-    bool is_started = zkli_engine_start(&s->engine);
+    bool is_started = zkli_engine_start(s->engine);
     assert(is_started);
     (void)is_started;
     zkli_session_unlock(s);
@@ -278,7 +280,7 @@ void client_tick(struct world *w, unsigned client, unsigned stamp) {
     }
     c->tick_ns = 0;
     zkli_session_lock(&c->session);
-    zkli_engine_tick(&c->session.engine);
+    zkli_engine_tick(c->session.engine);
     zkli_session_unlock(&c->session);
 }
 
@@ -320,7 +322,7 @@ void client_close(struct world *w, int client, bool is_killed) {
         return;
     }
     zkli_session_lock(&c->session);
-    zkli_engine_drain(&c->session.engine);
+    zkli_engine_drain(c->session.engine);
     zkli_session_unlock(&c->session);
     world_at(w, w->now_ns + ZKLI_DRAIN_WAIT_MS * MS, EVENT_SHUT, (unsigned)client, c->stamp);
     shut_if_drained(c);
@@ -335,13 +337,13 @@ void client_shut(struct world *w, unsigned client, unsigned stamp) {
         return;
     }
     zkli_session_lock(&c->session);
-    zkli_engine_shut(&c->session.engine);
+    zkli_engine_shut(c->session.engine);
     zkli_session_unlock(&c->session);
     actors_end(w, (int)client);
     if (client_has_members(w, (int)client) || c->session.references != 1)
         world_violate(w, CHECK_LIVENESS, "client %u has something left after its session's end",
                       client);
-    zkli_engine_fini(&c->session.engine);
+    zkli_engine_free(c->session.engine);
     c->is_open = false;
     if (c->is_dead)
         c->is_paused = false;
@@ -349,6 +351,6 @@ void client_shut(struct world *w, unsigned client, unsigned stamp) {
 }
 
 bool client_has_members(const struct world *w, int client) {
-    const struct zkli_engine *e = &w->list[client].session.engine;
+    const struct zkli_engine *e = w->list[client].session.engine;
     return !zkli_list_is_empty(&e->members) || !zkli_list_is_empty(&e->noticed);
 }

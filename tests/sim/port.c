@@ -50,7 +50,7 @@ static void deliver_state(struct world *w, struct port *p, enum zkli_port_state 
     p->is_untold = state == ZKLI_PORT_CONNECTED && c->is_forgetful && p->is_end_untold;
     p->is_end_untold = state == ZKLI_PORT_CONNECTING && c->is_forgetful;
     if (p->is_end_untold)
-        p->untold_connection = c->session.engine.connection;
+        p->untold_connection = c->session.engine->connection;
     if (c->is_forgetful) {
         TRACE(w, "client %d is not told of its session's state", p->client);
         c->is_forgetful = false;
@@ -311,7 +311,7 @@ static void send_watches(struct world *w, struct port *p) {
 /* Of a new session: by the network, or else by the thread that delivers. */
 static bool is_told_late(const struct world *w, const struct port *p) {
     const struct client *c = &w->list[p->client];
-    return c->is_told_late && c->is_open && c->session.engine.session_id == 0;
+    return c->is_told_late && c->is_open && c->session.engine->session_id == 0;
 }
 
 static void on_connected(struct world *w, struct port *p, int session) {
@@ -454,7 +454,7 @@ static void deliver_reply(struct world *w, struct port *p, const struct message 
 /* A watch that was sent again tells that all up to then is told; but by a connection that the
  * engine cannot know of, for nothing was lost with the one before, only its own node's end. */
 static int64_t zxid_told(struct world *w, const struct port *p, const struct message *m) {
-    const struct zkli_engine *e = &w->list[p->client].session.engine;
+    const struct zkli_engine *e = w->list[p->client].session.engine;
     bool is_unknown = m->is_untold && e->is_connected && e->connection == p->untold_connection;
     bool is_sent_again = m->kind == DELIVER_WATCH && m->zxid == 0;
     return !is_sent_again ? m->zxid : is_unknown ? 0 : m->czxid;

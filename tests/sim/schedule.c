@@ -83,7 +83,7 @@ static int stranger_prefix(struct world *w) {
     char prefix[64];
     bool bears_tag = world_chance(w, 50) && c->is_open;
     (void)snprintf(prefix, sizeof(prefix), "/locks/a/_c_%s-11d1-80b4-00c04fd430c8-lock-",
-                   bears_tag ? c->session.engine.tag : "6ba7b810-9dad");
+                   bears_tag ? c->session.engine->tag : "6ba7b810-9dad");
     return world_name(w, prefix);
 }
 

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/engine_internal.h"
 #include "lock/lock.h"
-#include "engine/engine.h"
 #include "sim/figures.h"
 
 #define MS INT64_C(1000000)

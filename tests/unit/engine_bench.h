@@ -55,7 +55,7 @@ struct owner {
 };
 
 struct bench {
-    struct zkli_engine engine;
+    struct zkli_engine *engine;
     int64_t now_ns, next_ns; /* next: what settle said */
     bool has_no_ports;       /* out of memory for them */
     struct fake_port ports[PORTS_MAX];
@@ -208,32 +208,32 @@ static inline struct zkli_port *host_new_port(void *arg) {
 /* ---- The engine's doors ---- */
 
 static inline void settle(struct bench *b) {
-    b->next_ns = zkli_engine_settle(&b->engine);
+    b->next_ns = zkli_engine_settle(b->engine);
 }
 
 static inline void advance(struct bench *b, int64_t ns) {
     b->now_ns += ns;
-    zkli_engine_enter(&b->engine);
-    zkli_engine_tick(&b->engine);
+    zkli_engine_enter(b->engine);
+    zkli_engine_tick(b->engine);
     settle(b);
 }
 
 static inline void tell_state(struct bench *b, struct zkli_port *port, enum zkli_port_state state) {
     ZKLI_CONTAINER(port, struct fake_port, port)->state = state;
-    zkli_engine_enter(&b->engine);
-    zkli_engine_on_state(&b->engine, port, state);
+    zkli_engine_enter(b->engine);
+    zkli_engine_on_state(b->engine, port, state);
     settle(b);
 }
 
 static inline void tell_reply(struct bench *b, unsigned slot, const struct zkli_reply *reply) {
-    zkli_engine_enter(&b->engine);
-    zkli_engine_on_reply(&b->engine, b->engine.port, slot, reply);
+    zkli_engine_enter(b->engine);
+    zkli_engine_on_reply(b->engine, b->engine->port, slot, reply);
     settle(b);
 }
 
 static inline void tell_watch(struct bench *b, const char *path, enum zkli_watch_type type) {
-    zkli_engine_enter(&b->engine);
-    zkli_engine_on_watch(&b->engine, b->engine.port, path, type);
+    zkli_engine_enter(b->engine);
+    zkli_engine_on_watch(b->engine, b->engine->port, path, type);
     settle(b);
 }
 
@@ -324,7 +324,7 @@ static inline void answer_next(struct bench *b, enum kind kind, enum zkli_result
 /* ---- Connections and sessions ---- */
 
 static inline void connect(struct bench *b) {
-    struct fake_port *port = ZKLI_CONTAINER(b->engine.port, struct fake_port, port);
+    struct fake_port *port = ZKLI_CONTAINER(b->engine->port, struct fake_port, port);
     if (port->session_id == 0)
         port->session_id = ++b->last_session;
     tell_state(b, &port->port, ZKLI_PORT_CONNECTED);
@@ -334,7 +334,7 @@ static inline void connect(struct bench *b) {
  * done. */
 static inline void cut(struct bench *b, size_t done) {
     size_t in_flight = b->request_count;
-    tell_state(b, b->engine.port, ZKLI_PORT_CONNECTING);
+    tell_state(b, b->engine->port, ZKLI_PORT_CONNECTING);
     for (size_t i = 0; i < in_flight; i++) {
         struct request request = take(b, 0);
         if (i < done && serve(b, &request).result == ZKLI_RESULT_OK && request.kind == REMOVE)
@@ -346,7 +346,7 @@ static inline void cut(struct bench *b, size_t done) {
 static inline void expire(struct bench *b) {
     remove_nodes_of(&b->server, b->last_session);
     b->request_count = 0;
-    tell_state(b, b->engine.port, ZKLI_PORT_EXPIRED);
+    tell_state(b, b->engine->port, ZKLI_PORT_EXPIRED);
 }
 
 static inline void bench_start(struct bench *b, const char *root, bool is_lazy) {
@@ -362,9 +362,11 @@ static inline void bench_start(struct bench *b, const char *root, bool is_lazy) 
     memset(b, 0, sizeof(*b));
     b->now_ns = 1000 * T_MS * MS;
     b->timeout_ms = T_MS;
-    zkli_engine_init(&b->engine, &host, b, root, is_lazy);
-    zkli_engine_enter(&b->engine);
-    REQUIRE(zkli_engine_start(&b->engine));
+    b->engine = zkli_engine_new(&(struct zkli_engine_options){
+        .host = &host, .host_arg = b, .root = root, .is_lazy = is_lazy});
+    REQUIRE(b->engine != NULL);
+    zkli_engine_enter(b->engine);
+    REQUIRE(zkli_engine_start(b->engine));
     settle(b);
 }
 
@@ -377,18 +379,18 @@ static inline void bench_begin(struct bench *b) {
 
 /* Ends the session; everybody must have been told, and forgotten. */
 static inline void bench_end(struct bench *b) {
-    zkli_engine_enter(&b->engine);
-    zkli_engine_shut(&b->engine);
+    zkli_engine_enter(b->engine);
+    zkli_engine_shut(b->engine);
     settle(b);
     for (size_t i = 0; i < b->owner_count; i++)
         CHECK(b->owners[i].member == NULL);
     for (size_t i = 0; i < b->port_count; i++)
         CHECK(b->ports[i].is_closed);
-    CHECK_INT(b->engine.node_bytes, 0);
-    CHECK_INT(b->engine.watch_bytes, 0);
-    CHECK_INT(b->engine.in_flight, 0);
-    CHECK_INT(b->engine.data_in_flight, 0);
-    zkli_engine_fini(&b->engine);
+    CHECK_INT(b->engine->node_bytes, 0);
+    CHECK_INT(b->engine->watch_bytes, 0);
+    CHECK_INT(b->engine->in_flight, 0);
+    CHECK_INT(b->engine->data_in_flight, 0);
+    zkli_engine_free(b->engine);
 }
 
 /* ---- Contenders ---- */
@@ -398,7 +400,7 @@ static inline void on_notices(void *arg, struct zkli_member *member, unsigned no
     owner->notices |= notices;
     owner->grants += (notices & ZKLI_DO_GRANT) != 0;
     if ((notices & ZKLI_DO_FAIL) != 0)
-        owner->error = member->core.error;
+        owner->error = zkli_member_error(member);
     if ((notices & ZKLI_DO_FORGET) != 0)
         owner->member = NULL;
 }
@@ -408,8 +410,8 @@ static inline zkl_err enter_queue(struct bench *b, const char *name, bool is_try
     REQUIRE(b->owner_count < OWNERS_MAX);
     struct owner *owner = &b->owners[b->owner_count];
     *owner = (struct owner){.member = NULL};
-    zkli_engine_enter(&b->engine);
-    zkl_err err = zkli_member_new(&owner->member, &b->engine, name, is_try, 7, on_notices, owner);
+    zkli_engine_enter(b->engine);
+    zkl_err err = zkli_member_new(&owner->member, b->engine, name, is_try, 7, on_notices, owner);
     settle(b);
     if (err != ZKL_OK)
         return err;
@@ -432,13 +434,13 @@ static inline struct owner *hold(struct bench *b, const char *name) {
 }
 
 static inline void release(struct bench *b, struct owner *owner) {
-    zkli_engine_enter(&b->engine);
+    zkli_engine_enter(b->engine);
     zkli_member_release(owner->member);
     settle(b);
 }
 
 static inline void abandon(struct bench *b, struct owner *owner) {
-    zkli_engine_enter(&b->engine);
+    zkli_engine_enter(b->engine);
     zkli_member_abandon(owner->member, ZKL_CANCELED);
     settle(b);
 }

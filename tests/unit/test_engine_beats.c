@@ -56,9 +56,9 @@ static void a_refused_heartbeat_proves_nothing_and_is_told_once(void) {
     for (size_t i = 0; i < COUNT(results); i++) {
         bench_begin(b);
         struct owner *owner = hold(b, "a");
-        int64_t end_ns = b->engine.lease.certain_until_ns;
+        int64_t end_ns = b->engine->lease.certain_until_ns;
         refuse_beats(b, results[i], -102, 3);
-        CHECK_INT(b->engine.lease.certain_until_ns, end_ns);
+        CHECK_INT(b->engine->lease.certain_until_ns, end_ns);
         CHECK_INT(b->lines[ZKL_LOG_WARN], 1);
         CHECK(strstr(b->last_line, "-102") != NULL);
         refuse_beats(b, results[i], -6, 1);
@@ -192,7 +192,7 @@ static void an_answer_finds_its_member_gone(void) {
         release(b, owner);
         serve_all(b);
         CHECK(owner->member == NULL);
-        CHECK(b->engine.slots[beat.slot].member == NULL);
+        CHECK(b->engine->slots[beat.slot].member == NULL);
         answer(b, &beat, results[i]);
         come_to_rest(b);
         bench_end(b);

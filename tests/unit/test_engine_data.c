@@ -28,8 +28,8 @@ static void ask(struct bench *b, size_t number, size_t bytes) {
     (void)snprintf(asked->path, sizeof(asked->path), "/write-%zu", number);
     asked->write.path = asked->path;
     asked->query.write = &asked->write;
-    zkli_engine_enter(&b->engine);
-    zkli_query_ask(&b->engine, &asked->query);
+    zkli_engine_enter(b->engine);
+    zkli_query_ask(b->engine, &asked->query);
     settle(b);
 }
 
@@ -67,7 +67,7 @@ static void no_more_data_is_in_flight_than_the_timeout_allows(void) {
     ask_all(b, WRITES, BYTES_MAX / 3);
     for (size_t left = WRITES; left > 0; left--) {
         CHECK_INT(in_flight(b, GUARDED), left < 3 ? left : 3);
-        CHECK(b->engine.data_in_flight <= BYTES_MAX);
+        CHECK(b->engine->data_in_flight <= BYTES_MAX);
         answer_write(b);
     }
     check_all_done_once(WRITES);
@@ -136,8 +136,8 @@ static void what_has_no_data_passes_by(void) {
     struct owner *holder = hold(b, "a");
     ask_all(b, 10, BYTES_MAX);
     *list = (struct asked){.query = {.path = "/locks/a", .is_list = true, .done = on_done}};
-    zkli_engine_enter(&b->engine);
-    zkli_query_ask(&b->engine, &list->query);
+    zkli_engine_enter(b->engine);
+    zkli_query_ask(b->engine, &list->query);
     settle(b);
     release(b, holder);
     struct owner *other = begin(b, "b");
@@ -149,7 +149,7 @@ static void what_has_no_data_passes_by(void) {
     check_done(WRITES - 1, 1, 1);
     CHECK(holder->member == NULL);
     CHECK_INT(other->grants, 1);
-    CHECK(zkli_engine_is_certain(&b->engine));
+    CHECK(zkli_engine_is_certain(b->engine));
     answer(b, &write, ZKLI_RESULT_OK);
     CHECK_INT(in_flight(b, GUARDED), 1);
     serve_all(b);
@@ -183,8 +183,8 @@ static void a_forgotten_write_counts_until_it_is_answered(void) {
     struct bench *b = &Bench;
     bench_begin(b);
     ask_all(b, 4, BYTES_MAX);
-    zkli_query_forget(&b->engine, &Asked[0].query);
-    zkli_query_forget(&b->engine, &Asked[2].query);
+    zkli_query_forget(b->engine, &Asked[0].query);
+    zkli_query_forget(b->engine, &Asked[2].query);
     ask(b, 4, 1);
     CHECK_INT(in_flight(b, GUARDED), 1);
     serve_all(b);
@@ -206,7 +206,7 @@ static void a_write_that_is_refused_makes_room(void) {
     check_done(0, 1, 1);
     check_done(1, 1, 0);
     check_done(2, 1, 0);
-    CHECK_INT(b->engine.data_in_flight, 0);
+    CHECK_INT(b->engine->data_in_flight, 0);
     b->refused = 0;
     ask(b, 0, 1);
     serve_all(b);
@@ -224,7 +224,7 @@ static void after_an_outage_what_waited_is_sent_in_order(void) {
             cut(b, 0);
         else
             expire(b);
-        CHECK_INT(b->engine.data_in_flight, 0);
+        CHECK_INT(b->engine->data_in_flight, 0);
         check_done(0, 1, 0);
         check_done(1, 1, 0);
         check_done(2, 0, 0);
@@ -246,15 +246,15 @@ static void without_a_session_to_come_every_write_is_done(void) {
         bench_begin(b);
         ask_all(b, 4, BYTES_MAX);
         if (is_closed == 0) {
-            tell_state(b, b->engine.port, ZKLI_PORT_AUTH_FAILED);
+            tell_state(b, b->engine->port, ZKLI_PORT_AUTH_FAILED);
         } else {
-            zkli_engine_enter(&b->engine);
-            zkli_engine_drain(&b->engine);
+            zkli_engine_enter(b->engine);
+            zkli_engine_drain(b->engine);
             settle(b);
             serve_all(b);
-            CHECK(zkli_engine_is_drained(&b->engine));
+            CHECK(zkli_engine_is_drained(b->engine));
             CHECK_INT(b->sent[GUARDED], 1); /* the first, before the drain */
-            zkli_engine_shut(&b->engine);
+            zkli_engine_shut(b->engine);
             settle(b);
         }
         check_done(0, 1, is_closed == 0 ? 0 : 1);

@@ -62,16 +62,16 @@ static void strike(struct bench *b, enum mishap mishap) {
         connect(b);
         break;
     case AUTH_FAILED:
-        tell_state(b, b->engine.port, ZKLI_PORT_AUTH_FAILED);
+        tell_state(b, b->engine->port, ZKLI_PORT_AUTH_FAILED);
         break;
     case DRAINED:
-        zkli_engine_enter(&b->engine);
-        zkli_engine_drain(&b->engine);
+        zkli_engine_enter(b->engine);
+        zkli_engine_drain(b->engine);
         settle(b);
         break;
     case SHUT:
-        zkli_engine_enter(&b->engine);
-        zkli_engine_shut(&b->engine);
+        zkli_engine_enter(b->engine);
+        zkli_engine_shut(b->engine);
         settle(b);
         break;
     case ALL_LEAVE:
@@ -115,10 +115,10 @@ static void after_any_mishap_at_any_step_all_goes_on_or_has_ended(void) {
             if (mishap == DRAINED) {
                 while (b->request_count > 0)
                     serve_next(b);
-                CHECK(zkli_engine_is_drained(&b->engine));
+                CHECK(zkli_engine_is_drained(b->engine));
                 CHECK(sent <= ZKLI_SLOTS);
             } else if (mishap == AUTH_FAILED || mishap == SHUT) {
-                CHECK(b->engine.port == NULL);
+                CHECK(b->engine->port == NULL);
                 b->request_count = 0;
             } else {
                 come_to_rest(b);
@@ -148,10 +148,10 @@ static void a_waiter_releases_nothing_and_a_holder_abandons_nothing(void) {
     release(b, holder);
     release(b, holder);
     abandon(b, holder);
-    zkli_engine_enter(&b->engine);
+    zkli_engine_enter(b->engine);
     struct request request = serve_until(b, REMOVE);
     struct zkli_reply reply = {.result = ZKLI_RESULT_OK};
-    zkli_engine_on_reply(&b->engine, b->engine.port, request.slot, &reply);
+    zkli_engine_on_reply(b->engine, b->engine->port, request.slot, &reply);
     CHECK(!zkli_member_is_held(holder->member)); /* gone, and its owner has not heard yet */
     zkli_member_release(holder->member);
     settle(b);
@@ -165,7 +165,7 @@ static void a_hold_that_is_lost_while_nothing_can_be_sent_is_buried(void) {
     char name[32];
     bench_begin(b);
     struct owner *owner = hold(b, "a");
-    for (int i = 0; b->engine.free_slot != ZKLI_SLOTS; i++) {
+    for (int i = 0; b->engine->free_slot != ZKLI_SLOTS; i++) {
         (void)snprintf(name, sizeof(name), "w%d", i);
         (void)begin(b, name);
     }
@@ -182,9 +182,9 @@ static void a_hold_that_is_lost_while_nothing_can_be_sent_is_buried(void) {
 static void a_connection_that_follows_another_is_a_new_one(void) {
     struct bench *b = &Bench;
     bench_begin(b);
-    uint64_t connection = b->engine.connection;
+    uint64_t connection = b->engine->connection;
     connect(b);
-    CHECK_INT(b->engine.connection, connection + 1);
+    CHECK_INT(b->engine->connection, connection + 1);
     CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 1);
     CHECK_INT(b->events[ZKL_EVENT_RESUMED], 1);
     bench_end(b);
@@ -194,7 +194,7 @@ static void there_are_no_contenders_without_a_session_to_come(void) {
     struct bench *b = &Bench;
     struct owner *owner;
     bench_begin(b);
-    tell_state(b, b->engine.port, ZKLI_PORT_AUTH_FAILED);
+    tell_state(b, b->engine->port, ZKLI_PORT_AUTH_FAILED);
     CHECK_INT(enter_queue(b, "a", false, &owner), ZKL_AUTH_FAILED);
     bench_end(b);
     bench_begin(b);
@@ -209,10 +209,10 @@ static void a_port_that_could_not_be_opened_is_replaced_after_a_while(void) {
     struct bench *b = &Bench;
     bench_start(b, "/locks", false);
     struct owner *owner = begin(b, "a");
-    zkli_engine_enter(&b->engine);
-    zkli_engine_on_open_failed(&b->engine, b->engine.port);
+    zkli_engine_enter(b->engine);
+    zkli_engine_on_open_failed(b->engine, b->engine->port);
     settle(b);
-    CHECK(b->ports[0].is_closed && b->engine.port == NULL);
+    CHECK(b->ports[0].is_closed && b->engine->port == NULL);
     CHECK(b->next_ns <= b->now_ns + ZKLI_RETRY_LAST_NS);
     advance(b, ZKLI_RETRY_LAST_NS - 1);
     CHECK_INT(b->port_count, 1);
@@ -232,12 +232,12 @@ static void without_memory_for_a_port_there_is_one_later(void) {
     b->has_no_ports = true;
     expire(b);
     CHECK((owner->notices & ZKLI_DO_LOSE) != 0);
-    CHECK(b->engine.port == NULL);
+    CHECK(b->engine->port == NULL);
     advance(b, ZKLI_RETRY_LAST_NS);
-    CHECK(b->engine.port == NULL);
+    CHECK(b->engine->port == NULL);
     b->has_no_ports = false;
     advance(b, ZKLI_RETRY_LAST_NS);
-    REQUIRE(b->engine.port != NULL);
+    REQUIRE(b->engine->port != NULL);
     connect(b);
     come_to_rest(b);
     CHECK_INT(waiter->grants, 1);
@@ -256,7 +256,7 @@ static void heartbeats_keep_a_hold_and_silence_ends_it(void) {
     }
     CHECK(zkli_member_is_held(owner->member));
     size_t beats = b->sent[BARRIER];
-    int64_t end_ns = b->engine.lease.certain_until_ns;
+    int64_t end_ns = b->engine->lease.certain_until_ns;
     advance(b, end_ns - b->now_ns - 1);
     CHECK(zkli_member_is_held(owner->member));
     CHECK_INT(b->sent[BARRIER], beats + 1); /* one at a time, whatever time passes */
@@ -276,7 +276,7 @@ static void the_lease_of_a_new_session_counts_from_when_its_connect_was_begun(vo
         int64_t end_ns = b->now_ns + T_MS * MS - zkli_lease_margin_ns(T_MS * MS);
         advance(b, i * T_MS / 20 * MS);
         connect(b);
-        CHECK(b->engine.lease.certain_until_ns == end_ns);
+        CHECK(b->engine->lease.certain_until_ns == end_ns);
         struct owner *owner = hold(b, "a");
         advance(b, end_ns - b->now_ns - 1); /* no heartbeat is answered any more */
         CHECK(zkli_member_is_held(owner->member));
@@ -299,7 +299,7 @@ static void a_hold_begins_when_its_lease_will_last(void) {
     struct owner *late = begin(b, "b");
     release(b, first);
     serve_all(b);
-    CHECK(zkli_engine_is_certain(&b->engine));
+    CHECK(zkli_engine_is_certain(b->engine));
     CHECK(waiter->grants == 0 && late->grants == 0);
     for (int i = 0; i < 60; i++) {
         if (i == 8) /* half of the timeout has passed */
@@ -362,18 +362,18 @@ static void a_heartbeat_that_was_due_while_another_was_under_way_follows_it(void
 static void a_heartbeat_that_was_not_done_proves_nothing(void) {
     struct bench *b = &Bench;
     bench_begin(b);
-    int64_t end_ns = b->engine.lease.certain_until_ns;
+    int64_t end_ns = b->engine->lease.certain_until_ns;
     for (int i = 0; i < 10; i++) {
         b->refused = i % 2 == 0 ? 1u << BARRIER : 0;
         advance(b, T_MS / 10 * MS);
         if (b->request_count > 0)
             answer_next(b, BARRIER, ZKLI_RESULT_AGAIN);
     }
-    CHECK_INT(b->engine.lease.certain_until_ns, end_ns);
-    CHECK(!zkli_engine_is_certain(&b->engine));
+    CHECK_INT(b->engine->lease.certain_until_ns, end_ns);
+    CHECK(!zkli_engine_is_certain(b->engine));
     b->refused = 0;
     come_to_rest(b);
-    CHECK(zkli_engine_is_certain(&b->engine));
+    CHECK(zkli_engine_is_certain(b->engine));
     bench_end(b);
 }
 
@@ -383,7 +383,7 @@ static void lazy_heartbeats_are_for_those_who_hold_or_wait(void) {
     connect(b);
     come_to_rest(b);
     CHECK_INT(b->sent[BARRIER], 0);
-    CHECK(!zkli_engine_is_certain(&b->engine));
+    CHECK(!zkli_engine_is_certain(b->engine));
     struct owner *owner = begin(b, "a"), *other = begin(b, "b");
     come_to_rest(b);
     CHECK(b->sent[BARRIER] > 10);
@@ -411,13 +411,13 @@ static void nothing_is_sent_while_the_session_is_being_closed(void) {
     strike(b, DRAINED);
     CHECK_INT(waiter->error, ZKL_CLOSED);
     CHECK(zkli_member_is_held(owner->member));
-    CHECK(!zkli_engine_is_drained(&b->engine));
+    CHECK(!zkli_engine_is_drained(b->engine));
     size_t in_flight = b->request_count;
     advance(b, T_MS / 5 * MS);
     CHECK_INT(b->request_count, in_flight);
     serve_all(b); /* the create is done, and the end of the session will undo it */
     CHECK_INT(b->sent[REMOVE], 0);
-    CHECK(zkli_engine_is_drained(&b->engine));
+    CHECK(zkli_engine_is_drained(b->engine));
     bench_end(b);
 }
 
@@ -482,7 +482,7 @@ static void waits_that_were_given_up_leave_one_watch(void) {
     struct bench *b = &Bench;
     bench_begin(b);
     struct owner *holder = hold(b, "a");
-    size_t bytes = zkli_path_bytes(&b->engine, strlen(path_of(holder)));
+    size_t bytes = zkli_path_bytes(b->engine, strlen(path_of(holder)));
     for (int i = 0; i < 50; i++) {
         struct owner *waiter = begin(b, "a");
         serve_all(b);
@@ -490,10 +490,10 @@ static void waits_that_were_given_up_leave_one_watch(void) {
         serve_all(b);
         CHECK(waiter->member == NULL);
     }
-    CHECK_INT(b->engine.stale_watch_bytes, bytes);
+    CHECK_INT(b->engine->stale_watch_bytes, bytes);
     release(b, holder);
     serve_all(b);
-    CHECK_INT(b->engine.stale_watch_bytes, 0);
+    CHECK_INT(b->engine->stale_watch_bytes, 0);
     holder = hold(b, "a");
     abandon(b, begin(b, "a"));
     serve_all(b);
@@ -503,7 +503,7 @@ static void waits_that_were_given_up_leave_one_watch(void) {
     (void)begin(b, "a");
     (void)serve_until(b, GET); /* never answered */
     expire(b);
-    CHECK_INT(b->engine.stale_watch_bytes, 0); /* watches end with their session */
+    CHECK_INT(b->engine->stale_watch_bytes, 0); /* watches end with their session */
     connect(b);
     come_to_rest(b);
     bench_end(b);

@@ -19,7 +19,7 @@ static void a_session_s_nodes_and_watches_have_a_limit(void) {
         err = enter_queue(b, name, false, &owner);
     }
     CHECK_INT(err, ZKL_LIMIT);
-    CHECK_RANGE(b->engine.watch_bytes, ZKLI_WATCH_BYTES_MAX * 9 / 10, ZKLI_WATCH_BYTES_MAX);
+    CHECK_RANGE(b->engine->watch_bytes, ZKLI_WATCH_BYTES_MAX * 9 / 10, ZKLI_WATCH_BYTES_MAX);
     CHECK(strstr(b->last_line, "limit is reached") != NULL);
     come_to_rest(b); /* holders need less */
     struct owner *owner;
@@ -37,8 +37,8 @@ static void the_limit_of_nodes_holds_for_holders_too(void) {
     struct owner *owner;
     bench_begin(b);
     memset(name, 'n', sizeof(name));
-    b->engine.node_bytes += ZKLI_NODE_BYTES_MAX -
-                            100 * ZKLI_PATH_MAX / 4; /* as if there were some */
+    b->engine->node_bytes += ZKLI_NODE_BYTES_MAX -
+                             100 * ZKLI_PATH_MAX / 4; /* as if there were some */
     for (size_t count = 0; err == ZKL_OK && count < 400; count++) {
         (void)snprintf(name + 240, sizeof(name) - 240, "%05zu", count);
         err = enter_queue(b, name, false, &owner);
@@ -46,15 +46,15 @@ static void the_limit_of_nodes_holds_for_holders_too(void) {
     }
     CHECK_INT(err, ZKL_LIMIT);
     CHECK_INT(enter_queue(b, name, false, &owner), ZKL_LIMIT);
-    CHECK(b->engine.node_bytes <= ZKLI_NODE_BYTES_MAX);
-    b->engine.node_bytes -= ZKLI_NODE_BYTES_MAX - 100 * ZKLI_PATH_MAX / 4;
+    CHECK(b->engine->node_bytes <= ZKLI_NODE_BYTES_MAX);
+    b->engine->node_bytes -= ZKLI_NODE_BYTES_MAX - 100 * ZKLI_PATH_MAX / 4;
     bench_end(b);
 }
 
 /* The servers' paths are longer than ours by the chroot, and each has its length in front. */
 static void a_path_counts_with_its_chroot_and_its_length(void) {
     struct bench *b = &Bench;
-    struct zkli_engine *e = &b->engine;
+    struct zkli_engine *e = b->engine;
     bench_begin(b);
     e->chroot_length = 100;
     struct owner *holder = hold(b, "a");

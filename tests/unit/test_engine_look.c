@@ -8,7 +8,7 @@
 #define OWN_LOOKS 2 /* it takes so many in a row to believe what nobody told */
 
 static struct fake_port *port_now(struct bench *b) {
-    return ZKLI_CONTAINER(b->engine.port, struct fake_port, port);
+    return ZKLI_CONTAINER(b->engine->port, struct fake_port, port);
 }
 
 /* The port is like that, and does not say so. */
@@ -28,7 +28,7 @@ static void pass_look(struct bench *b) {
 /* A heartbeat is under way, and nobody answers. */
 static void begin_silence(struct bench *b) {
     serve_all(b);
-    while (!b->engine.beat_in_flight)
+    while (!b->engine->beat_in_flight)
         advance(b, PERIOD_NS);
     CHECK_INT(b->request_count, 1);
 }
@@ -47,21 +47,21 @@ static void a_connection_of_which_nothing_was_told_counts_at_the_second_look(voi
     bench_start(b, "/locks", false);
     struct owner *owner = begin(b, "a");
     pass_look(b);
-    CHECK(!b->engine.is_connected);
+    CHECK(!b->engine->is_connected);
     port_now(b)->session_id = ++b->last_session;
     become(b, ZKLI_PORT_CONNECTED);
     pass_look(b);
-    CHECK(!b->engine.is_connected);
+    CHECK(!b->engine->is_connected);
     pass_look(b);
-    CHECK(b->engine.is_connected);
+    CHECK(b->engine->is_connected);
     come_to_rest(b);
     CHECK_INT(owner->grants, 1);
     cut(b, 0);
     become(b, ZKLI_PORT_CONNECTED);
     pass_look(b);
-    CHECK(!b->engine.is_connected); /* what was seen before the cut does not count */
+    CHECK(!b->engine->is_connected); /* what was seen before the cut does not count */
     pass_look(b);
-    CHECK(b->engine.is_connected);
+    CHECK(b->engine->is_connected);
     CHECK_INT(b->events[ZKL_EVENT_RESUMED], 1);
     bench_end(b);
 }
@@ -73,17 +73,17 @@ static void a_look_before_the_news_is_none_after_them(void) {
     begin_silence(b);
     become(b, ZKLI_PORT_CONNECTING);
     pass_look(b);
-    tell_state(b, b->engine.port, ZKLI_PORT_CONNECTING);
+    tell_state(b, b->engine->port, ZKLI_PORT_CONNECTING);
     become(b, ZKLI_PORT_CONNECTED);
     pass_look(b);
-    CHECK(!b->engine.is_connected);
+    CHECK(!b->engine->is_connected);
     expire(b);
     port_now(b)->session_id = ++b->last_session;
     become(b, ZKLI_PORT_CONNECTED);
     pass_look(b);
-    CHECK(!b->engine.is_connected);
+    CHECK(!b->engine->is_connected);
     pass_look(b);
-    CHECK(b->engine.is_connected);
+    CHECK(b->engine->is_connected);
     bench_end(b);
 }
 
@@ -113,23 +113,23 @@ static void an_end_of_which_nothing_was_told_counts_at_the_second_look(void) {
     become(b, ZKLI_PORT_CONNECTING);
     for (int i = 1; i < OWN_LOOKS; i++) {
         pass_look(b);
-        CHECK(b->engine.is_connected);
+        CHECK(b->engine->is_connected);
     }
-    int64_t end_ns = b->engine.lease.certain_until_ns;
+    int64_t end_ns = b->engine->lease.certain_until_ns;
     pass_look(b);
-    CHECK(!b->engine.is_connected && b->engine.beat_in_flight);
-    CHECK_INT(b->engine.state, ZKL_STATE_SUSPENDED);
+    CHECK(!b->engine->is_connected && b->engine->beat_in_flight);
+    CHECK_INT(b->engine->state, ZKL_STATE_SUSPENDED);
     CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 1);
-    CHECK_INT(b->engine.lease.certain_until_ns, end_ns);
+    CHECK_INT(b->engine->lease.certain_until_ns, end_ns);
     (void)begin(b, "b");
     CHECK_INT(b->request_count, 1); /* nothing is sent any more */
-    tell_state(b, b->engine.port, ZKLI_PORT_CONNECTING);
+    tell_state(b, b->engine->port, ZKLI_PORT_CONNECTING);
     CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 1); /* once is enough */
     lose_all(b);
     CHECK_INT(b->request_count, 0);
-    uint64_t connection = b->engine.connection;
+    uint64_t connection = b->engine->connection;
     connect(b);
-    CHECK_INT(b->engine.connection, connection + 1);
+    CHECK_INT(b->engine->connection, connection + 1);
     CHECK_INT(b->events[ZKL_EVENT_RESUMED], 1);
     CHECK(zkli_member_is_held(holder->member));
     release(b, holder);
@@ -144,25 +144,25 @@ static void a_heartbeat_that_an_unknown_connection_answers_proves_nothing(void) 
     struct bench *b = &Bench;
     bench_begin(b);
     begin_silence(b);
-    int64_t last_ns = b->engine.lease.touched_ns, end_ns = b->engine.lease.certain_until_ns;
-    size_t beats = b->engine.lease.beat_count;
+    int64_t last_ns = b->engine->lease.touched_ns, end_ns = b->engine->lease.certain_until_ns;
+    size_t beats = b->engine->lease.beat_count;
     become(b, ZKLI_PORT_CONNECTING);
     for (int i = 0; i < OWN_LOOKS; i++)
         pass_look(b);
-    CHECK(!b->engine.is_connected);
+    CHECK(!b->engine->is_connected);
     become(b, ZKLI_PORT_CONNECTED);
     serve_all(b);
-    CHECK_INT(b->engine.lease.touched_ns, last_ns);
-    CHECK_INT(b->engine.lease.certain_until_ns, end_ns);
-    CHECK_INT(b->engine.lease.beat_count, beats);
-    CHECK(!b->engine.is_connected && !b->engine.beat_in_flight);
+    CHECK_INT(b->engine->lease.touched_ns, last_ns);
+    CHECK_INT(b->engine->lease.certain_until_ns, end_ns);
+    CHECK_INT(b->engine->lease.beat_count, beats);
+    CHECK(!b->engine->is_connected && !b->engine->beat_in_flight);
     CHECK_INT(b->request_count, 0);
     for (int i = 0; i < OWN_LOOKS; i++)
         pass_look(b);
-    CHECK(b->engine.is_connected && b->engine.beat_in_flight);
-    CHECK_INT(b->engine.lease.certain_until_ns,
+    CHECK(b->engine->is_connected && b->engine->beat_in_flight);
+    CHECK_INT(b->engine->lease.certain_until_ns,
               last_ns + T_MS * MS - zkli_lease_margin_ns(T_MS * MS));
-    CHECK_INT(b->engine.lease.beat_count, 0);
+    CHECK_INT(b->engine->lease.beat_count, 0);
     bench_end(b);
 }
 
@@ -179,7 +179,7 @@ static void an_end_that_was_seen_once_is_forgotten(void) {
             become(b, ZKLI_PORT_CONNECTING);
             pass_look(b);
         }
-        CHECK(b->engine.is_connected);
+        CHECK(b->engine->is_connected);
         if (i < 2) {
             serve_next(b);
         } else {
@@ -187,11 +187,11 @@ static void an_end_that_was_seen_once_is_forgotten(void) {
             become(b, ZKLI_PORT_CONNECTING);
             pass_look(b);
         }
-        CHECK(b->engine.is_connected);
+        CHECK(b->engine->is_connected);
         CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], i < 2 ? 0 : 1);
     }
     pass_look(b);
-    CHECK(!b->engine.is_connected);
+    CHECK(!b->engine->is_connected);
     CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 2);
     bench_end(b);
 }
@@ -203,11 +203,11 @@ static void a_heartbeat_that_is_lost_has_the_connection_looked_at(void) {
     come_to_rest(b);
     become(b, ZKLI_PORT_CONNECTING);
     for (size_t looks = b->looks; b->looks < looks + OWN_LOOKS;) {
-        CHECK_INT(b->engine.state, ZKL_STATE_CONNECTED);
+        CHECK_INT(b->engine->state, ZKL_STATE_CONNECTED);
         advance(b, 20 * MS);
         lose_all(b);
     }
-    CHECK_INT(b->engine.state, ZKL_STATE_SUSPENDED);
+    CHECK_INT(b->engine->state, ZKL_STATE_SUSPENDED);
     CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 1);
     size_t beats = b->sent[BARRIER];
     advance(b, 100 * MS);
@@ -215,7 +215,7 @@ static void a_heartbeat_that_is_lost_has_the_connection_looked_at(void) {
     become(b, ZKLI_PORT_CONNECTED);
     for (int i = 0; i < OWN_LOOKS; i++)
         pass_look(b);
-    CHECK(b->engine.is_connected && zkli_member_is_held(owner->member));
+    CHECK(b->engine->is_connected && zkli_member_is_held(owner->member));
     CHECK_INT(b->sent[BARRIER], beats + 1);
     bench_end(b);
 }
@@ -229,7 +229,7 @@ static void so_has_one_that_is_not_sent(void) {
     become(b, ZKLI_PORT_CONNECTING);
     for (int i = 0; i < OWN_LOOKS; i++)
         pass_look(b);
-    CHECK_INT(b->engine.state, ZKL_STATE_SUSPENDED);
+    CHECK_INT(b->engine->state, ZKL_STATE_SUSPENDED);
     b->refused = 0;
     bench_end(b);
 }
@@ -263,14 +263,14 @@ static void a_heartbeat_that_is_lost_on_a_good_connection_changes_no_lease(void)
     struct bench *b = &Bench;
     bench_begin(b);
     begin_silence(b);
-    int64_t end_ns = b->engine.lease.certain_until_ns;
+    int64_t end_ns = b->engine->lease.certain_until_ns;
     answer_next(b, BARRIER, ZKLI_RESULT_LOST);
     for (int i = 0; i < OWN_LOOKS + 1; i++)
         pass_look(b);
-    CHECK_INT(b->engine.lease.certain_until_ns, end_ns);
+    CHECK_INT(b->engine->lease.certain_until_ns, end_ns);
     CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 0);
     come_to_rest(b);
-    CHECK(b->engine.lease.certain_until_ns > end_ns);
+    CHECK(b->engine->lease.certain_until_ns > end_ns);
     bench_end(b);
 }
 
@@ -289,28 +289,28 @@ static void a_shorter_timeout_holds_from_the_next_answer_on(void) {
         bench_begin(b);
         come_to_rest(b);
         begin_silence(b);
-        int64_t last_ns = b->engine.lease.touched_ns, end_ns = b->engine.lease.certain_until_ns;
-        size_t beats = b->engine.lease.beat_count;
-        uint64_t connection = b->engine.connection;
+        int64_t last_ns = b->engine->lease.touched_ns, end_ns = b->engine->lease.certain_until_ns;
+        size_t beats = b->engine->lease.beat_count;
+        uint64_t connection = b->engine->connection;
         b->timeout_ms = timeout_ms;
         advance(b, 1 * MS);
         answer_next(b, BARRIER, result);
-        CHECK_INT(b->engine.connection, connection + (result == ZKLI_RESULT_LOST));
+        CHECK_INT(b->engine->connection, connection + (result == ZKLI_RESULT_LOST));
         CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 0);
-        CHECK_INT(b->engine.timeout_ms, timeout_ms);
-        CHECK_INT(b->engine.lease.timeout_ns, shorter_ns);
+        CHECK_INT(b->engine->timeout_ms, timeout_ms);
+        CHECK_INT(b->engine->lease.timeout_ns, shorter_ns);
         if (is_shorter) {
-            CHECK_INT(b->engine.lease.certain_until_ns,
+            CHECK_INT(b->engine->lease.certain_until_ns,
                       last_ns + shorter_ns - zkli_lease_margin_ns(shorter_ns));
-            CHECK_INT(b->engine.lease.beat_count, result == ZKLI_RESULT_OK ? 1 : 0);
+            CHECK_INT(b->engine->lease.beat_count, result == ZKLI_RESULT_OK ? 1 : 0);
         } else if (result == ZKLI_RESULT_OK) {
-            CHECK(b->engine.lease.certain_until_ns > end_ns);
-            CHECK(b->engine.lease.beat_count > 1);
+            CHECK(b->engine->lease.certain_until_ns > end_ns);
+            CHECK(b->engine->lease.beat_count > 1);
         } else {
-            CHECK_INT(b->engine.lease.beat_count, beats);
+            CHECK_INT(b->engine->lease.beat_count, beats);
         }
         come_to_rest(b);
-        CHECK(zkli_engine_is_certain(&b->engine));
+        CHECK(zkli_engine_is_certain(b->engine));
         bench_end(b);
     }
 }
@@ -322,10 +322,10 @@ static void a_shorter_timeout_is_looked_for_in_silence(void) {
     struct owner *owner = hold(b, "a");
     come_to_rest(b);
     begin_silence(b);
-    int64_t last_ns = b->engine.lease.touched_ns;
+    int64_t last_ns = b->engine->lease.touched_ns;
     b->timeout_ms = T_MS / 4;
     pass_look(b);
-    CHECK_INT(b->engine.lease.certain_until_ns,
+    CHECK_INT(b->engine->lease.certain_until_ns,
               last_ns + T_MS / 4 * MS - zkli_lease_margin_ns(T_MS / 4 * MS));
     advance(b, T_MS / 4 * MS);
     CHECK((owner->notices & ZKLI_DO_LOSE) != 0);
@@ -354,7 +354,7 @@ static void nor_do_those_who_come_to_a_lazy_session(void) {
     connect(b);
     (void)begin(b, "a");
     advance(b, 0);
-    CHECK(b->engine.beat_in_flight);
+    CHECK(b->engine->beat_in_flight);
     become(b, ZKLI_PORT_EXPIRED);
     for (int i = 0; i < 4 && b->port_count < 2; i++) {
         advance(b, PERIOD_NS);

@@ -130,7 +130,7 @@ static void it_is_buried_though_no_connection_lasts(void) {
 static const char *plant_with_our_tag(struct bench *b, int64_t owner) {
     static char path[ZKLI_PATH_MAX];
     (void)snprintf(path, sizeof(path), "/locks/a/_c_%.13s-0000-0000-000000000000-lock-0000000900",
-                   b->engine.tag);
+                   b->engine->tag);
     (void)add_node(&b->server, path, owner);
     return path;
 }
@@ -147,7 +147,7 @@ static void another_session_s_node_with_our_tag_is_left_alone(void) {
     CHECK(find_node(&b->server, path) != NULL);
     CHECK_INT(b->sent[REMOVE], 0);
     CHECK_INT(b->sent[GET] - gets, 4); /* of that node one, for the one listing that showed it */
-    CHECK_INT(b->engine.node_bytes, 2 * zkli_path_bytes(&b->engine, strlen(path_of(holder))));
+    CHECK_INT(b->engine->node_bytes, 2 * zkli_path_bytes(b->engine, strlen(path_of(holder))));
     CHECK(strstr(b->last_line, "burying") == NULL);
     release(b, holder);
     come_to_rest(b);
@@ -156,7 +156,7 @@ static void another_session_s_node_with_our_tag_is_left_alone(void) {
     come_to_rest(b);
     CHECK_INT(b->sent[REMOVE], 2);
     CHECK(find_node(&b->server, path) != NULL);
-    CHECK(zkli_list_is_empty(&b->engine.members));
+    CHECK(zkli_list_is_empty(&b->engine->members));
     bench_end(b);
 }
 
@@ -301,11 +301,11 @@ static void a_visit_ends_when_it_is_refused_and_is_made_without_heartbeats(void)
             serve_all(b);
             advance(b, 100 * MS);
         }
-        CHECK(b->engine.beat.is_set || b->engine.beat_in_flight);
+        CHECK(b->engine->beat.is_set || b->engine->beat_in_flight);
         if (is_denied)
             answer_next(b, LIST, ZKLI_RESULT_DENIED);
         serve_all(b);
-        CHECK(zkli_list_is_empty(&b->engine.members));
+        CHECK(zkli_list_is_empty(&b->engine->members));
         CHECK_INT(b->lines[ZKL_LOG_ERROR], is_denied);
     }
     bench_end(b);
@@ -337,7 +337,7 @@ static void it_costs_one_listing_for_each_directory(void) {
     CHECK_INT(requests_in(b, T + 100 * MS), 2);
     CHECK_INT(requests_in(b, 3 * T), 0);
     for (size_t i = 0; i < ZKLI_BUCKETS; i++)
-        CHECK(zkli_list_is_empty(&b->engine.dirs[i]));
+        CHECK(zkli_list_is_empty(&b->engine->dirs[i]));
     bench_end(b);
 }
 
@@ -348,13 +348,13 @@ static void a_session_s_end_is_the_end_of_its_orphans(void) {
     char tag[ZKLI_TAG_LENGTH + 1];
     release(b, hold_after_a_lost_create(b, &create));
     serve_all(b);
-    memcpy(tag, b->engine.tag, sizeof(tag));
+    memcpy(tag, b->engine->tag, sizeof(tag));
     expire(b);
     connect(b);
-    CHECK(strcmp(tag, b->engine.tag) != 0); /* what is left of it is not looked for */
+    CHECK(strcmp(tag, b->engine->tag) != 0); /* what is left of it is not looked for */
     CHECK_INT(requests_in(b, 3 * T), 0);
     for (size_t i = 0; i < ZKLI_BUCKETS; i++)
-        CHECK(zkli_list_is_empty(&b->engine.dirs[i]));
+        CHECK(zkli_list_is_empty(&b->engine->dirs[i]));
     bench_end(b);
 }
 

@@ -175,7 +175,7 @@ static void a_directory_is_sent_with_its_node_or_not_at_all(void) {
 /* Fills the window with requests that are not answered. */
 static void fill_window(struct bench *b) {
     char name[32];
-    for (int i = 0; b->engine.free_slot != ZKLI_SLOTS; i++) {
+    for (int i = 0; b->engine->free_slot != ZKLI_SLOTS; i++) {
         (void)snprintf(name, sizeof(name), "w%d", i);
         (void)begin(b, name);
     }
@@ -190,7 +190,7 @@ static void what_was_not_sent_when_its_owner_left_is_never_sent(void) {
     abandon(b, owner);
     CHECK(owner->member == NULL && owner->error == ZKL_CANCELED);
     struct owner *first = begin(b, "b"), *second = begin(b, "b");
-    zkli_engine_enter(&b->engine); /* said twice before anybody has heard: the first counts */
+    zkli_engine_enter(b->engine); /* said twice before anybody has heard: the first counts */
     zkli_member_abandon(first->member, ZKL_TIMEOUT);
     zkli_member_abandon(first->member, ZKL_CANCELED);
     zkli_member_release(first->member);
@@ -226,16 +226,16 @@ static void a_reply_to_nothing_changes_nothing(void) {
     struct zkli_reply reply = {.result = ZKLI_RESULT_OK};
     bench_begin(b);
     struct owner *owner = begin(b, "a");
-    struct zkli_port *before = b->engine.port;
+    struct zkli_port *before = b->engine->port;
     tell_reply(b, 200, &reply); /* a slot that is free */
     expire(b);
     connect(b);
-    zkli_engine_enter(&b->engine);
+    zkli_engine_enter(b->engine);
     for (unsigned slot = 0; slot < ZKLI_SLOTS; slot++)
-        zkli_engine_on_reply(&b->engine, before, slot, &reply); /* of the session before */
-    zkli_engine_on_watch(&b->engine, before, "/locks/a", ZKLI_WATCH_DELETED);
-    zkli_engine_on_state(&b->engine, before, ZKLI_PORT_EXPIRED);
-    zkli_engine_on_open_failed(&b->engine, before);
+        zkli_engine_on_reply(b->engine, before, slot, &reply); /* of the session before */
+    zkli_engine_on_watch(b->engine, before, "/locks/a", ZKLI_WATCH_DELETED);
+    zkli_engine_on_state(b->engine, before, ZKLI_PORT_EXPIRED);
+    zkli_engine_on_open_failed(b->engine, before);
     settle(b);
     tell_watch(b, "/locks/nobody/knows", ZKLI_WATCH_DELETED);
     come_to_rest(b);
@@ -390,7 +390,7 @@ static void what_nobody_of_ours_knows_is_buried_and_what_others_have_is_not(void
     bench_begin(b);
     struct owner *holder = hold(b, "a");
     (void)snprintf(path, sizeof(path), "/locks/a/_c_%.13s-0000-0000-000000000000-lock-0000000900",
-                   b->engine.tag);
+                   b->engine->tag);
     (void)add_node(&b->server, path, b->last_session);
     (void)add_node(&b->server, "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000901",
                    1);
@@ -420,8 +420,8 @@ static void on_done(struct zkli_query *query, const struct zkli_reply *reply) {
 
 static void ask(struct bench *b, struct asked *asked, bool is_list) {
     *asked = (struct asked){.query = {.path = "/locks/a", .is_list = is_list, .done = on_done}};
-    zkli_engine_enter(&b->engine);
-    zkli_query_ask(&b->engine, &asked->query);
+    zkli_engine_enter(b->engine);
+    zkli_query_ask(b->engine, &asked->query);
     settle(b);
 }
 
@@ -448,7 +448,7 @@ static void a_query_is_done_once_with_a_reply_or_without(void) {
     b->refused = 0;
     ask(b, &list, false);
     ask(b, &forgotten, false);
-    zkli_query_forget(&b->engine, &forgotten.query);
+    zkli_query_forget(b->engine, &forgotten.query);
     serve_all(b);
     check_asked(&forgotten, 0, 0);
     check_asked(&list, 1, 1);
@@ -476,7 +476,7 @@ static void a_query_waits_for_a_session_until_there_will_be_none(void) {
     ask(b, &two, true);
     (void)begin(b, "b");
     ask(b, &three, false);
-    tell_state(b, b->engine.port, ZKLI_PORT_AUTH_FAILED);
+    tell_state(b, b->engine->port, ZKLI_PORT_AUTH_FAILED);
     check_asked(&two, 1, 0);
     check_asked(&three, 1, 0);
     bench_end(b);

@@ -6,6 +6,7 @@
 
 #include <limits.h>
 
+#include "engine/engine_internal.h"
 #include "lock/lock.h"
 #include "support/actor.h"
 
@@ -172,7 +173,7 @@ static void check_late_grant(int64_t timeout_ms, zkl_err expected) {
     WAIT_UNTIL(has_node(l), SOON_MS);
     WAIT_UNTIL(actor_is_blocked(a), SOON_MS);
     zkli_session_lock(s);
-    while (!s->engine.was_ample) { /* on a slow machine */
+    while (!s->engine->was_ample) { /* on a slow machine */
         zkli_session_unlock(s);
         wait_pause();
         zkli_session_lock(s);
@@ -187,7 +188,7 @@ static void check_late_grant(int64_t timeout_ms, zkl_err expected) {
     zkli_member_step(m, &event);
     zkli_session_settle(s); /* granted */
     CHECK(l->current != NULL);
-    WAIT_UNTIL(zkli_boottime_ns() > s->engine.lease.certain_until_ns, SOON_MS);
+    WAIT_UNTIL(zkli_boottime_ns() > s->engine->lease.certain_until_ns, SOON_MS);
     zkli_session_unlock(s);
     if (expected == ZKL_OK)
         WAIT_UNTIL(fake_has(BARRIER), SOON_MS);

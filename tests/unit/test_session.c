@@ -6,6 +6,7 @@
 
 #include <sys/resource.h>
 
+#include "engine/engine_internal.h"
 #include "session/session.h"
 #include "support/actor.h"
 
@@ -71,9 +72,9 @@ static void a_chroot_has_at_most_255_bytes(void) {
     CHECK(s == NULL);
     longest[3 + 255] = '\0';
     REQUIRE_INT(zkl_session_open(&s, longest, NULL), ZKL_OK);
-    CHECK_INT(s->engine.chroot_length, 255);
+    CHECK_INT(s->engine->chroot_length, 255);
     CHECK_INT(zkl_session_set_hosts(s, "i:2/c"), ZKL_OK);
-    CHECK_INT(s->engine.chroot_length, 255); /* the first one stays */
+    CHECK_INT(s->engine->chroot_length, 255); /* the first one stays */
     CHECK_INT(zkl_session_close(s), ZKL_OK);
 }
 
@@ -203,7 +204,7 @@ static void what_is_closed_before_it_was_opened_is_never_opened(void) {
 
 static bool has_no_port(zkl_session *s) {
     zkli_session_lock(s);
-    bool has_none = s->engine.port == NULL;
+    bool has_none = s->engine->port == NULL;
     zkli_session_unlock(s);
     return has_none;
 }
