@@ -31,6 +31,10 @@ static inline void zkli_list_append(struct zkli_list *head, struct zkli_list *li
     head->previous = link;
 }
 
+static inline void zkli_list_prepend(struct zkli_list *head, struct zkli_list *link) {
+    zkli_list_append(head->next, link); /* before the first one */
+}
+
 /* Of a link that is in a list. */
 static inline void zkli_list_unlink(struct zkli_list *link) {
     assert(link->next != NULL && link->previous != NULL);

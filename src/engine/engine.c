@@ -360,13 +360,14 @@ void zkli_engine_shut(struct zkli_engine *e) {
     struct zkli_port *port = end_session(e);
     if (port != NULL)
         e->host->close_port(e->host_arg, port);
-    zkli_queries_end(e);
     e->state = ZKL_STATE_CLOSED;
+    zkli_queries_end(e);
 }
 
 void zkli_engine_enter(struct zkli_engine *e) {
     e->now_ns = e->host->now_ns(e->host_arg);
     zkli_engine_check_lease(e);
+    zkli_members_hand_out(e); /* so that no call finds a hold that is over */
 }
 
 int64_t zkli_engine_settle(struct zkli_engine *e) {

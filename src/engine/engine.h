@@ -67,7 +67,8 @@ bool zkli_engine_is_drained(const struct zkli_engine *e);
 /* Ends everything: waiters fail with CLOSED, holds end, the port is handed to close_port. */
 void zkli_engine_shut(struct zkli_engine *e);
 
-/* Every entry from outside begins with this and ends with settle. */
+/* Every entry from outside begins with this and ends with settle. It hands out what time alone has
+ * brought about: the end of holds, above all. */
 void zkli_engine_enter(struct zkli_engine *e);
 /* Sends what can be sent and hands out notices until there is nothing to do. Returns when to call
  * zkli_engine_tick next. */

@@ -46,9 +46,7 @@ _Static_assert(ZKL_GUARDED_SET_MAX < ZKLI_TRANSACTION_MAX, "the header names the
 static void finish(struct zkli_write *w, zkl_err result) {
     zkli_list_remove(&w->link);
     zkli_engine_clear_timer(w->lock->session->engine, &w->retry);
-    w->is_done = true;
-    w->result = result;
-    pthread_cond_signal(&w->done);
+    zkli_operation_finish(&w->operation, result);
 }
 
 /* Nothing was written by the last attempt; what came of those before it, nobody knows. */
@@ -162,7 +160,6 @@ void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error) {
 static zkl_err check_hold(struct zkl_lock *l, struct zkli_write *w) {
     if (zkli_lock_is_closed(l))
         return ZKL_CLOSED;
-    zkli_lock_refresh(l);
     const struct zkli_hold *hold = zkli_lock_hold_of(l, zkli_thread_number());
     if (hold == NULL)
         return ZKL_NOT_HELD;
@@ -177,14 +174,20 @@ static zkl_err check_hold(struct zkl_lock *l, struct zkli_write *w) {
     return zkli_client_check(&w->guarded, zkli_engine_chroot_length(l->session->engine));
 }
 
+/* A write waits for the servers, or for the end of the hold. */
+static void no_deadline(void *arg) {
+    (void)arg;
+}
+
 zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w,
                          const struct zkli_guarded *guarded) {
     *w = (struct zkli_write){.guarded = *guarded, .query = {.done = on_answer}};
     zkl_err err = check_hold(l, w);
     if (err != ZKL_OK)
         return err;
-    if (!zkli_condition_init(&w->done))
+    if (!zkli_operation_init(&w->operation, l->session, no_deadline, w))
         return ZKL_NOMEM;
+    zkli_operation_begin(&w->operation, ZKLI_NEVER);
     zkli_timer_init(&w->retry, retry, w);
     zkli_list_append(&l->writes, &w->link);
     ask_to_write(w);
@@ -203,10 +206,8 @@ static zkl_err write_guarded(struct zkl_lock *l, const struct zkli_guarded *guar
     zkli_lock_enter(l);
     err = zkli_write_begin(l, &w, guarded);
     if (err == ZKL_OK) {
-        while (!w.is_done)
-            zkli_session_wait(l->session, &w.done);
-        err = w.result;
-        (void)pthread_cond_destroy(&w.done);
+        err = zkli_operation_wait(&w.operation);
+        zkli_operation_fini(&w.operation);
     }
     zkli_lock_leave(l);
     return err;

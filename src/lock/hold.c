@@ -4,7 +4,6 @@
 /* Locks, and finds the calling thread's hold; NULL if it has none that is certain now. */
 static const struct zkli_hold *enter(struct zkl_lock *l) {
     zkli_lock_enter(l);
-    zkli_lock_refresh(l);
     bool is_mine = l->current != NULL && l->current->thread == zkli_thread_number();
     return is_mine ? l->current : NULL;
 }

@@ -18,16 +18,13 @@ static void post(struct zkl_lock *l, struct zkli_tidings *tidings, zkl_event eve
         zkli_tidings_post(l->session, tidings, &event);
 }
 
-static struct zkli_request *first_request(struct zkl_lock *l) {
-    return ZKLI_CONTAINER(l->requests.next, struct zkli_request, link);
+static struct zkli_acquire *first_acquire(struct zkl_lock *l) {
+    return ZKLI_CONTAINER(l->acquires.next, struct zkli_acquire, link);
 }
 
-static void complete(struct zkli_request *request, zkl_err result) {
-    zkli_list_remove(&request->link);
-    zkli_engine_clear_timer(request->lock->session->engine, &request->deadline);
-    request->is_done = true;
-    request->result = result;
-    pthread_cond_signal(&request->done);
+static void finish(struct zkli_acquire *acquire, zkl_err result) {
+    zkli_list_remove(&acquire->link);
+    zkli_operation_finish(&acquire->operation, result);
 }
 
 /* ---- The hold ---- */
@@ -66,71 +63,73 @@ static void lose(struct zkl_lock *l) {
     zkli_lock_end_writes(l, hold->id, ZKL_LOST);
     post(l, hold->tidings,
          (zkl_event){.type = ZKL_EVENT_LOST, .hold = hold->id, .token = hold->token});
-}
-
-void zkli_lock_refresh(struct zkl_lock *l) {
-    if (l->current == NULL || zkli_member_is_held(l->current->member))
-        return;
-    lose(l);
+    if (hold->acquire != NULL)
+        zkli_acquire_take_back(hold);
     zkli_lock_start_next(l);
 }
 
 static void grant(struct zkl_lock *l, struct zkli_member *m) {
-    struct zkli_request *request = first_request(l);
-    struct zkli_hold *hold = request->hold;
-    request->hold = NULL;
+    struct zkli_acquire *acquire = first_acquire(l);
+    struct zkli_hold *hold = acquire->hold;
+    acquire->hold = NULL;
     l->member = NULL;
     l->current = hold;
     *hold = (struct zkli_hold){
         .id = hold_number(),
-        .thread = request->thread,
+        .thread = acquire->thread,
         .depth = 1,
         .token = zkli_member_token(m),
         .member = m,
-        .tidings = request->tidings,
+        .acquire = acquire,
+        .tidings = acquire->tidings,
     };
-    request->tidings = NULL;
+    acquire->tidings = NULL;
     zkli_list_append(&l->holds, &hold->link);
-    request->hold_id = hold->id;
+    acquire->hold_id = hold->id;
     post(l, hold->tidings,
          (zkl_event){.type = ZKL_EVENT_HELD, .hold = hold->id, .token = hold->token});
-    complete(request, ZKL_OK);
+    finish(acquire, ZKL_OK);
 }
 
-static void farewell_notify(void *arg, struct zkli_member *m, unsigned notices) {
-    struct zkli_farewell *farewell = arg;
-    zkl_state state = zkli_engine_state(farewell->lock->session->engine);
+void zkli_release_finish(struct zkli_release *release, zkl_err result) {
+    zkli_list_remove(&release->link);
+    if (release->member != NULL)
+        zkli_member_attach(release->member, NULL, NULL); /* it is buried without us */
+    release->member = NULL;
+    zkli_operation_finish(&release->operation, result);
+}
+
+static void release_notify(void *arg, struct zkli_member *m, unsigned notices) {
+    struct zkli_release *release = arg;
+    zkl_state state = zkli_engine_state(release->lock->session->engine);
+    bool is_over = state == ZKL_STATE_CLOSED || state == ZKL_STATE_AUTH_FAILED;
     (void)m;
-    if ((notices & ZKLI_DO_FORGET) == 0)
-        return;
-    farewell->is_confirmed = state != ZKL_STATE_CLOSED && state != ZKL_STATE_AUTH_FAILED;
-    farewell->member = NULL;
-    farewell->is_over = true;
-    pthread_cond_signal(&farewell->changed);
+    if ((notices & ZKLI_DO_FORGET) != 0)
+        zkli_release_finish(release, is_over ? ZKL_CLOSED : ZKL_OK);
 }
 
-void zkli_lock_give_up(struct zkl_lock *l, struct zkli_farewell *farewell) {
+void zkli_lock_give_up(struct zkl_lock *l, struct zkli_release *release) {
     struct zkli_member *m = l->current->member;
+    struct zkli_acquire *untold = l->current->acquire;
+    if (untold != NULL) /* by another thread, or the handle is being closed */
+        zkli_operation_revise(&untold->operation, l->is_closed ? ZKL_CLOSED : ZKL_CANCELED);
     zkli_lock_end_writes(l, l->current->id, ZKL_NOT_HELD);
     zkli_lock_drop_hold(l, l->current);
     zkli_member_attach(m, NULL, NULL);
-    if (farewell != NULL) {
-        farewell->lock = l;
-        farewell->member = m;
-        zkli_member_attach(m, farewell_notify, farewell);
-        zkli_list_append(&l->farewells, &farewell->link);
+    if (release != NULL) {
+        release->member = m;
+        zkli_member_attach(m, release_notify, release);
+        zkli_list_append(&l->releases, &release->link);
+        zkli_operation_begin(&release->operation, release->until_ns);
     }
     zkli_member_release(m);
     zkli_lock_start_next(l);
 }
 
-static void end_farewells(struct zkl_lock *l) {
-    struct zkli_list *link;
-    while ((link = zkli_list_take_first(&l->farewells)) != NULL) {
-        struct zkli_farewell *farewell = ZKLI_CONTAINER(link, struct zkli_farewell, link);
-        farewell->is_over = true;
-        pthread_cond_signal(&farewell->changed);
-    }
+static void end_releases(struct zkl_lock *l) {
+    while (!zkli_list_is_empty(&l->releases))
+        zkli_release_finish(ZKLI_CONTAINER(l->releases.next, struct zkli_release, link),
+                            ZKL_CLOSED);
 }
 
 /* ---- The local queue ---- */
@@ -138,49 +137,52 @@ static void end_farewells(struct zkl_lock *l) {
 static void lock_notify(void *arg, struct zkli_member *m, unsigned notices) {
     struct zkl_lock *l = arg;
     if ((notices & ZKLI_TELL_REQUEUED) != 0)
-        post(l, first_request(l)->tidings, (zkl_event){.type = ZKL_EVENT_REQUEUED});
+        post(l, first_acquire(l)->tidings, (zkl_event){.type = ZKL_EVENT_REQUEUED});
     if ((notices & ZKLI_TELL_QUEUED) != 0)
-        post(l, first_request(l)->tidings,
+        post(l, first_acquire(l)->tidings,
              (zkl_event){.type = ZKL_EVENT_QUEUED, .position = zkli_member_position(m)});
     if ((notices & ZKLI_DO_GRANT) != 0)
         grant(l, m);
     if ((notices & ZKLI_DO_FAIL) != 0) {
         zkli_member_attach(m, NULL, NULL);
         l->member = NULL;
-        complete(first_request(l), zkli_member_error(m));
+        finish(first_acquire(l), zkli_member_error(m));
         zkli_lock_start_next(l);
     }
-    zkli_lock_refresh(l); /* what ZKLI_DO_LOSE says */
+    if ((notices & ZKLI_DO_LOSE) != 0)
+        lose(l);
 }
 
 void zkli_lock_start_next(struct zkl_lock *l) {
-    while (l->member == NULL && l->current == NULL && !zkli_list_is_empty(&l->requests)) {
-        struct zkli_request *request = first_request(l);
-        zkl_err err = zkli_member_new(&l->member, l->session->engine, l->name, request->is_try,
-                                      request->thread_id, lock_notify, l);
+    while (l->member == NULL && l->current == NULL && !zkli_list_is_empty(&l->acquires)) {
+        struct zkli_acquire *acquire = first_acquire(l);
+        zkl_err err = zkli_lock_is_closed(l)
+                          ? ZKL_CLOSED
+                          : zkli_member_new(&l->member, l->session->engine, l->name,
+                                            acquire->is_try, acquire->thread_id, lock_notify, l);
         if (err != ZKL_OK)
-            complete(request, err);
+            finish(acquire, err);
     }
 }
 
-void zkli_lock_abandon(struct zkl_lock *l, struct zkli_request *request, zkl_err error) {
-    if (l->member != NULL && request == first_request(l))
+void zkli_lock_abandon(struct zkl_lock *l, struct zkli_acquire *acquire, zkl_err error) {
+    if (l->member != NULL && acquire == first_acquire(l))
         zkli_member_abandon(l->member, error);
     else
-        complete(request, error);
+        finish(acquire, error);
 }
 
 void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error) {
-    struct zkli_list *link = l->requests.next;
-    while (link != &l->requests) {
-        struct zkli_request *request = ZKLI_CONTAINER(link, struct zkli_request, link);
+    struct zkli_list *link = l->acquires.next;
+    while (link != &l->acquires) {
+        struct zkli_acquire *acquire = ZKLI_CONTAINER(link, struct zkli_acquire, link);
         link = link->next;
-        zkli_lock_abandon(l, request, error);
+        zkli_lock_abandon(l, acquire, error);
     }
 }
 
-void zkli_lock_submit(struct zkl_lock *l, struct zkli_request *request) {
-    zkli_list_append(&l->requests, &request->link);
+void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire) {
+    zkli_list_append(&l->acquires, &acquire->link);
     zkli_lock_start_next(l);
 }
 
@@ -245,9 +247,9 @@ static struct zkl_lock *lock_new(struct zkl_session *s, const char *name,
     l->is_recursive = o->recursive;
     l->on_event = o->on_event;
     l->arg = o->arg;
-    zkli_list_init(&l->requests);
+    zkli_list_init(&l->acquires);
     zkli_list_init(&l->holds);
-    zkli_list_init(&l->farewells);
+    zkli_list_init(&l->releases);
     zkli_list_init(&l->writes);
     return l;
 }
@@ -290,7 +292,7 @@ zkl_err zkl_lock_close(zkl_lock *l) {
     bool was_closed = l->is_closed; /* by a call that overlaps this one */
     l->is_closed = true;
     zkli_lock_abandon_all(l, ZKL_CLOSED);
-    end_farewells(l);
+    end_releases(l);
     if (l->current != NULL)
         zkli_lock_give_up(l, NULL);
     zkli_session_settle(s); /* a grant that was under way arrives, or the waits have failed */

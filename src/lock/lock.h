@@ -3,31 +3,29 @@
  * is guarded by the session's mutex; what a contender has to say arrives through lock_notify.
  *
  * Files: lock.c the handle and its queue, acquire.c the calls that take and give up, hold.c the
- * calls about a hold, guard.c writes that need one, inspect.c looking at queues, error.c texts.
+ * calls about a hold, guard.c writes that need one, inspect.c looking at a queue, list.c at all
+ * locks, reads.c what these two read, error.c texts.
  */
 #ifndef ZKLI_LOCK_LOCK_H
 #define ZKLI_LOCK_LOCK_H
 
 #include <stdatomic.h>
 
+#include "session/operation.h"
 #include "session/session.h"
 
 /* One acquire, on its caller's stack. */
-struct zkli_request {
-    struct zkli_list link; /* in lock->requests until done */
+struct zkli_acquire {
+    struct zkli_operation operation;
+    struct zkli_list link; /* in lock->acquires until finished */
     struct zkl_lock *lock;
     uint64_t thread;
-    int64_t thread_id; /* the kernel's, for whoever looks at the queue */
+    int64_t thread_id; /* the kernel's, for an operator who looks at the queue */
     bool is_try;
-    int64_t until_ns; /* the caller's deadline, whatever happens in between */
-    struct zkli_timer deadline;
-    bool is_queued; /* with the lock, until its outcome has been looked at */
-    bool is_done;
-    zkl_err result;
+    int64_t until_ns;             /* the caller's deadline, whatever happens in between */
     struct zkli_hold *hold;       /* for the grant; taken over by the lock with it, then NULL */
     struct zkli_tidings *tidings; /* likewise; NULL if there is nobody to tell */
     zkl_hold hold_id;             /* OK: the grant */
-    pthread_cond_t done;
 };
 
 /* A grant, until it is released. A lost one stays with its thread, so that whatever that thread
@@ -38,7 +36,8 @@ struct zkli_hold {
     uint64_t thread;
     unsigned depth;
     int64_t token;
-    struct zkli_member *member; /* NULL: lost */
+    struct zkli_member *member;   /* NULL: lost */
+    struct zkli_acquire *acquire; /* whose caller has not woken up yet; NULL: it has been told */
     struct zkli_tidings *tidings;
 };
 
@@ -49,30 +48,29 @@ struct zkl_lock {
     atomic_uint users; /* the owner, until close, and each call that is running; the last frees */
     zkl_event_fn on_event;
     void *arg;
-    struct zkli_list requests;  /* in order; the first is the contender's */
+    struct zkli_list acquires;  /* in order; the first is the contender's */
     struct zkli_member *member; /* the contender that waits; NULL: none */
     struct zkli_list holds;     /* lost ones, and the current one */
     struct zkli_hold *current;  /* NULL: not held */
-    struct zkli_list farewells;
-    struct zkli_list writes; /* guarded ones that are not answered yet */
+    struct zkli_list releases;  /* those that are waited for */
+    struct zkli_list writes;    /* guarded ones that are not answered yet */
     char name[];
 };
 
 /* A wait for the server's word that a node is gone, on its caller's stack. */
-struct zkli_farewell {
-    struct zkli_list link; /* in lock->farewells */
+struct zkli_release {
+    struct zkli_operation operation;
+    struct zkli_list link; /* in lock->releases until finished */
     struct zkl_lock *lock;
-    struct zkli_member *member; /* NULL: gone */
-    struct zkli_timer deadline;
-    bool is_over;
-    bool is_confirmed; /* else the session was closed first */
-    pthread_cond_t changed;
+    struct zkli_member *member; /* NULL: there was nothing to wait for */
+    int64_t until_ns;
 };
 
 /* A guarded write, on its caller's stack. */
 struct zkli_write {
+    struct zkli_operation operation;
     struct zkli_query query;
-    struct zkli_list link; /* in lock->writes until done */
+    struct zkli_list link; /* in lock->writes until finished */
     struct zkl_lock *lock;
     zkl_hold hold;
     struct zkli_guarded guarded;
@@ -80,30 +78,32 @@ struct zkli_write {
     unsigned lost; /* attempts that were sent and not answered */
     unsigned refusals;
     struct zkli_timer retry;
-    bool is_done;
-    zkl_err result;
-    pthread_cond_t done;
 };
 
 /* All with the lock held. */
-void zkli_lock_submit(struct zkl_lock *l, struct zkli_request *request);
-/* An acquire, without the waiting: once begun, is_over does what can be done now, and says whether
- * .result is the outcome; else something has to happen first, which signals .done. */
-void zkli_acquire_begin(struct zkl_lock *l, struct zkli_request *request, int64_t timeout_ms);
-bool zkli_acquire_is_over(struct zkl_lock *l, struct zkli_request *request);
-/* Ends requests that are not granted yet. */
-void zkli_lock_abandon(struct zkl_lock *l, struct zkli_request *request, zkl_err error);
+void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire);
+/* An acquire by the calling thread, without the waiting: .hold is there, .tidings too if the handle
+ * has a function for events. .operation is finished when it is decided; end frees what is left.
+ * False: out of memory, and there is nothing to end. */
+bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l);
+void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms);
+/* Its hold is over, and its caller, who has not woken up, would wake up without it. So it never had
+ * one: it stands in line again, before those that came later. */
+void zkli_acquire_take_back(struct zkli_hold *hold);
+/* The caller has woken up. */
+zkl_err zkli_acquire_end(struct zkli_acquire *acquire);
+/* Ends acquires that are not granted yet. */
+void zkli_lock_abandon(struct zkl_lock *l, struct zkli_acquire *acquire, zkl_err error);
 void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error);
-/* Notices a hold that is not one any more. Every call that asks about the hold begins with it. */
-void zkli_lock_refresh(struct zkl_lock *l);
 struct zkli_hold *zkli_lock_hold_of(struct zkl_lock *l, uint64_t thread);
 struct zkli_hold *zkli_lock_find_hold(struct zkl_lock *l, zkl_hold id);
 void zkli_lock_drop_hold(struct zkl_lock *l, struct zkli_hold *hold);
-/* Gives up the current hold; the contender is handed to the farewell, which may be NULL. */
-void zkli_lock_give_up(struct zkl_lock *l, struct zkli_farewell *farewell);
+/* Gives up the current hold. The release, which may be NULL, is told when its node is gone. */
+void zkli_lock_give_up(struct zkl_lock *l, struct zkli_release *release);
+void zkli_release_finish(struct zkli_release *release, zkl_err result);
 void zkli_lock_start_next(struct zkl_lock *l);
-/* Begins a write under the calling thread's hold; OK: .result is there when .is_done, which is
- * signalled by .done, and not before the caller destroys that. */
+/* Begins a write under the calling thread's hold. OK: .operation runs; the caller waits for it and
+ * ends it. Else there is nothing to end. */
 zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w,
                          const struct zkli_guarded *guarded);
 /* The hold is over: writes under it that are not under way end with this error (guard.c). */

@@ -294,7 +294,7 @@ struct actor {
     int handle;
     unsigned stamp;
     bool is_waking;
-    struct zkli_request request;
+    struct zkli_acquire acquire;
     struct zkl_lock *lock;
     unsigned attempt;    /* a number for each acquire */
     int64_t deadline_ns; /* on the client's clock; 0: none */

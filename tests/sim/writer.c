@@ -66,11 +66,11 @@ bool actor_has_written(struct world *w, unsigned number) {
     struct actor *a = actor_of(w, number);
     struct client *c = &w->list[number / THREADS_MAX];
     zkli_session_lock(&c->session);
-    if (!a->write.is_done) {
+    if (a->write.operation.state != ZKLI_OPERATION_FINISHED) {
         zkli_session_unlock(&c->session);
         return false;
     }
-    (void)pthread_cond_destroy(&a->write.done);
-    finish(w, number, a->write.result);
+    zkli_operation_fini(&a->write.operation);
+    finish(w, number, a->write.operation.result);
     return true;
 }

@@ -1,0 +1,115 @@
+/* reads - see reads.h. */
+#include "lock/reads.h"
+
+#include <stdlib.h>
+
+static void free_slot(struct zkli_reads *reads, struct zkli_read *read) {
+    free(read->path);
+    read->path = NULL;
+    reads->under_way--;
+}
+
+static void finish(struct zkli_reads *reads, zkl_err err) {
+    for (size_t i = 0; i < ZKLI_READS_AT_ONCE; i++) {
+        if (reads->slots[i].path == NULL)
+            continue;
+        zkli_query_forget(reads->operation.session->engine, &reads->slots[i].query);
+        free_slot(reads, &reads->slots[i]);
+    }
+    zkli_operation_finish(&reads->operation, err);
+}
+
+static void on_reply(struct zkli_query *query, const struct zkli_reply *reply);
+
+static struct zkli_read *slot_for(struct zkli_reads *reads) {
+    for (size_t i = 0; i < ZKLI_READS_AT_ONCE; i++)
+        if (reads->slots[i].path == NULL)
+            return &reads->slots[i];
+    return NULL;
+}
+
+/* Asks for what there is to read. */
+static void ask(struct zkli_reads *reads) {
+    struct zkli_engine *e = reads->operation.session->engine;
+    struct zkli_read *read;
+    while ((read = slot_for(reads)) != NULL) {
+        zkl_err err = ZKL_OK;
+        *read = (struct zkli_read){.reads = reads, .query = {.done = on_reply}};
+        read->path = reads->next(reads, read, &err);
+        if (err != ZKL_OK) {
+            finish(reads, err);
+            return;
+        }
+        if (read->path == NULL)
+            break;
+        read->query.path = read->path;
+        reads->under_way++;
+        zkli_query_ask(e, &read->query);
+    }
+    if (reads->under_way == 0)
+        finish(reads, ZKL_OK);
+}
+
+static zkl_err error_of(const struct zkli_reads *reads, const struct zkli_reply *reply) {
+    if (zkli_engine_state(reads->operation.session->engine) == ZKL_STATE_CLOSED)
+        return ZKL_CLOSED;
+    if (reply == NULL)
+        return ZKL_UNREACHABLE;
+    switch (reply->result) {
+    case ZKLI_RESULT_OK:
+    case ZKLI_RESULT_NO_NODE:
+        return ZKL_OK;
+    case ZKLI_RESULT_NOMEM:
+        return ZKL_NOMEM;
+    case ZKLI_RESULT_DENIED:
+        return ZKL_DENIED;
+    case ZKLI_RESULT_EXISTS:
+    case ZKLI_RESULT_LOST:
+    case ZKLI_RESULT_AGAIN:
+    case ZKLI_RESULT_ERROR:
+        break;
+    }
+    return ZKL_SERVER;
+}
+
+static void on_reply(struct zkli_query *query, const struct zkli_reply *reply) {
+    struct zkli_read *read = ZKLI_CONTAINER(query, struct zkli_read, query);
+    struct zkli_reads *reads = read->reads;
+    zkl_err err = error_of(reads, reply);
+    if (err == ZKL_OK)
+        err = reads->got(reads, read, reply);
+    free_slot(reads, read);
+    if (err != ZKL_OK)
+        finish(reads, err);
+    else
+        ask(reads);
+}
+
+static void on_deadline(void *arg) {
+    finish(arg, ZKL_UNREACHABLE);
+}
+
+/* The session stays until the call is through, though it may be closed meanwhile. */
+static zkl_err run(struct zkli_reads *reads, struct zkl_session *s) {
+    if (!zkli_operation_init(&reads->operation, s, on_deadline, reads))
+        return ZKL_NOMEM;
+    zkli_session_lock(s);
+    zkl_err err = ZKL_CLOSED;
+    if (zkli_engine_state(s->engine) != ZKL_STATE_CLOSED) {
+        zkli_operation_begin(&reads->operation, zkli_operation_until_ns(s, s->connect_timeout_ms));
+        ask(reads);
+        err = zkli_operation_wait(&reads->operation);
+    }
+    zkli_session_unlock(s);
+    zkli_operation_fini(&reads->operation);
+    return err;
+}
+
+zkl_err zkli_reads_run(struct zkli_reads *reads, struct zkl_session *s) {
+    if (!zkli_session_begin(s))
+        return ZKL_FORKED;
+    zkl_err err = zkli_in_callback() ? ZKL_IN_CALLBACK : run(reads, s);
+    zkli_session_lock(s);
+    zkli_session_unlock_and_release(s);
+    return err;
+}

@@ -1,0 +1,36 @@
+/* reads - the reads of one call on a session: pipelined, and all of them within one deadline. */
+#ifndef ZKLI_LOCK_READS_H
+#define ZKLI_LOCK_READS_H
+
+#include "session/operation.h"
+
+/* Under way at a time: a quarter of the window, so that acquires pass. */
+#define ZKLI_READS_AT_ONCE (ZKLI_WINDOW / 4)
+
+struct zkli_reads;
+
+struct zkli_read {
+    struct zkli_query query;
+    struct zkli_reads *reads;
+    size_t index; /* the caller's, of what is read */
+    char *path;   /* NULL: a free slot */
+};
+
+struct zkli_reads {
+    struct zkli_operation operation;
+    size_t under_way;
+    /* The caller's, called with the session's lock. next: the path of a further read, in new memory
+     * that goes over, with its .index and .query.is_list; NULL: none as yet, or out of memory,
+     * which *ret_err says. got: with a reply that is OK or NO_NODE; not OK ends the call. */
+    char *(*next)(struct zkli_reads *reads, struct zkli_read *ret_read, zkl_err *ret_err);
+    zkl_err (*got)(struct zkli_reads *reads, const struct zkli_read *read,
+                   const struct zkli_reply *reply);
+    struct zkli_read slots[ZKLI_READS_AT_ONCE];
+};
+
+/* Reads until there is nothing more to read, on a public call's behalf: within the session's
+ * connect_timeout_ms. ZKL_OK, FORKED, IN_CALLBACK, CLOSED, UNREACHABLE, DENIED, SERVER, NOMEM, or
+ * what .got said. */
+zkl_err zkli_reads_run(struct zkli_reads *reads, struct zkl_session *s);
+
+#endif

@@ -1,0 +1,59 @@
+/* operation - see operation.h. */
+#include "session/operation.h"
+
+#include <assert.h>
+
+bool zkli_operation_init(struct zkli_operation *o, struct zkl_session *s,
+                         void (*on_deadline)(void *arg), void *arg) {
+    o->session = s;
+    o->state = ZKLI_OPERATION_NEW;
+    o->result = ZKL_OK;
+    zkli_timer_init(&o->deadline, on_deadline, arg);
+    return zkli_condition_init(&o->changed);
+}
+
+void zkli_operation_fini(struct zkli_operation *o) {
+    assert(o->state != ZKLI_OPERATION_RUNNING);
+    (void)pthread_cond_destroy(&o->changed);
+}
+
+static void run_until(struct zkli_operation *o, int64_t until_ns) {
+    o->state = ZKLI_OPERATION_RUNNING;
+    zkli_engine_set_timer(o->session->engine, &o->deadline, until_ns);
+}
+
+void zkli_operation_begin(struct zkli_operation *o, int64_t until_ns) {
+    assert(o->state == ZKLI_OPERATION_NEW);
+    run_until(o, until_ns);
+}
+
+void zkli_operation_finish(struct zkli_operation *o, zkl_err result) {
+    assert(o->state == ZKLI_OPERATION_RUNNING);
+    zkli_engine_clear_timer(o->session->engine, &o->deadline);
+    o->state = ZKLI_OPERATION_FINISHED;
+    o->result = result;
+    pthread_cond_signal(&o->changed);
+}
+
+zkl_err zkli_operation_wait(struct zkli_operation *o) {
+    while (o->state == ZKLI_OPERATION_RUNNING)
+        zkli_session_wait(o->session, &o->changed);
+    return o->result;
+}
+
+void zkli_operation_revise(struct zkli_operation *o, zkl_err result) {
+    assert(o->state == ZKLI_OPERATION_FINISHED);
+    o->result = result;
+}
+
+void zkli_operation_resume(struct zkli_operation *o, int64_t until_ns) {
+    assert(o->state == ZKLI_OPERATION_FINISHED);
+    run_until(o, until_ns);
+}
+
+int64_t zkli_operation_until_ns(const struct zkl_session *s, int64_t timeout_ms) {
+    int64_t now_ns = zkli_engine_now_ns(s->engine);
+    if (timeout_ms == ZKL_FOREVER || timeout_ms > (ZKLI_NEVER - now_ns) / ZKLI_NS_PER_MS)
+        return ZKLI_NEVER;
+    return now_ns + timeout_ms * ZKLI_NS_PER_MS;
+}

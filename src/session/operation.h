@@ -1,0 +1,46 @@
+/*
+ * operation - what a caller has asked for and what takes time: an acquire, a release that is waited
+ * for, a guarded write, reads. It is begun, finished exactly once where the event is handled that
+ * decides it, and waited for by its caller. Its deadline is an event like any other.
+ *
+ * All but init and fini with the session's lock.
+ */
+#ifndef ZKLI_SESSION_OPERATION_H
+#define ZKLI_SESSION_OPERATION_H
+
+#include <pthread.h>
+
+#include "session/session.h"
+
+struct zkli_operation {
+    struct zkl_session *session;
+    struct zkli_timer deadline;
+    enum {
+        ZKLI_OPERATION_NEW,
+        ZKLI_OPERATION_RUNNING,
+        ZKLI_OPERATION_FINISHED
+    } state;
+    zkl_err result;
+    pthread_cond_t changed;
+};
+
+/* on_deadline finishes the operation. False: out of memory. */
+bool zkli_operation_init(struct zkli_operation *o, struct zkl_session *s,
+                         void (*on_deadline)(void *arg), void *arg);
+void zkli_operation_fini(struct zkli_operation *o);
+/* until_ns: on the engine's clock, or ZKLI_NEVER. */
+void zkli_operation_begin(struct zkli_operation *o, int64_t until_ns);
+/* The one that runs; its caller wakes up. */
+void zkli_operation_finish(struct zkli_operation *o, zkl_err result);
+/* Until it is finished. */
+zkl_err zkli_operation_wait(struct zkli_operation *o);
+
+/* Before the caller has woken up, what the operation came to may be over. It has another result
+ * then, or it runs again: */
+void zkli_operation_revise(struct zkli_operation *o, zkl_err result);
+void zkli_operation_resume(struct zkli_operation *o, int64_t until_ns);
+
+/* The time of a timeout from now on; ZKL_FOREVER, and what cannot be represented, is ZKLI_NEVER. */
+int64_t zkli_operation_until_ns(const struct zkl_session *s, int64_t timeout_ms);
+
+#endif
