@@ -61,13 +61,13 @@ static void note_reply(contender *c, const event *e) {
 /* What a reply of this type answers. */
 static unsigned op_of(const contender *c, enum zkli_contender_event_type type) {
     static const unsigned ops[ZKLI_EVENT_TYPES] = {
-        [ZKLI_EV_PARENT] = ZKLI_OP_PARENT,   [ZKLI_EV_CREATED] = ZKLI_OP_CREATE,
-        [ZKLI_EV_BARRIER] = ZKLI_OP_BARRIER, [ZKLI_EV_LISTED] = ZKLI_OP_LIST,
-        [ZKLI_EV_OWN_READ] = ZKLI_OP_OWN,    [ZKLI_EV_PREDECESSOR_READ] = ZKLI_OP_PREDECESSOR,
-        [ZKLI_EV_DELETED] = ZKLI_OP_DELETE,  [ZKLI_EV_OWNER_READ] = ZKLI_OP_OWNER,
+        [ZKLI_EV_PARENT] = ZKLI_ASK_PARENT,   [ZKLI_EV_CREATED] = ZKLI_ASK_CREATE,
+        [ZKLI_EV_BARRIER] = ZKLI_ASK_BARRIER, [ZKLI_EV_LISTED] = ZKLI_ASK_LIST,
+        [ZKLI_EV_OWN_READ] = ZKLI_ASK_OWN,    [ZKLI_EV_PREDECESSOR_READ] = ZKLI_ASK_PREDECESSOR,
+        [ZKLI_EV_DELETED] = ZKLI_ASK_DELETE,  [ZKLI_EV_OWNER_READ] = ZKLI_ASK_OWNER,
     };
-    bool is_by_czxid = type == ZKLI_EV_LISTED && (c->in_flight & ZKLI_OP_ORDER) != 0;
-    return is_by_czxid ? ZKLI_OP_ORDER : ops[type];
+    bool is_by_czxid = type == ZKLI_EV_LISTED && (c->in_flight & ZKLI_ASK_ORDER) != 0;
+    return is_by_czxid ? ZKLI_ASK_ORDER : ops[type];
 }
 
 static unsigned on_reply(contender *c, const event *e) {
@@ -87,15 +87,15 @@ static unsigned on_reply(contender *c, const event *e) {
 
 static unsigned resume(contender *c, const event *e) {
     if (c->state == ZKLI_ADMITTED)
-        return zkli_contender_take(c, e);
+        return zkli_contender_try_to_hold(c, e);
     if (!c->is_parked || !e->is_connected)
         return 0;
     if (c->state == ZKLI_IDLE)
         return zkli_contender_begin(c);
     if (c->state == ZKLI_PROBING)
-        return zkli_contender_send(c, ZKLI_OP_LIST);
+        return zkli_contender_send(c, ZKLI_ASK_LIST);
     if (c->state == ZKLI_PARENTING)
-        return zkli_contender_send(c, ZKLI_OP_PARENT);
+        return zkli_contender_send(c, ZKLI_ASK_PARENT);
     if (c->state == ZKLI_LEAVING)
         return zkli_contender_bury(c);
     if (c->state == ZKLI_UNSURE) {
@@ -136,10 +136,10 @@ static unsigned on_own_event(contender *c, const event *e) {
     if (e->is_deleted)
         return zkli_contender_requeue(c, e);
     if (c->state == ZKLI_ADMITTED)
-        return zkli_contender_take(c, e);
+        return zkli_contender_try_to_hold(c, e);
     zkli_contender_move(c, ZKLI_ARMING); /* the predecessor's watch stands */
     c->predecessor_changed = false;
-    return zkli_contender_send(c, ZKLI_OP_OWN);
+    return zkli_contender_send(c, ZKLI_ASK_OWN);
 }
 
 /*
@@ -167,7 +167,7 @@ static unsigned on_predecessor_event(contender *c, const event *e) {
 
 static unsigned on_lease(contender *c, const event *e) {
     if (c->state == ZKLI_ADMITTED)
-        return zkli_contender_take(c, e);
+        return zkli_contender_try_to_hold(c, e);
     if (c->state == ZKLI_HELD && !e->is_certain)
         return ZKLI_DO_LOSE | zkli_contender_leave(c, e);
     return 0;
@@ -177,15 +177,15 @@ static unsigned on_heartbeat(contender *c, const event *e) {
     (void)e;
     if (c->state != ZKLI_HELD || c->own_is_watched || c->in_flight != 0)
         return 0;
-    return zkli_contender_send(c, ZKLI_OP_OWN);
+    return zkli_contender_send(c, ZKLI_ASK_OWN);
 }
 
-static unsigned on_goodbye(contender *c, const event *e) {
+static unsigned on_leave(contender *c, const event *e) {
     if (c->state == ZKLI_LEAVING)
         return 0;
     c->in_flight &= ~e->unsent;
-    if ((e->unsent & ZKLI_OP_CREATE) != 0)
-        zkli_contender_set_results(c, ZKLI_OP_CREATE, ZKLI_RESULT_NO_NODE);
+    if ((e->unsent & ZKLI_ASK_CREATE) != 0)
+        zkli_contender_set_results(c, ZKLI_ASK_CREATE, ZKLI_RESULT_NO_NODE);
     return e->type == ZKLI_EV_RELEASE ? zkli_contender_leave(c, e)
                                       : zkli_contender_fail(c, e, e->error);
 }
@@ -207,8 +207,8 @@ static unsigned (*const handlers[ZKLI_EVENT_TYPES])(contender *c, const event *e
     [ZKLI_EV_PREDECESSOR_EVENT] = on_predecessor_event,
     [ZKLI_EV_LEASE] = on_lease,
     [ZKLI_EV_HEARTBEAT] = on_heartbeat,
-    [ZKLI_EV_RELEASE] = on_goodbye,
-    [ZKLI_EV_ABANDON] = on_goodbye,
+    [ZKLI_EV_RELEASE] = on_leave,
+    [ZKLI_EV_ABANDON] = on_leave,
 };
 
 unsigned zkli_contender_step(contender *c, const event *e) {

@@ -36,18 +36,18 @@ enum zkli_contender_state {
 
 /* The requests a contender can have in flight, as bits. */
 enum {
-    ZKLI_OP_PARENT = 1u << 0,
-    ZKLI_OP_CREATE = 1u << 1,
-    ZKLI_OP_BARRIER = 1u << 2,
-    ZKLI_OP_LIST = 1u << 3,  /* answered by LISTED with a listing by sequence */
-    ZKLI_OP_ORDER = 1u << 4, /* read every sibling's czxid; answered by LISTED, by czxid */
-    ZKLI_OP_OWN = 1u << 5,   /* read our node and watch it */
-    ZKLI_OP_PREDECESSOR = 1u << 6,
-    ZKLI_OP_DELETE = 1u << 7,
-    ZKLI_OP_OWNER = 1u << 8 /* an orphan: read whose it is, without a watch */
+    ZKLI_ASK_PARENT = 1u << 0,
+    ZKLI_ASK_CREATE = 1u << 1,
+    ZKLI_ASK_BARRIER = 1u << 2,
+    ZKLI_ASK_LIST = 1u << 3,  /* answered by LISTED with a listing by sequence */
+    ZKLI_ASK_ORDER = 1u << 4, /* read every sibling's czxid; answered by LISTED, by czxid */
+    ZKLI_ASK_OWN = 1u << 5,   /* read our node and watch it */
+    ZKLI_ASK_PREDECESSOR = 1u << 6,
+    ZKLI_ASK_DELETE = 1u << 7,
+    ZKLI_ASK_OWNER = 1u << 8 /* an orphan: read whose it is, without a watch */
 };
-#define ZKLI_OP_COUNT 9
-#define ZKLI_OPS ((1u << ZKLI_OP_COUNT) - 1)
+#define ZKLI_ASK_COUNT 9
+#define ZKLI_ASKS ((1u << ZKLI_ASK_COUNT) - 1)
 
 /*
  * Actions: the requests above, to be sent in the order of their bits, but the listing last (the
@@ -115,7 +115,7 @@ struct zkli_contender {
     unsigned parent_level; /* which one is created: 1 the directory, 2 its parent; 0 none */
     bool is_parked;        /* nothing is in flight; goes on at CONNECTED or RETRY, or sooner */
     unsigned in_flight;    /* ZKLI_OP_ bits */
-    enum zkli_result results[ZKLI_OP_COUNT]; /* of the flight, by bit number */
+    enum zkli_result results[ZKLI_ASK_COUNT]; /* of the flight, by bit number */
     char uuid[ZKLI_UUID_LENGTH + 1];
     char node[ZKLI_CHILD_MAX + 1]; /* our node, "" while there is none that we know */
     int64_t czxid;                 /* its token */

@@ -25,7 +25,7 @@ static unsigned decide_place(contender *c, const event *e, enum zkli_result resu
         return zkli_contender_park(c, e);
     }
     if (result != ZKLI_RESULT_OK)
-        return zkli_contender_refuse(c, e, result);
+        return zkli_contender_fail_or_retry(c, e, result);
     if (c->verdict == ZKLI_FIRST)
         return zkli_contender_admit(c, e);
     if (c->verdict == ZKLI_BEHIND)
@@ -34,31 +34,31 @@ static unsigned decide_place(contender *c, const event *e, enum zkli_result resu
         return zkli_contender_requeue(c, e);
     assert(c->verdict == ZKLI_NEEDS_CZXID);
     zkli_contender_move(c, ZKLI_ORDERING);
-    return zkli_contender_send(c, ZKLI_OP_ORDER);
+    return zkli_contender_send(c, ZKLI_ASK_ORDER);
 }
 
 static unsigned decide_probing(contender *c, const event *e) {
-    enum zkli_result result = zkli_contender_result_of(c, ZKLI_OP_LIST);
+    enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_LIST);
     if (result == ZKLI_RESULT_OK && c->position > 0)
         return zkli_contender_fail(c, e, ZKL_BUSY);
     if (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_NO_NODE)
         return zkli_contender_enqueue(c);
-    return zkli_contender_refuse(c, e, result);
+    return zkli_contender_fail_or_retry(c, e, result);
 }
 
 static unsigned decide_parenting(contender *c, const event *e) {
-    enum zkli_result result = zkli_contender_result_of(c, ZKLI_OP_PARENT);
+    enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_PARENT);
     if (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_EXISTS) {
         c->parent_level--;
         if (c->parent_level == 1)
             return zkli_contender_enqueue(c);
-        return zkli_contender_send(c, ZKLI_OP_PARENT);
+        return zkli_contender_send(c, ZKLI_ASK_PARENT);
     }
     if (result == ZKLI_RESULT_NO_NODE && c->parent_level < c->depth) {
         c->parent_level++;
-        return zkli_contender_send(c, ZKLI_OP_PARENT);
+        return zkli_contender_send(c, ZKLI_ASK_PARENT);
     }
-    return zkli_contender_refuse(c, e, result);
+    return zkli_contender_fail_or_retry(c, e, result);
 }
 
 static unsigned begin_later(contender *c, const event *e) {
@@ -67,30 +67,30 @@ static unsigned begin_later(contender *c, const event *e) {
 }
 
 /* There was no directory to create the node in. */
-static unsigned decide_homeless(contender *c, const event *e) {
+static unsigned decide_no_directory(contender *c, const event *e) {
     if (c->parent_level == 0) {
         c->parent_level = 1;
         return zkli_contender_enqueue(c);
     }
-    enum zkli_result result = zkli_contender_result_of(c, ZKLI_OP_PARENT);
+    enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_PARENT);
     if (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_EXISTS)
         return zkli_contender_enqueue(c); /* somebody has deleted it */
     if (result == ZKLI_RESULT_NO_NODE && c->depth > 1) {
         zkli_contender_move(c, ZKLI_PARENTING);
         c->parent_level = 2;
-        return zkli_contender_send(c, ZKLI_OP_PARENT);
+        return zkli_contender_send(c, ZKLI_ASK_PARENT);
     }
     if (result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_AGAIN)
         return begin_later(c, e);
-    return zkli_contender_refuse(c, e, result);
+    return zkli_contender_fail_or_retry(c, e, result);
 }
 
 static unsigned decide_enqueuing(contender *c, const event *e) {
-    enum zkli_result result = zkli_contender_result_of(c, ZKLI_OP_CREATE);
+    enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_CREATE);
     if (result == ZKLI_RESULT_OK)
-        return decide_place(c, e, zkli_contender_result_of(c, ZKLI_OP_LIST));
+        return decide_place(c, e, zkli_contender_result_of(c, ZKLI_ASK_LIST));
     if (result == ZKLI_RESULT_NO_NODE)
-        return decide_homeless(c, e);
+        return decide_no_directory(c, e);
     if (result == ZKLI_RESULT_EXISTS) { /* somebody has made a node with our uuid */
         zkli_contender_move(c, ZKLI_SEARCHING);
         return zkli_contender_search(c);
@@ -101,18 +101,18 @@ static unsigned decide_enqueuing(contender *c, const event *e) {
         zkli_contender_move(c, ZKLI_UNSURE);
         return zkli_contender_park(c, e);
     }
-    return zkli_contender_refuse(c, e, result);
+    return zkli_contender_fail_or_retry(c, e, result);
 }
 
 static bool search_succeeded(const contender *c) {
-    enum zkli_result list = zkli_contender_result_of(c, ZKLI_OP_LIST);
-    return zkli_contender_result_of(c, ZKLI_OP_BARRIER) == ZKLI_RESULT_OK &&
+    enum zkli_result list = zkli_contender_result_of(c, ZKLI_ASK_LIST);
+    return zkli_contender_result_of(c, ZKLI_ASK_BARRIER) == ZKLI_RESULT_OK &&
            (list == ZKLI_RESULT_OK || list == ZKLI_RESULT_NO_NODE);
 }
 
 static unsigned decide_searching(contender *c, const event *e) {
     if (!search_succeeded(c)) {
-        if (zkli_contender_result_of(c, ZKLI_OP_LIST) == ZKLI_RESULT_DENIED)
+        if (zkli_contender_result_of(c, ZKLI_ASK_LIST) == ZKLI_RESULT_DENIED)
             return zkli_contender_fail(c, e, ZKL_DENIED);
         zkli_contender_move(c, ZKLI_UNSURE);
         return zkli_contender_park(c, e);
@@ -121,13 +121,13 @@ static unsigned decide_searching(contender *c, const event *e) {
         return zkli_contender_begin_anew(c, e);
     zkli_contender_move(c, ZKLI_ADOPTING);
     memcpy(c->node, c->found, sizeof(c->node));
-    return zkli_contender_send(c, ZKLI_OP_OWN | ZKLI_OP_LIST);
+    return zkli_contender_send(c, ZKLI_ASK_OWN | ZKLI_ASK_LIST);
 }
 
 static unsigned decide_adopting(contender *c, const event *e) {
-    enum zkli_result result = zkli_contender_result_of(c, ZKLI_OP_OWN);
+    enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_OWN);
     if (result == ZKLI_RESULT_OK && c->owner == e->session_id)
-        return decide_place(c, e, zkli_contender_result_of(c, ZKLI_OP_LIST));
+        return decide_place(c, e, zkli_contender_result_of(c, ZKLI_ASK_LIST));
     /* Another session's is a dying one's: not ours to be granted on. */
     if (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_NO_NODE)
         return zkli_contender_begin_anew(c, e);
@@ -136,51 +136,52 @@ static unsigned decide_adopting(contender *c, const event *e) {
         zkli_contender_move(c, ZKLI_UNSURE);
         return zkli_contender_park(c, e);
     }
-    return zkli_contender_refuse(c, e, result);
+    return zkli_contender_fail_or_retry(c, e, result);
 }
 
 static unsigned decide_listing(contender *c, const event *e) {
-    if (!c->own_went && zkli_contender_result_of(c, ZKLI_OP_BARRIER) != ZKLI_RESULT_OK) {
+    if (!c->own_went && zkli_contender_result_of(c, ZKLI_ASK_BARRIER) != ZKLI_RESULT_OK) {
         c->listed_on = 0; /* the next listing goes behind a barrier, too */
         return zkli_contender_park(c, e);
     }
-    return decide_place(c, e, zkli_contender_result_of(c, ZKLI_OP_LIST));
+    return decide_place(c, e, zkli_contender_result_of(c, ZKLI_ASK_LIST));
 }
 
 static unsigned decide_ordering(contender *c, const event *e) {
-    return decide_place(c, e, zkli_contender_result_of(c, ZKLI_OP_ORDER));
+    return decide_place(c, e, zkli_contender_result_of(c, ZKLI_ASK_ORDER));
 }
 
 static unsigned decide_arming(contender *c, const event *e) {
     enum zkli_result own = c->own_is_watched ? ZKLI_RESULT_OK
-                                             : zkli_contender_result_of(c, ZKLI_OP_OWN);
-    enum zkli_result predecessor = zkli_contender_result_of(c, ZKLI_OP_PREDECESSOR);
+                                             : zkli_contender_result_of(c, ZKLI_ASK_OWN);
+    enum zkli_result predecessor = zkli_contender_result_of(c, ZKLI_ASK_PREDECESSOR);
     if (c->own_went || own == ZKLI_RESULT_NO_NODE)
         return zkli_contender_requeue(c, e);
     enum zkli_result worst = own == ZKLI_RESULT_OK ? predecessor : own;
     if (worst == ZKLI_RESULT_NO_NODE || (worst == ZKLI_RESULT_OK && c->predecessor_changed))
         return zkli_contender_list_again(c, e);
     if (worst == ZKLI_RESULT_OK && !c->own_is_watched) /* it fired while the other was being set */
-        return zkli_contender_send(c, ZKLI_OP_OWN);
+        return zkli_contender_send(c, ZKLI_ASK_OWN);
     if (worst == ZKLI_RESULT_OK) {
         zkli_contender_move(c, ZKLI_WAITING);
         return 0;
     }
     if (worst == ZKLI_RESULT_LOST || worst == ZKLI_RESULT_AGAIN)
         zkli_contender_move(c, ZKLI_LISTING);
-    return zkli_contender_refuse(c, e, worst);
+    return zkli_contender_fail_or_retry(c, e, worst);
 }
 
 static unsigned decide_admitted(contender *c, const event *e) {
-    enum zkli_result own = zkli_contender_result_of(c, ZKLI_OP_OWN);
+    enum zkli_result own = zkli_contender_result_of(c, ZKLI_ASK_OWN);
     if (c->own_went || own == ZKLI_RESULT_NO_NODE)
         return zkli_contender_requeue(c, e);
-    return own == ZKLI_RESULT_OK ? zkli_contender_take(c, e) : zkli_contender_refuse(c, e, own);
+    return own == ZKLI_RESULT_OK ? zkli_contender_try_to_hold(c, e)
+                                 : zkli_contender_fail_or_retry(c, e, own);
 }
 
 static unsigned decide_created_leaving(contender *c, const event *e) {
     if (e->result == ZKLI_RESULT_OK)
-        return zkli_contender_send(c, ZKLI_OP_DELETE);
+        return zkli_contender_send(c, ZKLI_ASK_DELETE);
     if (e->result == ZKLI_RESULT_LOST)
         return zkli_contender_park(c, e);
     if (e->result == ZKLI_RESULT_EXISTS || e->result == ZKLI_RESULT_NOMEM)
@@ -191,7 +192,7 @@ static unsigned decide_created_leaving(contender *c, const event *e) {
 /* A tag has 48 bits, and any client can read it in the queue and make a node that bears it. */
 static unsigned decide_orphan(contender *c, const event *e) {
     if (e->result == ZKLI_RESULT_OK && c->owner == e->session_id)
-        return zkli_contender_send(c, ZKLI_OP_DELETE);
+        return zkli_contender_send(c, ZKLI_ASK_DELETE);
     /* What we may not read we have not made: our nodes' ACLs let us. */
     bool is_over = e->result == ZKLI_RESULT_OK || e->result == ZKLI_RESULT_NO_NODE ||
                    e->result == ZKLI_RESULT_DENIED;
@@ -209,7 +210,7 @@ unsigned zkli_contender_decide_leaving(contender *c, const event *e) {
     }
     if (c->in_flight != 0)
         return 0; /* half of a search */
-    bool is_denied = zkli_contender_result_of(c, ZKLI_OP_LIST) == ZKLI_RESULT_DENIED;
+    bool is_denied = zkli_contender_result_of(c, ZKLI_ASK_LIST) == ZKLI_RESULT_DENIED;
     if (c->is_visitor && is_denied)
         return zkli_contender_forget(c);
     if (!search_succeeded(c))
@@ -217,7 +218,7 @@ unsigned zkli_contender_decide_leaving(contender *c, const event *e) {
     if (c->found[0] == '\0')
         return zkli_contender_forget(c);
     memcpy(c->node, c->found, sizeof(c->node));
-    return zkli_contender_send(c, ZKLI_OP_DELETE);
+    return zkli_contender_send(c, ZKLI_ASK_DELETE);
 }
 
 unsigned zkli_contender_decide(contender *c, const event *e) {

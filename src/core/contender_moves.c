@@ -48,9 +48,10 @@ const char *zkli_contender_state_name(enum zkli_contender_state state) {
 void zkli_contender_check(const contender *c) {
     bool has_node = c->node[0] != '\0';
     (void)has_node; /* a build without assertions */
-    assert(c->state != ZKLI_HELD || (has_node && (c->in_flight & ~(unsigned)ZKLI_OP_OWN) == 0));
+    assert(c->state != ZKLI_HELD || (has_node && (c->in_flight & ~(unsigned)ZKLI_ASK_OWN) == 0));
     assert(c->state != ZKLI_WAITING || (has_node && c->own_is_watched && c->in_flight == 0));
-    assert(c->state != ZKLI_ADMITTED || (has_node && (c->in_flight & ~(unsigned)ZKLI_OP_OWN) == 0));
+    assert(c->state != ZKLI_ADMITTED ||
+           (has_node && (c->in_flight & ~(unsigned)ZKLI_ASK_OWN) == 0));
     assert(c->state != ZKLI_UNSURE || (!has_node && c->in_flight == 0));
     assert(!c->is_parked || c->in_flight == 0);
 }
@@ -62,7 +63,7 @@ void zkli_contender_move(contender *c, enum zkli_contender_state to) {
 }
 
 void zkli_contender_set_results(contender *c, unsigned ops, enum zkli_result result) {
-    for (unsigned i = 0; i < ZKLI_OP_COUNT; i++)
+    for (unsigned i = 0; i < ZKLI_ASK_COUNT; i++)
         if ((ops & (1u << i)) != 0)
             c->results[i] = result;
 }
@@ -99,18 +100,18 @@ void zkli_contender_forget_node(contender *c) {
 
 unsigned zkli_contender_enqueue(contender *c) {
     zkli_contender_move(c, ZKLI_ENQUEUING);
-    zkli_contender_set_results(c, ZKLI_OP_BARRIER,
+    zkli_contender_set_results(c, ZKLI_ASK_BARRIER,
                                ZKLI_RESULT_LOST); /* an earlier search's proves nothing now */
     /* The directory goes with the first node in it, or the server would keep it if we ended now. */
-    return zkli_contender_send(c, ZKLI_OP_CREATE | ZKLI_OP_LIST |
-                                      (c->parent_level == 1 ? ZKLI_OP_PARENT : 0));
+    return zkli_contender_send(c, ZKLI_ASK_CREATE | ZKLI_ASK_LIST |
+                                      (c->parent_level == 1 ? ZKLI_ASK_PARENT : 0));
 }
 
 unsigned zkli_contender_begin(contender *c) {
     if (!c->is_try)
         return zkli_contender_enqueue(c);
     zkli_contender_move(c, ZKLI_PROBING);
-    return zkli_contender_send(c, ZKLI_OP_LIST);
+    return zkli_contender_send(c, ZKLI_ASK_LIST);
 }
 
 unsigned zkli_contender_begin_anew(contender *c, const event *e) {
@@ -135,19 +136,19 @@ unsigned zkli_contender_forget(contender *c) {
 
 unsigned zkli_contender_search(contender *c) {
     c->found[0] = '\0';
-    return zkli_contender_send(c, ZKLI_OP_BARRIER | ZKLI_OP_LIST);
+    return zkli_contender_send(c, ZKLI_ASK_BARRIER | ZKLI_ASK_LIST);
 }
 
 unsigned zkli_contender_bury(contender *c) {
     if (c->node[0] == '\0')
         return zkli_contender_search(c);
     bool may_be_anothers = c->is_orphan && c->owner == 0; /* not read yet */
-    return zkli_contender_send(c, may_be_anothers ? ZKLI_OP_OWNER : ZKLI_OP_DELETE);
+    return zkli_contender_send(c, may_be_anothers ? ZKLI_ASK_OWNER : ZKLI_ASK_DELETE);
 }
 
 /* In a flight, the create's reply may be in while the listing's is not. */
 static bool may_have_created(const contender *c) {
-    enum zkli_result result = zkli_contender_result_of(c, ZKLI_OP_CREATE);
+    enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_CREATE);
     return result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_EXISTS ||
            result == ZKLI_RESULT_NOMEM;
 }
@@ -156,20 +157,20 @@ bool zkli_contender_is_unsure(const contender *c) {
     if (c->node[0] != '\0')
         return false;
     if (c->state == ZKLI_ENQUEUING)
-        return (c->in_flight & ZKLI_OP_CREATE) == 0 && may_have_created(c);
+        return (c->in_flight & ZKLI_ASK_CREATE) == 0 && may_have_created(c);
     return c->state == ZKLI_UNSURE || c->state == ZKLI_SEARCHING || c->state == ZKLI_LEAVING;
 }
 
 unsigned zkli_contender_leave(contender *c, const event *e) {
-    bool may_exist = (c->in_flight & ZKLI_OP_CREATE) != 0 || zkli_contender_is_unsure(c);
+    bool may_exist = (c->in_flight & ZKLI_ASK_CREATE) != 0 || zkli_contender_is_unsure(c);
     if (c->node[0] == '\0' && !may_exist)
         return zkli_contender_forget(c);
     /* Replies to anything else are void from here on. */
-    c->in_flight &= ZKLI_OP_CREATE |
-                    (c->state == ZKLI_SEARCHING ? ZKLI_OP_BARRIER | ZKLI_OP_LIST : 0u);
+    c->in_flight &= ZKLI_ASK_CREATE |
+                    (c->state == ZKLI_SEARCHING ? ZKLI_ASK_BARRIER | ZKLI_ASK_LIST : 0u);
     zkli_contender_move(c, ZKLI_LEAVING);
     if (c->node[0] != '\0')
-        return zkli_contender_send(c, ZKLI_OP_DELETE);
+        return zkli_contender_send(c, ZKLI_ASK_DELETE);
     if (c->in_flight != 0)
         return 0; /* decided when the replies are in */
     if (!e->is_connected)
@@ -182,7 +183,7 @@ unsigned zkli_contender_fail(contender *c, const event *e, int error) {
     return ZKLI_DO_FAIL | zkli_contender_leave(c, e);
 }
 
-unsigned zkli_contender_refuse(contender *c, const event *e, enum zkli_result result) {
+unsigned zkli_contender_fail_or_retry(contender *c, const event *e, enum zkli_result result) {
     if (result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_AGAIN)
         return zkli_contender_park(c, e);
     if (result == ZKLI_RESULT_DENIED)
@@ -197,18 +198,18 @@ static unsigned grant(contender *c) {
 
 unsigned zkli_contender_admit(contender *c, const event *e) {
     zkli_contender_move(c, ZKLI_ADMITTED);
-    return e->is_ample ? grant(c) : zkli_contender_take(c, e);
+    return e->is_ample ? grant(c) : zkli_contender_try_to_hold(c, e);
 }
 
 /* Who was first stays so while its node is there, and the watch on that would have told. To list
  * when the lease has become ample would take longer than it stays so, where answers are slow. */
-unsigned zkli_contender_take(contender *c, const event *e) {
+unsigned zkli_contender_try_to_hold(contender *c, const event *e) {
     if (!e->is_connected || c->in_flight != 0)
         return 0;
     if (c->listed_on != e->connection)
         return zkli_contender_list_again(c, e);
     if (!c->own_is_watched)
-        return zkli_contender_send(c, ZKLI_OP_OWN);
+        return zkli_contender_send(c, ZKLI_ASK_OWN);
     return e->is_ample ? grant(c) : 0;
 }
 
@@ -216,12 +217,12 @@ unsigned zkli_contender_list_again(contender *c, const event *e) {
     if (c->state != ZKLI_LISTING)
         zkli_contender_move(c, ZKLI_LISTING);
     bool is_fresh = e->is_connected && c->listed_on == e->connection;
-    zkli_contender_set_results(c, ZKLI_OP_BARRIER, is_fresh ? ZKLI_RESULT_OK : ZKLI_RESULT_LOST);
-    return zkli_contender_send(c, ZKLI_OP_LIST | (is_fresh ? 0 : ZKLI_OP_BARRIER));
+    zkli_contender_set_results(c, ZKLI_ASK_BARRIER, is_fresh ? ZKLI_RESULT_OK : ZKLI_RESULT_LOST);
+    return zkli_contender_send(c, ZKLI_ASK_LIST | (is_fresh ? 0 : ZKLI_ASK_BARRIER));
 }
 
 unsigned zkli_contender_arm(contender *c) {
     zkli_contender_move(c, ZKLI_ARMING);
     c->predecessor_changed = false;
-    return zkli_contender_send(c, ZKLI_OP_PREDECESSOR | (c->own_is_watched ? 0 : ZKLI_OP_OWN));
+    return zkli_contender_send(c, ZKLI_ASK_PREDECESSOR | (c->own_is_watched ? 0 : ZKLI_ASK_OWN));
 }

@@ -42,7 +42,7 @@ unsigned zkli_contender_arm(contender *c);
 /* Admitted by the queue; granted only on an ample lease. */
 unsigned zkli_contender_admit(contender *c, const event *e);
 /* What an admitted one does when something has changed. */
-unsigned zkli_contender_take(contender *c, const event *e);
+unsigned zkli_contender_try_to_hold(contender *c, const event *e);
 
 /* Leaves from any state. A node that we know is deleted; one that may come into being, by a create
  * in flight or lost, is waited for or searched. */
@@ -52,7 +52,7 @@ unsigned zkli_contender_bury(contender *c);
 unsigned zkli_contender_forget(contender *c);
 unsigned zkli_contender_fail(contender *c, const event *e, int error);
 /* What a reply means that is neither success nor one of the state's own answers. */
-unsigned zkli_contender_refuse(contender *c, const event *e, enum zkli_result result);
+unsigned zkli_contender_fail_or_retry(contender *c, const event *e, enum zkli_result result);
 
 /* contender_decide.c: the last reply of a flight is in. */
 unsigned zkli_contender_decide(contender *c, const event *e);

@@ -236,7 +236,7 @@ void zkli_query_done(struct zkli_engine *e, struct zkli_query *query,
 
 void zkli_watches_init(struct zkli_engine *e);
 /* Points the watcher at a path. False: out of memory. */
-bool zkli_watcher_aim(struct zkli_watcher *watcher, const char *path);
+bool zkli_watcher_point_to(struct zkli_watcher *watcher, const char *path);
 void zkli_watcher_drop(struct zkli_watcher *watcher);
 /* A read that sets the watch was sent, and was answered. */
 void zkli_watch_asked(struct zkli_watch *watch);

@@ -199,8 +199,8 @@ static void carry_out(struct zkli_member *m, unsigned actions) {
     struct zkli_engine *e = m->engine;
     if ((actions & ZKLI_DO_RETRY) != 0)
         retry_later(m);
-    if ((actions & ZKLI_OPS) != 0)
-        zkli_requests_ask(m, actions & ZKLI_OPS);
+    if ((actions & ZKLI_ASKS) != 0)
+        zkli_requests_ask(m, actions & ZKLI_ASKS);
     if ((actions & ZKLI_DO_FORGET) != 0)
         member_gone(m);
     m->notices |= actions & NOTICES;
@@ -222,7 +222,7 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     unsigned actions = zkli_contender_step(&m->core, event);
     if (strcmp(m->core.uuid, e->fresh_uuid) == 0)
         zkli_engine_refresh_uuid(e);
-    if (event->type == ZKLI_EV_OWNER_READ && (actions & ZKLI_OP_DELETE) != 0)
+    if (event->type == ZKLI_EV_OWNER_READ && (actions & ZKLI_ASK_DELETE) != 0)
         zkli_engine_log(e, ZKL_LOG_INFO, "burying a node of ours that was left in %s",
                         m->dir->path);
     if (m->core.state != before)

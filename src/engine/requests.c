@@ -67,14 +67,14 @@ static void ordering_drop(struct zkli_member *m) {
 
 void zkli_requests_ask(struct zkli_member *m, unsigned ops) {
     struct zkli_engine *e = m->engine;
-    if ((ops & ZKLI_OP_ORDER) != 0) {
+    if ((ops & ZKLI_ASK_ORDER) != 0) {
         ordering_drop(m);
         m->ordering = ordering_new(e->listing);
     }
-    m->unsent |= ops & ~(unsigned)ZKLI_OP_LIST;
+    m->unsent |= ops & ~(unsigned)ZKLI_ASK_LIST;
     if (m->unsent != 0)
         zkli_requests_stand_in_line(e, &m->work);
-    if ((ops & ZKLI_OP_LIST) != 0) {
+    if ((ops & ZKLI_ASK_LIST) != 0) {
         zkli_list_remove(&m->asker);
         zkli_list_append(&m->dir->askers, &m->asker);
         zkli_requests_stand_in_line(e, &m->dir->work);
@@ -86,7 +86,7 @@ unsigned zkli_requests_take_back(struct zkli_member *m) {
         return 0; /* to leave, it needs just that */
     unsigned taken = m->unsent;
     if (zkli_list_is_linked(&m->asker))
-        taken |= ZKLI_OP_LIST; /* sent or not, its reply will not reach us */
+        taken |= ZKLI_ASK_LIST; /* sent or not, its reply will not reach us */
     m->unsent = 0;
     zkli_list_remove(&m->work.link);
     zkli_list_remove(&m->asker);
@@ -164,19 +164,19 @@ void zkli_requests_reset(struct zkli_engine *e) {
 
 static enum zkli_contender_event_type event_of(unsigned op) {
     switch (op) {
-    case ZKLI_OP_PARENT:
+    case ZKLI_ASK_PARENT:
         return ZKLI_EV_PARENT;
-    case ZKLI_OP_CREATE:
+    case ZKLI_ASK_CREATE:
         return ZKLI_EV_CREATED;
-    case ZKLI_OP_BARRIER:
+    case ZKLI_ASK_BARRIER:
         return ZKLI_EV_BARRIER;
-    case ZKLI_OP_OWN:
+    case ZKLI_ASK_OWN:
         return ZKLI_EV_OWN_READ;
-    case ZKLI_OP_PREDECESSOR:
+    case ZKLI_ASK_PREDECESSOR:
         return ZKLI_EV_PREDECESSOR_READ;
-    case ZKLI_OP_DELETE:
+    case ZKLI_ASK_DELETE:
         return ZKLI_EV_DELETED;
-    case ZKLI_OP_OWNER:
+    case ZKLI_ASK_OWNER:
         return ZKLI_EV_OWNER_READ;
     }
     return ZKLI_EV_LISTED;
@@ -184,9 +184,9 @@ static enum zkli_contender_event_type event_of(unsigned op) {
 
 /* For the log: the node that was read, or the directory. */
 static const char *path_asked(const struct zkli_member *m, unsigned op) {
-    if (op == ZKLI_OP_PREDECESSOR && m->predecessor.watch != NULL)
+    if (op == ZKLI_ASK_PREDECESSOR && m->predecessor.watch != NULL)
         return m->predecessor.watch->path;
-    if (op == ZKLI_OP_OWN && m->own.watch != NULL)
+    if (op == ZKLI_ASK_OWN && m->own.watch != NULL)
         return m->own.watch->path;
     return m->dir->path;
 }
@@ -199,15 +199,16 @@ static void answer(struct zkli_member *m, unsigned op, const struct zkli_reply *
         .czxid = reply->stat.czxid,
         .owner = reply->stat.owner,
     };
-    if (op == ZKLI_OP_CREATE && reply->result == ZKLI_RESULT_OK)
+    if (op == ZKLI_ASK_CREATE && reply->result == ZKLI_RESULT_OK)
         event.node = zkli_path_last(reply->path);
-    if (op == ZKLI_OP_CREATE && reply->result == ZKLI_RESULT_LOST)
+    if (op == ZKLI_ASK_CREATE && reply->result == ZKLI_RESULT_LOST)
         zkli_members_lost_create(m->dir);
-    if (op == ZKLI_OP_PARENT && reply->is_unimplemented) {
+    if (op == ZKLI_ASK_PARENT && reply->is_unimplemented) {
         e->has_no_containers = true; /* a server before 3.5.1: plain directories from now on */
         event.result = ZKLI_RESULT_AGAIN;
     }
-    bool is_denied = event.result == ZKLI_RESULT_DENIED && op != ZKLI_OP_OWNER; /* not ours, then */
+    bool is_denied = event.result == ZKLI_RESULT_DENIED &&
+                     op != ZKLI_ASK_OWNER; /* not ours, then */
     bool is_refused = is_denied || event.result == ZKLI_RESULT_ERROR;
     if (is_refused && !m->was_refused) /* not again at each retry */
         zkli_engine_log(e, ZKL_LOG_ERROR, "the server refuses a request at %s (code %d)",
@@ -268,31 +269,31 @@ static bool send_op(struct zkli_member *m, unsigned op, unsigned slot) {
     struct zkli_engine *e = m->engine;
     char path[ZKLI_PATH_MAX];
     switch (op) {
-    case ZKLI_OP_PARENT:
+    case ZKLI_ASK_PARENT:
         return send_parent(m, slot);
-    case ZKLI_OP_CREATE:
+    case ZKLI_ASK_CREATE:
         return send_create(m, slot);
-    case ZKLI_OP_BARRIER:
+    case ZKLI_ASK_BARRIER:
         return e->port->ops->barrier(e->port, slot, NULL);
-    case ZKLI_OP_OWN:
+    case ZKLI_ASK_OWN:
         return send_watching_read(e, slot, &m->own);
-    case ZKLI_OP_PREDECESSOR:
+    case ZKLI_ASK_PREDECESSOR:
         return send_watching_read(e, slot, &m->predecessor);
     }
     child_path(path, m->dir, m->core.node);
-    if (op == ZKLI_OP_OWNER)
+    if (op == ZKLI_ASK_OWNER)
         return e->port->ops->get(e->port, slot, path, false);
-    assert(op == ZKLI_OP_DELETE);
+    assert(op == ZKLI_ASK_DELETE);
     return e->port->ops->remove(e->port, slot, path);
 }
 
 /* Points the watcher that a read is about to set. False: out of memory. */
-static bool aim(struct zkli_member *m, unsigned op) {
+static bool point_watcher(struct zkli_member *m, unsigned op) {
     char path[ZKLI_PATH_MAX];
-    if (op != ZKLI_OP_OWN && op != ZKLI_OP_PREDECESSOR)
+    if (op != ZKLI_ASK_OWN && op != ZKLI_ASK_PREDECESSOR)
         return true;
-    child_path(path, m->dir, op == ZKLI_OP_OWN ? m->core.node : m->core.predecessor);
-    return zkli_watcher_aim(op == ZKLI_OP_OWN ? &m->own : &m->predecessor, path);
+    child_path(path, m->dir, op == ZKLI_ASK_OWN ? m->core.node : m->core.predecessor);
+    return zkli_watcher_point_to(op == ZKLI_ASK_OWN ? &m->own : &m->predecessor, path);
 }
 
 static void ordering_answer(struct zkli_member *m, enum zkli_result result) {
@@ -333,7 +334,7 @@ static void send_order(struct zkli_member *m) {
 static void send_member(struct zkli_member *m) {
     struct zkli_engine *e = m->engine;
     unsigned op = m->unsent & (~m->unsent + 1);
-    bool is_order = op == ZKLI_OP_ORDER;
+    bool is_order = op == ZKLI_ASK_ORDER;
     if (!is_order || m->ordering == NULL || m->ordering->sent + 1 == m->ordering->count)
         m->unsent &= ~op;
     if (m->unsent == 0)
@@ -342,7 +343,7 @@ static void send_member(struct zkli_member *m) {
         send_order(m);
         return;
     }
-    if (is_order || !aim(m, op)) {
+    if (is_order || !point_watcher(m, op)) {
         answer_nomem(m, op);
         return;
     }
@@ -393,7 +394,7 @@ static void send_list(struct zkli_engine *e, struct zkli_dir *dir) {
 /* Whether there are slots: two for a directory and the node in it, which are sent together or not
  * at all. Else a wait that ends between them would leave a directory that nobody has stood in. */
 static bool has_slots(const struct zkli_engine *e, struct zkli_work *work) {
-    const unsigned pair = ZKLI_OP_PARENT | ZKLI_OP_CREATE;
+    const unsigned pair = ZKLI_ASK_PARENT | ZKLI_ASK_CREATE;
     if (e->free_slot == ZKLI_SLOTS || work->kind != ZKLI_WORK_MEMBER)
         return e->free_slot != ZKLI_SLOTS;
     struct zkli_member *m = ZKLI_CONTAINER(work, struct zkli_member, work);

@@ -50,7 +50,7 @@ static void leave_alone(struct zkli_engine *e, struct zkli_watch *watch) {
     free(watch);
 }
 
-bool zkli_watcher_aim(struct zkli_watcher *watcher, const char *path) {
+bool zkli_watcher_point_to(struct zkli_watcher *watcher, const char *path) {
     struct zkli_engine *e = watcher->member->engine;
     size_t length = strlen(path);
     struct zkli_watch *watch = find(e, path, length);

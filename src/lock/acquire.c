@@ -49,13 +49,13 @@ bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l) {
         .thread = zkli_thread_number(),
         .thread_id = zkli_thread_id(),
         .hold = malloc(sizeof(struct zkli_hold)),
-        .tidings = l->on_event == NULL ? NULL : zkli_tidings_new(l->on_event, l->arg, l),
+        .events = l->on_event == NULL ? NULL : zkli_events_new(l->on_event, l->arg, l),
     };
-    bool has_memory = acquire->hold != NULL && (l->on_event == NULL || acquire->tidings != NULL);
+    bool has_memory = acquire->hold != NULL && (l->on_event == NULL || acquire->events != NULL);
     if (has_memory && zkli_operation_init(&acquire->operation, l->session, on_deadline, acquire))
         return true;
     free(acquire->hold);
-    free(acquire->tidings);
+    free(acquire->events);
     return false;
 }
 
@@ -98,7 +98,7 @@ void zkli_acquire_take_back(struct zkli_hold *hold) {
     struct zkl_lock *l = acquire->lock;
     zkli_list_remove(&hold->link);
     acquire->hold = hold;
-    acquire->tidings = hold->tidings;
+    acquire->events = hold->events;
     acquire->hold_id = 0;
     if (zkli_engine_now_ns(l->session->engine) >= acquire->until_ns) {
         zkli_operation_revise(&acquire->operation, too_late(acquire));
@@ -113,7 +113,7 @@ zkl_err zkli_acquire_end(struct zkli_acquire *acquire) {
     if (hold != NULL)
         hold->acquire = NULL;
     free(acquire->hold); /* NULL if the lock has taken it over */
-    zkli_tidings_release(acquire->tidings);
+    zkli_events_release(acquire->events);
     zkli_operation_fini(&acquire->operation);
     return acquire->operation.result;
 }

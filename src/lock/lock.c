@@ -10,12 +10,12 @@ static zkl_hold hold_number(void) {
     return atomic_fetch_add(&last, 1) + 1;
 }
 
-static void post(struct zkl_lock *l, struct zkli_tidings *tidings, zkl_event event) {
+static void post(struct zkl_lock *l, struct zkli_events *events, zkl_event event) {
     event.size = sizeof(event);
     event.session = l->session;
     event.lock = l;
-    if (!l->is_closed && tidings != NULL)
-        zkli_tidings_post(l->session, tidings, &event);
+    if (!l->is_closed && events != NULL)
+        zkli_events_post(l->session, events, &event);
 }
 
 static struct zkli_acquire *first_acquire(struct zkl_lock *l) {
@@ -51,7 +51,7 @@ void zkli_lock_drop_hold(struct zkl_lock *l, struct zkli_hold *hold) {
     if (l->current == hold)
         l->current = NULL;
     zkli_list_remove(&hold->link);
-    zkli_tidings_release(hold->tidings);
+    zkli_events_release(hold->events);
     free(hold);
 }
 
@@ -61,7 +61,7 @@ static void lose(struct zkl_lock *l) {
     hold->member = NULL;
     l->current = NULL;
     zkli_lock_end_writes(l, hold->id, ZKL_LOST);
-    post(l, hold->tidings,
+    post(l, hold->events,
          (zkl_event){.type = ZKL_EVENT_LOST, .hold = hold->id, .token = hold->token});
     if (hold->acquire != NULL)
         zkli_acquire_take_back(hold);
@@ -81,12 +81,12 @@ static void grant(struct zkl_lock *l, struct zkli_member *m) {
         .token = zkli_member_token(m),
         .member = m,
         .acquire = acquire,
-        .tidings = acquire->tidings,
+        .events = acquire->events,
     };
-    acquire->tidings = NULL;
+    acquire->events = NULL;
     zkli_list_append(&l->holds, &hold->link);
     acquire->hold_id = hold->id;
-    post(l, hold->tidings,
+    post(l, hold->events,
          (zkl_event){.type = ZKL_EVENT_HELD, .hold = hold->id, .token = hold->token});
     finish(acquire, ZKL_OK);
 }
@@ -137,9 +137,9 @@ static void end_releases(struct zkl_lock *l) {
 static void lock_notify(void *arg, struct zkli_member *m, unsigned notices) {
     struct zkl_lock *l = arg;
     if ((notices & ZKLI_TELL_REQUEUED) != 0)
-        post(l, first_acquire(l)->tidings, (zkl_event){.type = ZKL_EVENT_REQUEUED});
+        post(l, first_acquire(l)->events, (zkl_event){.type = ZKL_EVENT_REQUEUED});
     if ((notices & ZKLI_TELL_QUEUED) != 0)
-        post(l, first_acquire(l)->tidings,
+        post(l, first_acquire(l)->events,
              (zkl_event){.type = ZKL_EVENT_QUEUED, .position = zkli_member_position(m)});
     if ((notices & ZKLI_DO_GRANT) != 0)
         grant(l, m);

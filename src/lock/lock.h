@@ -22,10 +22,10 @@ struct zkli_acquire {
     uint64_t thread;
     int64_t thread_id; /* the kernel's, for an operator who looks at the queue */
     bool is_try;
-    int64_t until_ns;             /* the caller's deadline, whatever happens in between */
-    struct zkli_hold *hold;       /* for the grant; taken over by the lock with it, then NULL */
-    struct zkli_tidings *tidings; /* likewise; NULL if there is nobody to tell */
-    zkl_hold hold_id;             /* OK: the grant */
+    int64_t until_ns;           /* the caller's deadline, whatever happens in between */
+    struct zkli_hold *hold;     /* for the grant; taken over by the lock with it, then NULL */
+    struct zkli_events *events; /* likewise; NULL if there is nobody to tell */
+    zkl_hold hold_id;           /* OK: the grant */
 };
 
 /* A grant, until it is released. A lost one stays with its thread, so that whatever that thread
@@ -38,7 +38,7 @@ struct zkli_hold {
     int64_t token;
     struct zkli_member *member;   /* NULL: lost */
     struct zkli_acquire *acquire; /* whose caller has not woken up yet; NULL: it has been told */
-    struct zkli_tidings *tidings;
+    struct zkli_events *events;
 };
 
 struct zkl_lock {
@@ -82,7 +82,7 @@ struct zkli_write {
 
 /* All with the lock held. */
 void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire);
-/* An acquire by the calling thread, without the waiting: .hold is there, .tidings too if the handle
+/* An acquire by the calling thread, without the waiting: .hold is there, .events too if the handle
  * has a function for events. .operation is finished when it is decided; end frees what is left.
  * False: out of memory, and there is nothing to end. */
 bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l);

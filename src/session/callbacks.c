@@ -12,7 +12,7 @@
 #include "session/session.h"
 
 /* What one acquire may have to tell, until the last of it is told. */
-struct zkli_tidings {
+struct zkli_events {
     unsigned references;
     struct zkli_callback queued, requeued, held, lost;
 };
@@ -30,11 +30,11 @@ static struct zkli_callback *callback_of(struct zkli_list *link) {
 }
 
 static void remove_from_line(struct zkli_callback *c) {
-    struct zkli_tidings *tidings = c->tidings;
+    struct zkli_events *events = c->events;
     zkli_list_remove(&c->link);
     if (c != c->kept)
         free(c);
-    zkli_tidings_release(tidings);
+    zkli_events_release(events);
 }
 
 /* Has an event told without a record of its own, while the kept one is in the line. Of places in
@@ -46,7 +46,7 @@ static void add_to_line(struct zkl_session *s, struct zkli_callback *kept, const
     struct zkli_callback *c = callback_of(link);
     while (c->kept != kept) {
         link = link->previous;
-        if (!is_place && c->tidings == kept->tidings)
+        if (!is_place && c->events == kept->events)
             remove_from_line(c);
         c = callback_of(link);
     }
@@ -77,51 +77,50 @@ void zkli_callback_post(struct zkl_session *s, struct zkli_callback *kept, const
     c->link = (struct zkli_list){NULL, NULL};
     c->event = *event;
     c->times = 1;
-    if (c->tidings != NULL)
-        c->tidings->references++;
+    if (c->events != NULL)
+        c->events->references++;
     zkli_list_append(&s->callbacks, &c->link);
     s->posted++;
     pthread_cond_signal(&s->callbacks_changed);
 }
 
-struct zkli_tidings *zkli_tidings_new(zkl_event_fn fn, void *arg, const void *owner) {
-    struct zkli_tidings *tidings = malloc(sizeof(*tidings));
-    if (tidings == NULL)
+struct zkli_events *zkli_events_new(zkl_event_fn fn, void *arg, const void *owner) {
+    struct zkli_events *events = malloc(sizeof(*events));
+    if (events == NULL)
         return NULL;
-    tidings->references = 1;
-    struct zkli_callback *all[] = {&tidings->queued, &tidings->requeued, &tidings->held,
-                                   &tidings->lost};
+    events->references = 1;
+    struct zkli_callback *all[] = {&events->queued, &events->requeued, &events->held,
+                                   &events->lost};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         zkli_callback_init(all[i], fn, arg, owner);
-        all[i]->tidings = tidings;
+        all[i]->events = events;
     }
-    return tidings;
+    return events;
 }
 
-void zkli_tidings_release(struct zkli_tidings *tidings) {
-    if (tidings != NULL && --tidings->references == 0)
-        free(tidings);
+void zkli_events_release(struct zkli_events *events) {
+    if (events != NULL && --events->references == 0)
+        free(events);
 }
 
-void zkli_tidings_post(struct zkl_session *s, struct zkli_tidings *tidings,
-                       const zkl_event *event) {
+void zkli_events_post(struct zkl_session *s, struct zkli_events *events, const zkl_event *event) {
     switch (event->type) {
     case ZKL_EVENT_QUEUED:
-        zkli_callback_post(s, &tidings->queued, event);
+        zkli_callback_post(s, &events->queued, event);
         break;
     case ZKL_EVENT_REQUEUED:
-        zkli_callback_post(s, &tidings->requeued, event);
+        zkli_callback_post(s, &events->requeued, event);
         break;
     case ZKL_EVENT_HELD:
-        zkli_callback_post(s, &tidings->held, event);
+        zkli_callback_post(s, &events->held, event);
         break;
     case ZKL_EVENT_LOST:
-        zkli_callback_post(s, &tidings->lost, event);
+        zkli_callback_post(s, &events->lost, event);
         break;
     case ZKL_EVENT_SUSPENDED:
     case ZKL_EVENT_RESUMED:
     case ZKL_EVENT_WANTED:
-        break; /* no tidings of an acquire */
+        break; /* no events of an acquire */
     }
 }
 

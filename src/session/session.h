@@ -21,7 +21,7 @@
 #define ZKLI_DRAIN_WAIT_MS 800
 #define ZKLI_CLOSE_WAIT_MS 900
 
-struct zkli_tidings;
+struct zkli_events;
 
 /* An event on its way to the user, in the line of the session's callbacks. */
 struct zkli_callback {
@@ -30,9 +30,9 @@ struct zkli_callback {
     void *arg;
     const void *owner; /* the lock, or the session */
     zkl_event event;
-    unsigned times;               /* how many events it stands for */
-    struct zkli_callback *kept;   /* the record that is kept for its kind; perhaps itself */
-    struct zkli_tidings *tidings; /* in which that is; NULL: the session keeps it */
+    unsigned times;             /* how many events it stands for */
+    struct zkli_callback *kept; /* the record that is kept for its kind; perhaps itself */
+    struct zkli_events *events; /* in which that is; NULL: the session keeps it */
 };
 
 struct zkl_session {
@@ -136,11 +136,11 @@ void zkli_callback_init(struct zkli_callback *c, zkl_event_fn fn, void *arg, con
  * thread must have been started. */
 void zkli_callback_post(struct zkl_session *s, struct zkli_callback *kept, const zkl_event *event);
 /* Room for what one acquire may have to tell. NULL: out of memory. */
-struct zkli_tidings *zkli_tidings_new(zkl_event_fn fn, void *arg, const void *owner);
+struct zkli_events *zkli_events_new(zkl_event_fn fn, void *arg, const void *owner);
 /* With the lock held: no more is posted. NULL is accepted. */
-void zkli_tidings_release(struct zkli_tidings *tidings);
+void zkli_events_release(struct zkli_events *events);
 /* With the lock held: as zkli_callback_post. */
-void zkli_tidings_post(struct zkl_session *s, struct zkli_tidings *tidings, const zkl_event *event);
+void zkli_events_post(struct zkl_session *s, struct zkli_events *events, const zkl_event *event);
 /* With the lock held: the thread runs from now on. False: it cannot be started. */
 bool zkli_callbacks_start(struct zkl_session *s);
 /* With the lock held: no callback of this owner will run any more, and none is running, unless on

@@ -276,7 +276,7 @@ static zkl_event_type next_of(unsigned *stage) {
 
 /* Posts what a session with a few acquires may come to tell; of 8 allocations so many fail. */
 static void post_all(zkl_session *s, struct zkli_callback *of_session,
-                     struct zkli_tidings *const *tidings, struct posted *posted,
+                     struct zkli_events *const *acquires, struct posted *posted,
                      uint32_t failing_of_8) {
     unsigned stages[ACQUIRES] = {0};
     bool is_connected = true;
@@ -293,7 +293,7 @@ static void post_all(zkl_session *s, struct zkli_callback *of_session,
         } else {
             event.type = next_of(&stages[of]);
             event.hold = of + 1;
-            zkli_tidings_post(s, tidings[of], &event);
+            zkli_events_post(s, acquires[of], &event);
         }
         failing_disarm();
         posted[i] = (struct posted){event.type, event.hold, event.position};
@@ -344,7 +344,7 @@ static bool is_idle(zkl_session *s) {
 /* One round: what is posted while a callback takes long and memory comes and goes. */
 static void check_line(zkl_session *s, uint32_t failing_of_8) {
     struct zkli_callback of_session;
-    struct zkli_tidings *tidings[ACQUIRES];
+    struct zkli_events *acquires[ACQUIRES];
     struct posted posted[POSTS];
     const zkl_event first = {.type = ZKL_EVENT_RESUMED};
 
@@ -353,15 +353,15 @@ static void check_line(zkl_session *s, uint32_t failing_of_8) {
     atomic_store(&Line.may_go_on, false);
     zkli_callback_init(&of_session, on_line, NULL, s);
     for (size_t i = 0; i < ACQUIRES; i++)
-        REQUIRE((tidings[i] = zkli_tidings_new(on_line, NULL, s)) != NULL);
+        REQUIRE((acquires[i] = zkli_events_new(on_line, NULL, s)) != NULL);
     zkli_session_lock(s);
     zkli_callback_post(s, &of_session, &first);
     zkli_session_unlock(s);
     WAIT_UNTIL(atomic_load(&Line.is_entered), SOON_MS);
     zkli_session_lock(s);
-    post_all(s, &of_session, tidings, posted, failing_of_8);
+    post_all(s, &of_session, acquires, posted, failing_of_8);
     for (size_t i = 0; i < ACQUIRES; i++)
-        zkli_tidings_release(tidings[i]); /* an acquire may be over before its events are told */
+        zkli_events_release(acquires[i]); /* an acquire may be over before its events are told */
     zkli_session_unlock(s);
     atomic_store(&Line.may_go_on, true);
     WAIT_UNTIL(is_idle(s), SOON_MS);

@@ -107,29 +107,28 @@ bool zkli_callbacks_start(struct zkl_session *s) {
 }
 
 /* Told at once: a callback that is late changes nothing for anybody else. */
-struct zkli_tidings {
+struct zkli_events {
     unsigned references;
     zkl_event_fn fn;
     void *arg;
 };
 
-struct zkli_tidings *zkli_tidings_new(zkl_event_fn fn, void *arg, const void *owner) {
+struct zkli_events *zkli_events_new(zkl_event_fn fn, void *arg, const void *owner) {
     (void)owner;
-    struct zkli_tidings *tidings = malloc(sizeof(*tidings));
-    if (tidings != NULL)
-        *tidings = (struct zkli_tidings){1, fn, arg};
-    return tidings;
+    struct zkli_events *events = malloc(sizeof(*events));
+    if (events != NULL)
+        *events = (struct zkli_events){1, fn, arg};
+    return events;
 }
 
-void zkli_tidings_release(struct zkli_tidings *tidings) {
-    if (tidings != NULL && --tidings->references == 0)
-        free(tidings);
+void zkli_events_release(struct zkli_events *events) {
+    if (events != NULL && --events->references == 0)
+        free(events);
 }
 
-void zkli_tidings_post(struct zkl_session *s, struct zkli_tidings *tidings,
-                       const zkl_event *event) {
+void zkli_events_post(struct zkl_session *s, struct zkli_events *events, const zkl_event *event) {
     s->posted++;
-    tidings->fn(event, tidings->arg);
+    events->fn(event, events->arg);
 }
 
 void zkli_callbacks_drop(struct zkl_session *s, const void *owner) {

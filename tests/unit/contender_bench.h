@@ -23,11 +23,11 @@
 #define RESULTS (ZKLI_RESULT_ERROR + 1)
 
 /* Requests that contenders make together. */
-#define CREATE_AND_LIST ((unsigned)ZKLI_OP_CREATE | ZKLI_OP_LIST)
-#define PARENT_CREATE_AND_LIST (CREATE_AND_LIST | ZKLI_OP_PARENT)
-#define BARRIER_AND_LIST ((unsigned)ZKLI_OP_BARRIER | ZKLI_OP_LIST)
-#define OWN_AND_LIST ((unsigned)ZKLI_OP_OWN | ZKLI_OP_LIST)
-#define OWN_AND_PREDECESSOR ((unsigned)ZKLI_OP_OWN | ZKLI_OP_PREDECESSOR)
+#define CREATE_AND_LIST ((unsigned)ZKLI_ASK_CREATE | ZKLI_ASK_LIST)
+#define PARENT_CREATE_AND_LIST (CREATE_AND_LIST | ZKLI_ASK_PARENT)
+#define BARRIER_AND_LIST ((unsigned)ZKLI_ASK_BARRIER | ZKLI_ASK_LIST)
+#define OWN_AND_LIST ((unsigned)ZKLI_ASK_OWN | ZKLI_ASK_LIST)
+#define OWN_AND_PREDECESSOR ((unsigned)ZKLI_ASK_OWN | ZKLI_ASK_PREDECESSOR)
 
 /* ---- Rules ---- */
 
@@ -76,15 +76,15 @@ static inline const char *end_broken(const struct zkli_contender *was,
         return "left without a word";
     if (((actions & ZKLI_DO_FORGET) != 0) != (is->state == ZKLI_GONE))
         return "to be gone is to be forgotten";
-    if (is->state == ZKLI_GONE && (actions & (ZKLI_OPS | ZKLI_DO_RETRY)) != 0)
+    if (is->state == ZKLI_GONE && (actions & (ZKLI_ASKS | ZKLI_DO_RETRY)) != 0)
         return "gone, and asks for something";
     bool is_looked_at = is->is_orphan && is->owner == 0;
     if (is->state == ZKLI_LEAVING && is->node[0] != '\0' && !is->is_parked &&
-        is->in_flight != (is_looked_at ? (unsigned)ZKLI_OP_OWNER : (unsigned)ZKLI_OP_DELETE))
+        is->in_flight != (is_looked_at ? (unsigned)ZKLI_ASK_OWNER : (unsigned)ZKLI_ASK_DELETE))
         return "leaving, and its node is not being deleted";
-    if ((actions & ZKLI_OP_DELETE) != 0 && is->is_orphan && is->owner != e->session_id)
+    if ((actions & ZKLI_ASK_DELETE) != 0 && is->is_orphan && is->owner != e->session_id)
         return "deletes a node that may be another's";
-    if (is->state == ZKLI_LEAVING && (actions & ZKLI_OP_CREATE) != 0)
+    if (is->state == ZKLI_LEAVING && (actions & ZKLI_ASK_CREATE) != 0)
         return "creates while leaving";
     return NULL;
 }
@@ -92,7 +92,7 @@ static inline const char *end_broken(const struct zkli_contender *was,
 static inline const char *flow_broken(const struct zkli_contender *was,
                                       const struct zkli_contender *is,
                                       const struct zkli_contender_event *e, unsigned actions) {
-    unsigned ops = actions & ZKLI_OPS;
+    unsigned ops = actions & ZKLI_ASKS;
     if ((ops & ~is->in_flight) != 0)
         return "asked for, and not noted as in flight";
     bool rests = is->state == ZKLI_WAITING || is->state == ZKLI_HELD || is->state == ZKLI_GONE ||
@@ -106,7 +106,7 @@ static inline const char *flow_broken(const struct zkli_contender *was,
     if (is->is_parked && !was->is_parked && e->is_connected && (actions & ZKLI_DO_RETRY) == 0 &&
         e->type != ZKLI_EV_EXPIRED)
         return "parked while connected, without a retry";
-    if ((ops & ZKLI_OP_CREATE) != 0 && (is->node[0] != '\0' || is->state != ZKLI_ENQUEUING))
+    if ((ops & ZKLI_ASK_CREATE) != 0 && (is->node[0] != '\0' || is->state != ZKLI_ENQUEUING))
         return "creates a second node";
     if ((actions & ZKLI_TELL_REQUEUED) != 0 &&
         (is->node[0] != '\0' || strcmp(is->uuid, e->fresh_uuid) != 0))
@@ -256,7 +256,7 @@ static inline void bench_add(struct bench *b, const char *uuid, int64_t number) 
 }
 
 static inline const struct zkli_listing *bench_listing(struct bench *b, enum crowd crowd) {
-    bool is_by_czxid = (b->c.in_flight & ZKLI_OP_ORDER) != 0;
+    bool is_by_czxid = (b->c.in_flight & ZKLI_ASK_ORDER) != 0;
     b->listing = (struct zkli_listing){b->siblings, 0, is_by_czxid};
     if (crowd == TWICE && !b->is_twin_last)
         bench_add(b, b->c.uuid, OWN_NUMBER + 2);
@@ -293,8 +293,8 @@ static inline unsigned reply_list(struct bench *b, unsigned list) {
 
 /* What a reply to any one of these requests is called. */
 static inline enum zkli_contender_event_type bench_reply_to(unsigned op) {
-    for (unsigned i = 0; i < ZKLI_OP_COUNT; i++) {
-        static const enum zkli_contender_event_type types[ZKLI_OP_COUNT] = {
+    for (unsigned i = 0; i < ZKLI_ASK_COUNT; i++) {
+        static const enum zkli_contender_event_type types[ZKLI_ASK_COUNT] = {
             ZKLI_EV_PARENT,           ZKLI_EV_CREATED, ZKLI_EV_BARRIER,
             ZKLI_EV_LISTED,           ZKLI_EV_LISTED,  ZKLI_EV_OWN_READ,
             ZKLI_EV_PREDECESSOR_READ, ZKLI_EV_DELETED, ZKLI_EV_OWNER_READ,
@@ -308,7 +308,7 @@ static inline enum zkli_contender_event_type bench_reply_to(unsigned op) {
 /* Answers all that is in flight, in the order in which the server would, alike. */
 static inline void answer_all(struct bench *b, enum zkli_result result) {
     unsigned flight = b->c.in_flight;
-    for (unsigned i = 0; i < ZKLI_OP_COUNT; i++)
+    for (unsigned i = 0; i < ZKLI_ASK_COUNT; i++)
         if ((flight & BIT(i)) != 0)
             reply(b, bench_reply_to(BIT(i)), result);
 }

@@ -68,7 +68,7 @@ static inline void check_notices(struct world *w, struct player *player, unsigne
     player->is_failed = player->is_failed || (actions & ZKLI_DO_FAIL) != 0;
     player->is_lost = player->is_lost || (actions & ZKLI_DO_LOSE) != 0;
     w->losses += (actions & ZKLI_DO_LOSE) != 0;
-    w->orderings += (actions & ZKLI_OP_ORDER) != 0;
+    w->orderings += (actions & ZKLI_ASK_ORDER) != 0;
 }
 
 /* No node stays behind, neither the one it knew nor one with its uuid. */
@@ -86,8 +86,8 @@ static inline void check_left(struct world *w, const struct zkli_contender *was,
 }
 
 static inline void carry_out(struct player *player, unsigned actions) {
-    player->unsent |= actions & ZKLI_OPS;
-    if ((actions & (ZKLI_OP_LIST | ZKLI_OP_ORDER)) != 0)
+    player->unsent |= actions & ZKLI_ASKS;
+    if ((actions & (ZKLI_ASK_LIST | ZKLI_ASK_ORDER)) != 0)
         player->list_serial++; /* an earlier listing is not for us any more */
     if ((actions & ZKLI_DO_RETRY) != 0)
         player->has_retry = true;
@@ -161,8 +161,8 @@ static inline void begin_contender(struct world *w, struct player *player, bool 
 static inline void send_next(struct world *w, struct player *player) {
     struct client *client = &w->clients[player->client];
     unsigned ready = player->unsent;
-    if (w->lists_last && ready != ZKLI_OP_LIST)
-        ready &= ~(unsigned)ZKLI_OP_LIST;
+    if (w->lists_last && ready != ZKLI_ASK_LIST)
+        ready &= ~(unsigned)ZKLI_ASK_LIST;
     unsigned op = ready & (~ready + 1);
     struct message m = {.op = op,
                         .player = (int)(player - w->players),
@@ -171,9 +171,9 @@ static inline void send_next(struct world *w, struct player *player) {
                         .node = player->own,
                         .level = player->core.parent_level};
     memcpy(m.uuid, player->core.uuid, sizeof(m.uuid));
-    if (op == ZKLI_OP_PREDECESSOR)
+    if (op == ZKLI_ASK_PREDECESSOR)
         m.node = player->predecessor_aim = find_node(w, player->core.predecessor);
-    if (op == ZKLI_OP_OWN)
+    if (op == ZKLI_ASK_OWN)
         player->own_aim = m.node;
     player->unsent &= ~op;
     push(w, &client->requests, m);
@@ -189,7 +189,7 @@ static inline void serve_next(struct world *w, struct client *client) {
 static inline void deliver_listing(struct world *w, struct player *player,
                                    const struct message *m) {
     struct zkli_sibling siblings[NODES_MAX];
-    struct zkli_listing listing = {siblings, 0, m->op == ZKLI_OP_ORDER};
+    struct zkli_listing listing = {siblings, 0, m->op == ZKLI_ASK_ORDER};
     size_t first = draw(w, NODES_MAX); /* in no order */
     for (size_t i = 0; i < w->node_count; i++) {
         size_t node = (i + first) % w->node_count;
@@ -208,7 +208,7 @@ static inline void deliver_listing(struct world *w, struct player *player,
 
 static inline void deliver_reply(struct world *w, const struct message *m) {
     struct player *player = &w->players[m->player];
-    bool is_listing = m->op == ZKLI_OP_LIST || m->op == ZKLI_OP_ORDER;
+    bool is_listing = m->op == ZKLI_ASK_LIST || m->op == ZKLI_ASK_ORDER;
     if (m->generation != player->generation || (is_listing && m->serial != player->list_serial))
         return;
     if (is_listing) {
@@ -251,7 +251,7 @@ static inline void deliver_next(struct world *w, struct client *client) {
         return;
     }
     client->seen = m.zxid > client->seen ? m.zxid : client->seen;
-    bool is_read = m.op == ZKLI_OP_OWN || m.op == ZKLI_OP_PREDECESSOR;
+    bool is_read = m.op == ZKLI_ASK_OWN || m.op == ZKLI_ASK_PREDECESSOR;
     if (is_read && m.result == ZKLI_RESULT_OK)
         client->client_watches |= bit_of(m.node);
     deliver_reply(w, &m);
@@ -276,7 +276,7 @@ static inline void lose_requests(struct world *w, struct client *client, bool is
         if (!was_served && served > 0) {
             served--;
             serve(w, client, &m);
-        } else if (!was_served && is_late && m.op == ZKLI_OP_CREATE &&
+        } else if (!was_served && is_late && m.op == ZKLI_ASK_CREATE &&
                    client->limbo_count < LIMBO_MAX) {
             client->limbo[client->limbo_count++] = m;
         }

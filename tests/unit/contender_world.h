@@ -262,7 +262,7 @@ static inline void do_list(struct world *w, const struct client *client, struct 
     for (size_t i = 0; i < w->node_count; i++)
         if (is_seen(w, client, (int)i))
             m->listing |= bit_of((int)i);
-    if (w->missing > 0 && m->listing == 0 && m->op == ZKLI_OP_LIST)
+    if (w->missing > 0 && m->listing == 0 && m->op == ZKLI_ASK_LIST)
         m->result = ZKLI_RESULT_NO_NODE;
 }
 
@@ -271,23 +271,23 @@ static inline void serve(struct world *w, struct client *client, struct message 
     static const enum zkli_result faults[] = {ZKLI_RESULT_AGAIN, ZKLI_RESULT_AGAIN,
                                               ZKLI_RESULT_ERROR, ZKLI_RESULT_DENIED};
     if (w->has_faults && draw(w, 100) < 2) {
-        m->result = faults[draw(w, m->op == ZKLI_OP_BARRIER ? 2 : COUNT(faults))];
+        m->result = faults[draw(w, m->op == ZKLI_ASK_BARRIER ? 2 : COUNT(faults))];
         return;
     }
-    if ((m->op & (ZKLI_OP_PARENT | ZKLI_OP_CREATE | ZKLI_OP_BARRIER | ZKLI_OP_DELETE)) != 0) {
+    if ((m->op & (ZKLI_ASK_PARENT | ZKLI_ASK_CREATE | ZKLI_ASK_BARRIER | ZKLI_ASK_DELETE)) != 0) {
         end_limbo(w, client);
         catch_up(w, client);
     }
     m->result = ZKLI_RESULT_OK;
-    if (m->op == ZKLI_OP_PARENT) {
+    if (m->op == ZKLI_ASK_PARENT) {
         do_parent(w, m);
-    } else if (m->op == ZKLI_OP_CREATE) {
+    } else if (m->op == ZKLI_ASK_CREATE) {
         do_create(w, m, client->session_id);
-    } else if (m->op == ZKLI_OP_LIST || m->op == ZKLI_OP_ORDER) {
+    } else if (m->op == ZKLI_ASK_LIST || m->op == ZKLI_ASK_ORDER) {
         do_list(w, client, m);
-    } else if (m->op == ZKLI_OP_OWN || m->op == ZKLI_OP_PREDECESSOR) {
+    } else if (m->op == ZKLI_ASK_OWN || m->op == ZKLI_ASK_PREDECESSOR) {
         do_read(w, client, m);
-    } else if (m->op == ZKLI_OP_DELETE) {
+    } else if (m->op == ZKLI_ASK_DELETE) {
         m->result = is_there(w, m->node) ? ZKLI_RESULT_OK : ZKLI_RESULT_NO_NODE;
         if (is_there(w, m->node))
             delete_node(w, m->node);

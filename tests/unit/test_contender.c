@@ -23,7 +23,7 @@ static void check_hand_off(enum crowd crowd, enum zkli_kind kind, bool by_czxid,
     if (crowd == BEHIND_HEAD && is_exclusive && !by_czxid && !reconnected)
         CHECK_ACTIONS(actions, ZKLI_DO_GRANT);
     else
-        CHECK_ACTIONS(actions, reconnected ? BARRIER_AND_LIST : ZKLI_OP_LIST);
+        CHECK_ACTIONS(actions, reconnected ? BARRIER_AND_LIST : ZKLI_ASK_LIST);
 }
 
 static void only_the_head_s_end_grants_and_only_where_nothing_else_can_be_lower(void) {
@@ -98,7 +98,7 @@ static void who_is_first_without_an_ample_lease_watches_its_node(void) {
     to_enqueuing(&b);
     reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
     bench_lease(&b, SHORT);
-    CHECK_ACTIONS(listed(&b, FIRST), ZKLI_OP_OWN);
+    CHECK_ACTIONS(listed(&b, FIRST), ZKLI_ASK_OWN);
     bench_lease(&b, AMPLE); /* before the answer: somebody may have deleted it */
     CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), 0);
     CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK), ZKLI_DO_GRANT);
@@ -109,7 +109,7 @@ static void a_node_that_went_while_the_lease_was_awaited_is_not_granted(void) {
     to_admitted(&b, SHORT);
     CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, true), ZKLI_TELL_REQUEUED | CREATE_AND_LIST);
     to_admitted(&b, SHORT);
-    CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, false), ZKLI_OP_OWN);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, false), ZKLI_ASK_OWN);
     CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, true), 0); /* the read is out */
     bench_lease(&b, AMPLE);
     CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), 0);
@@ -210,7 +210,7 @@ static void a_search_that_finds_two_nodes_takes_the_lower(void) {
         bench_name(b.c.uuid, OWN_NUMBER, lower);
         abandon(&b);
         reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
-        CHECK_ACTIONS(listed(&b, TWICE), ZKLI_OP_DELETE);
+        CHECK_ACTIONS(listed(&b, TWICE), ZKLI_ASK_DELETE);
         CHECK_STRING(b.c.node, lower);
     }
 }
@@ -265,10 +265,10 @@ static void a_position_is_told_once_and_again_when_it_changes(void) {
     CHECK_ACTIONS(listed(&b, BEHIND_TWO), OWN_AND_PREDECESSOR | ZKLI_TELL_QUEUED);
     CHECK_INT(b.c.position, 2);
     reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK);
-    CHECK_ACTIONS(reply(&b, ZKLI_EV_PREDECESSOR_READ, ZKLI_RESULT_NO_NODE), ZKLI_OP_LIST);
-    CHECK_ACTIONS(listed(&b, BEHIND_TWO), ZKLI_OP_PREDECESSOR);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_PREDECESSOR_READ, ZKLI_RESULT_NO_NODE), ZKLI_ASK_LIST);
+    CHECK_ACTIONS(listed(&b, BEHIND_TWO), ZKLI_ASK_PREDECESSOR);
     reply(&b, ZKLI_EV_PREDECESSOR_READ, ZKLI_RESULT_NO_NODE);
-    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), ZKLI_OP_PREDECESSOR | ZKLI_TELL_QUEUED);
+    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), ZKLI_ASK_PREDECESSOR | ZKLI_TELL_QUEUED);
     CHECK_INT(b.c.position, 1);
     fired(&b, ZKLI_EV_OWN_EVENT, true);
     reply(&b, ZKLI_EV_PREDECESSOR_READ, ZKLI_RESULT_OK);
@@ -289,13 +289,13 @@ static void what_the_server_refused_for_the_moment_is_asked_again(void) {
     reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
     CHECK_ACTIONS(listed(&b, BEHIND_HEAD), OWN_AND_PREDECESSOR | ZKLI_TELL_QUEUED);
     answer_all(&b, ZKLI_RESULT_AGAIN);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), ZKLI_OP_LIST);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), ZKLI_ASK_LIST);
     CHECK_ACTIONS(reply(&b, ZKLI_EV_LISTED, ZKLI_RESULT_AGAIN), ZKLI_DO_RETRY);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), ZKLI_OP_LIST);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), ZKLI_ASK_LIST);
     CHECK_ACTIONS(listed(&b, FIRST), ZKLI_DO_GRANT);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_RELEASE), ZKLI_OP_DELETE);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RELEASE), ZKLI_ASK_DELETE);
     CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_AGAIN), ZKLI_DO_RETRY);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), ZKLI_OP_DELETE);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), ZKLI_ASK_DELETE);
     to_housing(&b);
     answer_all(&b, ZKLI_RESULT_AGAIN);
     CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), PARENT_CREATE_AND_LIST);
@@ -315,11 +315,11 @@ static void a_new_place_has_not_been_listed_whatever_was_before(void) {
 static void by_czxid_the_end_of_the_head_is_a_reason_to_list_not_to_hold(void) {
     struct bench b;
     to_placed(&b, AT_THE_END);
-    CHECK_ACTIONS(b.actions, ZKLI_OP_ORDER);
+    CHECK_ACTIONS(b.actions, ZKLI_ASK_ORDER);
     CHECK_ACTIONS(listed(&b, BEHIND_HEAD), OWN_AND_PREDECESSOR | ZKLI_TELL_QUEUED);
     answer_all(&b, ZKLI_RESULT_OK);
-    CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true), ZKLI_OP_LIST);
-    CHECK_ACTIONS(listed(&b, AT_THE_END), ZKLI_OP_ORDER);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true), ZKLI_ASK_LIST);
+    CHECK_ACTIONS(listed(&b, AT_THE_END), ZKLI_ASK_ORDER);
     CHECK_ACTIONS(listed(&b, FIRST), ZKLI_DO_GRANT);
 }
 
@@ -349,14 +349,14 @@ static void a_new_session_s_place_has_a_new_name(void) {
 static void a_holder_s_node_is_watched_from_the_next_heartbeat_on(void) {
     struct bench b;
     to_held(&b);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_OP_OWN);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_ASK_OWN);
     CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), 0); /* on its way */
     CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_LOST), 0);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_OP_OWN);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_ASK_OWN);
     CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK), 0);
     CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), 0);
     CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, false), 0);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_OP_OWN);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_ASK_OWN);
     CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_NO_NODE), ZKLI_DO_LOSE | ZKLI_DO_FORGET);
 }
 
@@ -367,7 +367,7 @@ static void a_hold_that_is_not_certain_is_lost_and_never_comes_back(void) {
     bench_lease(&b, SHORT);
     CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), 0);
     bench_lease(&b, UNCERTAIN);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), ZKLI_DO_LOSE | ZKLI_OP_DELETE);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), ZKLI_DO_LOSE | ZKLI_ASK_DELETE);
     bench_lease(&b, AMPLE);
     CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), 0);
     CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_OK), ZKLI_DO_FORGET);
@@ -389,8 +389,8 @@ static void replies_after_leaving_are_void(void) {
             if (way == 3)
                 news(&b, ZKLI_EV_HEARTBEAT);
             unsigned flight = b.c.in_flight;
-            CHECK_ACTIONS(abandon(&b), ZKLI_DO_FAIL | ZKLI_OP_DELETE);
-            for (unsigned i = 0; i < ZKLI_OP_COUNT; i++)
+            CHECK_ACTIONS(abandon(&b), ZKLI_DO_FAIL | ZKLI_ASK_DELETE);
+            for (unsigned i = 0; i < ZKLI_ASK_COUNT; i++)
                 if ((flight & BIT(i)) != 0)
                     CHECK_ACTIONS(reply(&b, bench_reply_to(BIT(i)), (enum zkli_result)result), 0);
             fired(&b, ZKLI_EV_OWN_EVENT, true);
@@ -409,11 +409,11 @@ static void a_create_that_was_not_sent_leaves_nothing_to_delete(void) {
     CHECK_ACTIONS(abandon_unsent(&b, CREATE_AND_LIST), ZKLI_DO_FAIL | ZKLI_DO_FORGET);
     CHECK_INT(b.c.error, ZKL_TIMEOUT);
     to_enqueuing(&b);
-    CHECK_ACTIONS(abandon_unsent(&b, ZKLI_OP_LIST), ZKLI_DO_FAIL);
+    CHECK_ACTIONS(abandon_unsent(&b, ZKLI_ASK_LIST), ZKLI_DO_FAIL);
     CHECK_STATE(&b, "leaving");
-    CHECK_ACTIONS(reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK), ZKLI_OP_DELETE);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK), ZKLI_ASK_DELETE);
     to_placed(&b, BEHIND_HEAD);
-    CHECK_ACTIONS(abandon_unsent(&b, ZKLI_OP_PREDECESSOR), ZKLI_DO_FAIL | ZKLI_OP_DELETE);
+    CHECK_ACTIONS(abandon_unsent(&b, ZKLI_ASK_PREDECESSOR), ZKLI_DO_FAIL | ZKLI_ASK_DELETE);
 }
 
 /* T10 (b): who gives up while the reply is lost still looks for the node, and deletes it. */
@@ -428,7 +428,7 @@ static void who_leaves_unsure_searches_and_deletes(void) {
     }
     CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), BARRIER_AND_LIST);
     reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
-    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), ZKLI_OP_DELETE);
+    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), ZKLI_ASK_DELETE);
     CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_NO_NODE), ZKLI_DO_FORGET);
 }
 
@@ -440,11 +440,11 @@ static void who_gives_up_between_a_doubtful_create_and_its_listing_searches(void
         struct bench b;
         to_enqueuing(&b);
         reply(&b, ZKLI_EV_CREATED, doubtful[i]);
-        CHECK_ACTIONS(abandon_unsent(&b, ZKLI_OP_LIST), ZKLI_DO_FAIL | BARRIER_AND_LIST);
+        CHECK_ACTIONS(abandon_unsent(&b, ZKLI_ASK_LIST), ZKLI_DO_FAIL | BARRIER_AND_LIST);
         if (b.c.state == ZKLI_GONE)
             continue;
         reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
-        CHECK_ACTIONS(listed(&b, FIRST), ZKLI_OP_DELETE);
+        CHECK_ACTIONS(listed(&b, FIRST), ZKLI_ASK_DELETE);
     }
 }
 

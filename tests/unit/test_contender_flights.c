@@ -19,17 +19,17 @@ struct expected {
 
 /* Our node is known, and this is the reply to the listing. */
 static struct expected when_placed(unsigned list, bool own_is_watched) {
-    unsigned arming = own_is_watched ? ZKLI_OP_PREDECESSOR : OWN_AND_PREDECESSOR;
+    unsigned arming = own_is_watched ? ZKLI_ASK_PREDECESSOR : OWN_AND_PREDECESSOR;
     if (is_for_later(list))
         return (struct expected){ZKLI_LISTING, ZKLI_DO_RETRY};
     if (!is_listed_ok(list) && list != ZKLI_RESULT_NO_NODE)
-        return (struct expected){ZKLI_LEAVING, ZKLI_DO_FAIL | ZKLI_OP_DELETE};
+        return (struct expected){ZKLI_LEAVING, ZKLI_DO_FAIL | ZKLI_ASK_DELETE};
     if (list < RESULTS || list - RESULTS + FIRST == OTHERS)
         return (struct expected){ZKLI_ENQUEUING, CREATE_AND_LIST | ZKLI_TELL_REQUEUED};
     if (list - RESULTS + FIRST == FIRST || list - RESULTS + FIRST == TWICE)
         return (struct expected){ZKLI_HELD, ZKLI_DO_GRANT};
     if (list - RESULTS + FIRST == AT_THE_END)
-        return (struct expected){ZKLI_ORDERING, ZKLI_OP_ORDER};
+        return (struct expected){ZKLI_ORDERING, ZKLI_ASK_ORDER};
     return (struct expected){ZKLI_ARMING, arming | ZKLI_TELL_QUEUED};
 }
 
@@ -84,7 +84,7 @@ static struct expected when_housed(unsigned parent, unsigned create, unsigned li
     if (parent == ZKLI_RESULT_OK || parent == ZKLI_RESULT_EXISTS)
         return (struct expected){ZKLI_ENQUEUING, PARENT_CREATE_AND_LIST};
     if (parent == ZKLI_RESULT_NO_NODE)
-        return (struct expected){ZKLI_PARENTING, ZKLI_OP_PARENT};
+        return (struct expected){ZKLI_PARENTING, ZKLI_ASK_PARENT};
     if (is_for_later(parent))
         return (struct expected){ZKLI_IDLE, ZKLI_DO_RETRY};
     return (struct expected){ZKLI_GONE, ZKLI_DO_FAIL | ZKLI_DO_FORGET};
@@ -146,7 +146,7 @@ static void to_leave_nothing_needs_both_as_well(void) {
                 struct expected expected = {ZKLI_LEAVING, ZKLI_DO_RETRY};
                 bool is_over = is_listed_ok(list) || list == ZKLI_RESULT_NO_NODE;
                 if (barrier == ZKLI_RESULT_OK && is_found(list))
-                    expected = (struct expected){ZKLI_LEAVING, ZKLI_OP_DELETE};
+                    expected = (struct expected){ZKLI_LEAVING, ZKLI_ASK_DELETE};
                 else if (barrier == ZKLI_RESULT_OK && is_over)
                     expected = (struct expected){ZKLI_GONE, ZKLI_DO_FORGET};
                 to_searching(&b);
@@ -163,7 +163,7 @@ static struct expected when_adopted(unsigned own, unsigned list) {
         return (struct expected){ZKLI_ENQUEUING, CREATE_AND_LIST};
     if (is_for_later(own))
         return (struct expected){ZKLI_UNSURE, ZKLI_DO_RETRY};
-    return (struct expected){ZKLI_LEAVING, ZKLI_DO_FAIL | ZKLI_OP_DELETE};
+    return (struct expected){ZKLI_LEAVING, ZKLI_DO_FAIL | ZKLI_ASK_DELETE};
 }
 
 static void a_node_that_was_found_is_read_and_listed(void) {
@@ -229,11 +229,11 @@ static struct expected when_armed(unsigned own, unsigned predecessor, enum firin
     if (is_for_later(worst))
         return (struct expected){ZKLI_LISTING, ZKLI_DO_RETRY};
     if (worst == ZKLI_RESULT_NO_NODE || (worst == ZKLI_RESULT_OK && has_moved))
-        return (struct expected){ZKLI_LISTING, ZKLI_OP_LIST};
+        return (struct expected){ZKLI_LISTING, ZKLI_ASK_LIST};
     if (worst != ZKLI_RESULT_OK)
-        return (struct expected){ZKLI_LEAVING, ZKLI_DO_FAIL | ZKLI_OP_DELETE};
+        return (struct expected){ZKLI_LEAVING, ZKLI_DO_FAIL | ZKLI_ASK_DELETE};
     if (firing == OWN_CHANGED && is_between) /* the watch that was set has fired */
-        return (struct expected){ZKLI_ARMING, ZKLI_OP_OWN};
+        return (struct expected){ZKLI_ARMING, ZKLI_ASK_OWN};
     return (struct expected){ZKLI_WAITING, 0};
 }
 

@@ -4,7 +4,7 @@
 static void to_orphan(struct bench *b) {
     bench_init(b, false);
     bench_orphan(b);
-    CHECK_ACTIONS(news(b, ZKLI_EV_CONNECTED), ZKLI_OP_OWNER);
+    CHECK_ACTIONS(news(b, ZKLI_EV_CONNECTED), ZKLI_ASK_OWNER);
 }
 
 /* Whatever of the two is lost; whose it is does not change with the connection. */
@@ -12,12 +12,12 @@ static void an_orphan_is_read_until_it_is_known_and_then_deleted(void) {
     struct bench b;
     to_orphan(&b);
     CHECK_ACTIONS(reply(&b, ZKLI_EV_OWNER_READ, ZKLI_RESULT_LOST), ZKLI_DO_RETRY);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), ZKLI_OP_OWNER);
-    CHECK_ACTIONS(reply(&b, ZKLI_EV_OWNER_READ, ZKLI_RESULT_OK), ZKLI_OP_DELETE);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), ZKLI_ASK_OWNER);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_OWNER_READ, ZKLI_RESULT_OK), ZKLI_ASK_DELETE);
     b.world.is_connected = false;
     CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_LOST), 0);
     bench_reconnect(&b);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), ZKLI_OP_DELETE);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), ZKLI_ASK_DELETE);
     CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_NO_NODE), ZKLI_DO_FORGET);
 }
 

@@ -20,8 +20,8 @@ static void ask_for_parents(unsigned depth, unsigned missing, unsigned reaped, c
     reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_NO_NODE);
     reply(&b, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE);
     size_t count = 0;
-    while ((b.c.in_flight & ZKLI_OP_PARENT) != 0 && count < 63) {
-        bool is_with_node = (b.c.in_flight & ZKLI_OP_CREATE) != 0;
+    while ((b.c.in_flight & ZKLI_ASK_PARENT) != 0 && count < 63) {
+        bool is_with_node = (b.c.in_flight & ZKLI_ASK_CREATE) != 0;
         ret_asked[count++] = (char)('0' + b.c.parent_level);
         reply(&b, ZKLI_EV_PARENT, create_parent(b.c.parent_level, &missing));
         if (missing == 1 && reaped > 0) {

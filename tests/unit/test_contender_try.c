@@ -5,7 +5,7 @@
 
 static void to_probing(struct bench *b) {
     bench_init(b, true);
-    CHECK_ACTIONS(news(b, ZKLI_EV_CONNECTED), ZKLI_OP_LIST);
+    CHECK_ACTIONS(news(b, ZKLI_EV_CONNECTED), ZKLI_ASK_LIST);
 }
 
 static void a_try_that_finds_anybody_writes_nothing(void) {
@@ -23,7 +23,7 @@ static void a_try_that_somebody_was_faster_than_takes_its_node_away(void) {
     to_probing(&b);
     CHECK_ACTIONS(listed(&b, NOBODY), CREATE_AND_LIST);
     reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
-    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), ZKLI_DO_FAIL | ZKLI_OP_DELETE);
+    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), ZKLI_DO_FAIL | ZKLI_ASK_DELETE);
     CHECK_INT(b.c.error, ZKL_BUSY);
     CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_OK), ZKLI_DO_FORGET);
 }
@@ -44,7 +44,7 @@ static void a_try_whose_session_ended_lists_again_before_it_creates(void) {
     b.world.is_connected = false;
     news(&b, ZKLI_EV_EXPIRED);
     bench_reconnect(&b);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), ZKLI_OP_LIST);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), ZKLI_ASK_LIST);
     CHECK_STATE(&b, "probing");
 }
 
@@ -58,15 +58,15 @@ static void a_try_that_has_to_begin_anew_lists_again_before_it_creates(void) {
             answer_all(&b, ZKLI_RESULT_LOST);
             CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), BARRIER_AND_LIST);
             reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
-            CHECK_ACTIONS(listed(&b, OTHERS), ZKLI_OP_LIST);
+            CHECK_ACTIONS(listed(&b, OTHERS), ZKLI_ASK_LIST);
         } else { /* it was, and somebody has deleted the node */
             reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
             bench_lease(&b, way == 1 ? AMPLE : UNCERTAIN);
             if (way == 2)
-                CHECK_ACTIONS(listed(&b, FIRST), ZKLI_OP_OWN);
+                CHECK_ACTIONS(listed(&b, FIRST), ZKLI_ASK_OWN);
             CHECK_ACTIONS(way == 1 ? listed(&b, OTHERS)
                                    : reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_NO_NODE),
-                          ZKLI_OP_LIST | ZKLI_TELL_REQUEUED);
+                          ZKLI_ASK_LIST | ZKLI_TELL_REQUEUED);
         }
         CHECK_STATE(&b, "probing");
         CHECK_ACTIONS(listed(&b, OTHERS), ZKLI_DO_FAIL | ZKLI_DO_FORGET);

@@ -147,9 +147,9 @@ static void a_listing_is_sent_though_more_and_more_ask_for_it(void) {
 static void check_no_directory_is_sent_alone(const struct bench *b) {
     for (size_t i = 0; i < b->owner_count; i++) {
         const struct zkli_member *m = b->owners[i].member;
-        bool is_parent_sent = m != NULL && (m->core.in_flight & ZKLI_OP_PARENT) != 0 &&
-                              (m->unsent & ZKLI_OP_PARENT) == 0;
-        CHECK(!is_parent_sent || (m->unsent & ZKLI_OP_CREATE) == 0);
+        bool is_parent_sent = m != NULL && (m->core.in_flight & ZKLI_ASK_PARENT) != 0 &&
+                              (m->unsent & ZKLI_ASK_PARENT) == 0;
+        CHECK(!is_parent_sent || (m->unsent & ZKLI_ASK_CREATE) == 0);
     }
 }
 
