@@ -29,14 +29,13 @@ static void note_listing(contender *c, const event *e) {
             memcpy(c->found, found->name, strlen(found->name) + 1);
         return;
     }
-    struct zkli_place place = zkli_queue_place(listing, c->node);
+    struct zkli_admission place = zkli_admit(listing, c->node);
     c->verdict = place.verdict;
     c->position = place.position;
-    c->is_by_sequence = place.is_by_sequence;
+    c->is_hand_off = place.is_hand_off;
     c->listed_on = e->connection;
-    if (place.verdict == ZKLI_BEHIND) {
+    if (place.verdict == ZKLI_VERDICT_WATCH_NODE) {
         memcpy(c->predecessor, place.predecessor->name, strlen(place.predecessor->name) + 1);
-        c->predecessor_kind = place.predecessor->kind;
     }
 }
 
@@ -142,17 +141,6 @@ static unsigned on_own_event(contender *c, const event *e) {
     return zkli_contender_send(c, ZKLI_ASK_OWN);
 }
 
-/*
- * The predecessor was the head when we listed: its deletion is the grant, for numbers only grow and
- * the directory cannot go while we are in it. Not so after a reconnect, when watches fire in any
- * order; nor near the counter's end; nor behind a read or write name, whose owners may create nodes
- * with old numbers.
- */
-static bool is_hand_off(const contender *c, const event *e) {
-    return c->position == 1 && c->is_by_sequence && c->listed_on == e->connection &&
-           c->predecessor_kind != ZKLI_KIND_READ && c->predecessor_kind != ZKLI_KIND_WRITE;
-}
-
 static unsigned on_predecessor_event(contender *c, const event *e) {
     if (c->state == ZKLI_ARMING)
         c->predecessor_changed = true;
@@ -160,9 +148,10 @@ static unsigned on_predecessor_event(contender *c, const event *e) {
         return 0;
     if (!e->is_deleted)
         return zkli_contender_arm(c);
-    /* Without a connection that we know of, it is the news of one that was not told. */
-    bool is_grant = e->is_connected && is_hand_off(c, e);
-    return is_grant ? zkli_contender_admit(c, e) : zkli_contender_list_again(c, e);
+    /* After a reconnect watches fire in any order. And without a connection that we know of, it is
+     * the news of one that was not told. */
+    bool is_hand_off = c->is_hand_off && e->is_connected && c->listed_on == e->connection;
+    return is_hand_off ? zkli_contender_admit(c, e) : zkli_contender_list_again(c, e);
 }
 
 static unsigned on_lease(contender *c, const event *e) {

@@ -12,7 +12,7 @@
 #ifndef ZKLI_CORE_CONTENDER_H
 #define ZKLI_CORE_CONTENDER_H
 
-#include "core/queue.h"
+#include "core/admission.h"
 #include "core/result.h"
 
 enum zkli_contender_state {
@@ -124,10 +124,9 @@ struct zkli_contender {
     /* What the last listing said: */
     enum zkli_verdict verdict;
     size_t position;
-    bool is_by_sequence;
     uint64_t listed_on; /* the connection it came over; 0: not listed yet */
     char predecessor[ZKLI_CHILD_MAX + 1];
-    enum zkli_kind predecessor_kind;
+    bool is_hand_off;               /* its deletion admits us, on the connection that listed it */
     char found[ZKLI_CHILD_MAX + 1]; /* a node with our uuid, "" if none */
     /* Watches that fired while being set: */
     bool own_went;

@@ -26,13 +26,13 @@ static unsigned decide_place(contender *c, const event *e, enum zkli_result resu
     }
     if (result != ZKLI_RESULT_OK)
         return zkli_contender_fail_or_retry(c, e, result);
-    if (c->verdict == ZKLI_FIRST)
+    if (c->verdict == ZKLI_VERDICT_ADMITTED)
         return zkli_contender_admit(c, e);
-    if (c->verdict == ZKLI_BEHIND)
+    if (c->verdict == ZKLI_VERDICT_WATCH_NODE)
         return wait_behind(c, e);
-    if (c->verdict == ZKLI_ABSENT)
+    if (c->verdict == ZKLI_VERDICT_ABSENT)
         return zkli_contender_requeue(c, e);
-    assert(c->verdict == ZKLI_NEEDS_CZXID);
+    assert(c->verdict == ZKLI_VERDICT_NEEDS_CZXID);
     zkli_contender_move(c, ZKLI_ORDERING);
     return zkli_contender_send(c, ZKLI_ASK_ORDER);
 }

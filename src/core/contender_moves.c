@@ -94,7 +94,7 @@ void zkli_contender_forget_node(contender *c) {
     c->own_is_watched = false;
     c->own_went = false;
     c->listed_on = 0;
-    c->verdict = ZKLI_ABSENT;
+    c->verdict = ZKLI_VERDICT_ABSENT;
     c->parent_level = 0;
 }
 

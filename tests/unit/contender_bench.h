@@ -47,7 +47,7 @@ static inline bool may_grant(const struct zkli_contender *was, const struct zkli
         return e->is_connected && is->own_is_watched && was->listed_on == e->connection;
     return (e->type == ZKLI_EV_LISTED || e->type == ZKLI_EV_CREATED || e->type == ZKLI_EV_BARRIER ||
             e->type == ZKLI_EV_OWN_READ) &&
-           is->verdict == ZKLI_FIRST;
+           is->verdict == ZKLI_VERDICT_ADMITTED;
 }
 
 static inline const char *grant_broken(const struct zkli_contender *was,

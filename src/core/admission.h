@@ -1,11 +1,11 @@
 /*
- * queue - who is before whom among the children of a lock's directory, who is admitted, and whom
- * the others watch. Pure: works on one listing.
+ * admission - who is before whom among the children of a lock's directory, which of them is
+ * admitted, and which node another one watches. Pure: works on one listing.
  *
  * Not here: how a listing is asked for, and when it may be believed (contender.h).
  */
-#ifndef ZKLI_CORE_QUEUE_H
-#define ZKLI_CORE_QUEUE_H
+#ifndef ZKLI_CORE_ADMISSION_H
+#define ZKLI_CORE_ADMISSION_H
 
 #include "core/node_name.h"
 
@@ -31,17 +31,21 @@ struct zkli_listing {
 };
 
 enum zkli_verdict {
-    ZKLI_ABSENT,      /* our node is not in the listing */
-    ZKLI_FIRST,       /* nobody is before us */
-    ZKLI_BEHIND,      /* wait for the predecessor */
-    ZKLI_NEEDS_CZXID, /* the numbers cannot be trusted: order by czxid */
+    ZKLI_VERDICT_ABSENT,      /* our node is not in the listing */
+    ZKLI_VERDICT_ADMITTED,    /* no contender is before us */
+    ZKLI_VERDICT_WATCH_NODE,  /* wait for the one just before us */
+    ZKLI_VERDICT_NEEDS_CZXID, /* the numbers cannot be trusted: order by czxid */
 };
 
-struct zkli_place {
+struct zkli_admission {
     enum zkli_verdict verdict;
     size_t position;                        /* contenders before us */
-    const struct zkli_sibling *predecessor; /* BEHIND: the one just before us, in the listing */
-    bool is_by_sequence;                    /* the listing was ordered by trusted numbers */
+    const struct zkli_sibling *predecessor; /* WATCH_NODE: the one just before us */
+    /* WATCH_NODE: when that one is deleted we are admitted, without another listing. It was the
+     * first, numbers only grow, and the directory cannot go while we are in it. Not so near the
+     * counter's end; nor behind a read or write name, whose owners may create nodes with old
+     * numbers. */
+    bool is_hand_off;
 };
 
 /* Fills *ret_sibling from a child's name and returns true; false when it is no contender's. */
@@ -52,7 +56,7 @@ bool zkli_listing_needs_czxid(const struct zkli_listing *listing);
 
 /* Where an exclusive contender's node stands: every contender of any kind before it counts, and by
  * czxid a reader, too, that a writer before it has become. */
-struct zkli_place zkli_queue_place(const struct zkli_listing *listing, const char *own);
+struct zkli_admission zkli_admit(const struct zkli_listing *listing, const char *own);
 
 /* Whether a comes before b: by order, then by name, so that every client agrees. */
 bool zkli_sibling_is_before(const struct zkli_sibling *a, const struct zkli_sibling *b);

@@ -1,5 +1,5 @@
-/* queue - see queue.h. */
-#include "core/queue.h"
+/* admission - see admission.h. */
+#include "core/admission.h"
 
 #include <string.h>
 
@@ -55,13 +55,13 @@ static bool is_before_us(const struct zkli_listing *listing, const struct zkli_s
 }
 
 /* One pass instead of a sort: the place needs only the count before us and the nearest of them. */
-struct zkli_place zkli_queue_place(const struct zkli_listing *listing, const char *own_name) {
-    struct zkli_place place = {ZKLI_ABSENT, 0, NULL, !listing->is_by_czxid};
+struct zkli_admission zkli_admit(const struct zkli_listing *listing, const char *own_name) {
+    struct zkli_admission place = {.verdict = ZKLI_VERDICT_ABSENT};
     const struct zkli_sibling *own = find(listing, own_name);
     if (own == NULL)
         return place;
     if (zkli_listing_needs_czxid(listing)) {
-        place.verdict = ZKLI_NEEDS_CZXID;
+        place.verdict = ZKLI_VERDICT_NEEDS_CZXID;
         return place;
     }
     for (size_t i = 0; i < listing->count; i++) {
@@ -72,6 +72,9 @@ struct zkli_place zkli_queue_place(const struct zkli_listing *listing, const cha
         if (place.predecessor == NULL || zkli_sibling_is_before(place.predecessor, other))
             place.predecessor = other;
     }
-    place.verdict = place.predecessor == NULL ? ZKLI_FIRST : ZKLI_BEHIND;
+    place.verdict = place.predecessor == NULL ? ZKLI_VERDICT_ADMITTED : ZKLI_VERDICT_WATCH_NODE;
+    place.is_hand_off = place.position == 1 && !listing->is_by_czxid &&
+                        place.predecessor->kind != ZKLI_KIND_READ &&
+                        place.predecessor->kind != ZKLI_KIND_WRITE;
     return place;
 }

@@ -1,5 +1,5 @@
 /* Who is before whom: every order and subset of small sets, against a plain sort. */
-#include "core/queue.h"
+#include "core/admission.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static int compare(const void *a, const void *b) {
 
 /* Whether the place is what sorting says. */
 static bool is_right(const struct zkli_listing *listing, const char *own,
-                     const struct zkli_place *place) {
+                     const struct zkli_admission *place) {
     struct zkli_sibling sorted[POOL_MAX];
     memcpy(sorted, listing->siblings, listing->count * sizeof(sorted[0]));
     qsort(sorted, listing->count, sizeof(sorted[0]), compare);
@@ -32,12 +32,15 @@ static bool is_right(const struct zkli_listing *listing, const char *own,
     while (position < listing->count && strcmp(sorted[position].name, own) != 0)
         position++;
     if (position == listing->count)
-        return place->verdict == ZKLI_ABSENT;
-    if (place->position != position || place->is_by_sequence == listing->is_by_czxid)
+        return place->verdict == ZKLI_VERDICT_ABSENT;
+    const struct zkli_sibling *first = &sorted[0];
+    bool is_hand_off = position == 1 && !listing->is_by_czxid && first->kind != ZKLI_KIND_READ &&
+                       first->kind != ZKLI_KIND_WRITE;
+    if (place->position != position || place->is_hand_off != is_hand_off)
         return false;
     if (position == 0)
-        return place->verdict == ZKLI_FIRST && place->predecessor == NULL;
-    return place->verdict == ZKLI_BEHIND && place->predecessor >= listing->siblings &&
+        return place->verdict == ZKLI_VERDICT_ADMITTED && place->predecessor == NULL;
+    return place->verdict == ZKLI_VERDICT_WATCH_NODE && place->predecessor >= listing->siblings &&
            place->predecessor < listing->siblings + listing->count &&
            strcmp(place->predecessor->name, sorted[position - 1].name) == 0;
 }
@@ -56,12 +59,12 @@ static void look_at(struct pool *pool, const struct zkli_sibling *siblings, size
     struct zkli_listing listing = {siblings, count, pool->is_by_czxid};
     size_t firsts = 0;
     for (size_t own = 0; own < count; own++) {
-        struct zkli_place place = zkli_queue_place(&listing, siblings[own].name);
-        firsts += place.verdict == ZKLI_FIRST;
+        struct zkli_admission place = zkli_admit(&listing, siblings[own].name);
+        firsts += place.verdict == ZKLI_VERDICT_ADMITTED;
         pool->wrong += !is_right(&listing, siblings[own].name, &place);
     }
-    struct zkli_place absent = zkli_queue_place(&listing, UUID("9") "-lock-0000000000");
-    pool->wrong += absent.verdict != ZKLI_ABSENT;
+    struct zkli_admission absent = zkli_admit(&listing, UUID("9") "-lock-0000000000");
+    pool->wrong += absent.verdict != ZKLI_VERDICT_ABSENT;
     pool->not_one_first += firsts != (count > 0);
     pool->listings++;
 }
@@ -152,11 +155,12 @@ static void by_czxid_a_reader_in_an_old_place_is_before_us(void) {
         siblings[0].order = 8;
         siblings[1].order = 7;
         struct zkli_listing listing = {siblings, 2, true};
-        struct zkli_place place = zkli_queue_place(&listing, pairs[i].own);
-        CHECK(place.verdict == (pairs[i].is_before ? ZKLI_BEHIND : ZKLI_FIRST));
+        struct zkli_admission place = zkli_admit(&listing, pairs[i].own);
+        CHECK(place.verdict ==
+              (pairs[i].is_before ? ZKLI_VERDICT_WATCH_NODE : ZKLI_VERDICT_ADMITTED));
         CHECK_INT(place.position, pairs[i].is_before);
         siblings[0].order = 6;
-        CHECK(zkli_queue_place(&listing, pairs[i].own).verdict == ZKLI_BEHIND);
+        CHECK(zkli_admit(&listing, pairs[i].own).verdict == ZKLI_VERDICT_WATCH_NODE);
     }
 }
 
@@ -165,7 +169,7 @@ static enum zkli_verdict verdict_of(const char *const *names, size_t count, cons
     for (size_t i = 0; i < count; i++)
         REQUIRE(zkli_sibling_parse(&siblings[i], names[i]));
     struct zkli_listing listing = {siblings, count, false};
-    return zkli_queue_place(&listing, own).verdict;
+    return zkli_admit(&listing, own).verdict;
 }
 
 static void numbers_near_the_counter_s_end_are_not_trusted(void) {
@@ -187,9 +191,9 @@ static void numbers_near_the_counter_s_end_are_not_trusted(void) {
             names[at] = odd;
             for (size_t own = 0; own < 3; own++) {
                 enum zkli_verdict verdict = verdict_of(names, 3, names[own]);
-                CHECK((verdict == ZKLI_NEEDS_CZXID) == !samples[i].is_trusted);
+                CHECK((verdict == ZKLI_VERDICT_NEEDS_CZXID) == !samples[i].is_trusted);
             }
-            CHECK(verdict_of(names, 3, "lock-0000000009") == ZKLI_ABSENT);
+            CHECK(verdict_of(names, 3, "lock-0000000009") == ZKLI_VERDICT_ABSENT);
         }
 }
 
@@ -201,17 +205,17 @@ static void where_numbers_repeat_or_jump_everybody_asks_for_czxids(void) {
     };
     struct zkli_sibling siblings[POOL_MAX];
     for (size_t own = 0; own < COUNT(names); own++) {
-        CHECK(verdict_of(names, COUNT(names), names[own]) == ZKLI_NEEDS_CZXID);
-        CHECK(verdict_of(names + own, 1, names[own]) == ZKLI_NEEDS_CZXID);
+        CHECK(verdict_of(names, COUNT(names), names[own]) == ZKLI_VERDICT_NEEDS_CZXID);
+        CHECK(verdict_of(names + own, 1, names[own]) == ZKLI_VERDICT_NEEDS_CZXID);
         REQUIRE(zkli_sibling_parse(&siblings[own], names[own]));
         siblings[own].order = 1000 + (int64_t)own;
     }
     struct zkli_listing listing = {siblings, COUNT(names), true};
     CHECK(!zkli_listing_needs_czxid(&listing));
     for (size_t own = 0; own < COUNT(names); own++) {
-        struct zkli_place place = zkli_queue_place(&listing, names[own]);
+        struct zkli_admission place = zkli_admit(&listing, names[own]);
         CHECK_INT(place.position, own);
-        CHECK(!place.is_by_sequence);
+        CHECK(!place.is_hand_off);
     }
 }
 
@@ -251,8 +255,8 @@ static void a_child_that_is_no_contender_is_no_sibling(void) {
 
 static void in_an_empty_directory_everybody_is_absent(void) {
     struct zkli_listing listing = {NULL, 0, false};
-    struct zkli_place place = zkli_queue_place(&listing, "lock-0000000001");
-    CHECK(place.verdict == ZKLI_ABSENT);
+    struct zkli_admission place = zkli_admit(&listing, "lock-0000000001");
+    CHECK(place.verdict == ZKLI_VERDICT_ABSENT);
     CHECK(place.predecessor == NULL && place.position == 0);
     CHECK(!zkli_listing_needs_czxid(&listing));
 }
@@ -260,9 +264,9 @@ static void in_an_empty_directory_everybody_is_absent(void) {
 /* Names are compared whole: a node of another kind with our number is not ours. */
 static void own_is_the_very_name(void) {
     static const char *const names[] = {UUID("1") "-lock-0000000001", UUID("2") "-lock-0000000002"};
-    CHECK(verdict_of(names, 2, UUID("1") "-lock-0000000002") == ZKLI_ABSENT);
-    CHECK(verdict_of(names, 2, UUID("1") "-lock-000000000") == ZKLI_ABSENT);
-    CHECK(verdict_of(names, 2, UUID("1") "-lock-0000000001") == ZKLI_FIRST);
+    CHECK(verdict_of(names, 2, UUID("1") "-lock-0000000002") == ZKLI_VERDICT_ABSENT);
+    CHECK(verdict_of(names, 2, UUID("1") "-lock-000000000") == ZKLI_VERDICT_ABSENT);
+    CHECK(verdict_of(names, 2, UUID("1") "-lock-0000000001") == ZKLI_VERDICT_ADMITTED);
 }
 
 int main(int argc, char **argv) {
@@ -283,5 +287,5 @@ int main(int argc, char **argv) {
         {"in an empty directory everybody is absent", in_an_empty_directory_everybody_is_absent},
         {"own is the very name", own_is_the_very_name},
     };
-    return TEST_MAIN(argc, argv, "queue", cases);
+    return TEST_MAIN(argc, argv, "admission", cases);
 }
