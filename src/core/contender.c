@@ -200,11 +200,39 @@ static unsigned (*const handlers[ZKLI_EVENT_TYPES])(contender *c, const event *e
     [ZKLI_EV_ABANDON] = on_leave,
 };
 
-unsigned zkli_contender_step(contender *c, const event *e) {
+/* Requests in the order in which they are sent: the listing last. */
+static void set_flight(struct zkli_actions *actions, unsigned bits) {
+    unsigned first = bits & ZKLI_ASKS & ~(unsigned)ZKLI_ASK_LIST;
+    for (; first != 0; first &= first - 1) {
+        assert(actions->flight_count < ZKLI_FLIGHT_MAX);
+        actions->flight[actions->flight_count++] = first & (~first + 1);
+    }
+    if ((bits & ZKLI_ASK_LIST) != 0) {
+        assert(actions->flight_count < ZKLI_FLIGHT_MAX);
+        actions->flight[actions->flight_count++] = ZKLI_ASK_LIST;
+    }
+}
+
+/* A step brings about some of these, and always in this order. */
+static void set_notices(struct zkli_actions *actions, unsigned bits) {
+    static const unsigned notices[ZKLI_NOTICES] = {
+        [ZKLI_NOTICE_REQUEUED] = ZKLI_TELL_REQUEUED, [ZKLI_NOTICE_QUEUED] = ZKLI_TELL_QUEUED,
+        [ZKLI_NOTICE_GRANTED] = ZKLI_DO_GRANT,       [ZKLI_NOTICE_FAILED] = ZKLI_DO_FAIL,
+        [ZKLI_NOTICE_LOST] = ZKLI_DO_LOSE,           [ZKLI_NOTICE_GONE] = ZKLI_DO_FORGET,
+    };
+    for (enum zkli_notice notice = 0; notice < ZKLI_NOTICES; notice++)
+        if ((bits & notices[notice]) != 0)
+            actions->notices[actions->notice_count++] = notice;
+}
+
+struct zkli_actions zkli_contender_step(contender *c, const event *e) {
     assert(c->state != ZKLI_GONE);
     assert(handlers[e->type] != NULL);
-    unsigned actions = handlers[e->type](c, e);
+    unsigned bits = handlers[e->type](c, e);
     zkli_contender_check(c);
+    struct zkli_actions actions = {.is_retried = (bits & ZKLI_DO_RETRY) != 0};
+    set_flight(&actions, bits);
+    set_notices(&actions, bits);
     return actions;
 }
 

@@ -49,20 +49,30 @@ enum {
 #define ZKLI_ASK_COUNT 9
 #define ZKLI_ASKS ((1u << ZKLI_ASK_COUNT) - 1)
 
+#define ZKLI_FLIGHT_MAX 3
+
+/* What a contender's owner is told. */
+enum zkli_notice {
+    ZKLI_NOTICE_REQUEUED, /* the place in the queue was lost */
+    ZKLI_NOTICE_QUEUED,   /* .position has changed */
+    ZKLI_NOTICE_GRANTED,  /* the acquisition succeeded */
+    ZKLI_NOTICE_FAILED,   /* the acquisition failed: .error; the node may still be leaving */
+    ZKLI_NOTICE_LOST,     /* the hold is over without a release */
+    ZKLI_NOTICE_GONE,     /* nothing is left on the server: free it; late replies are void */
+    ZKLI_NOTICES
+};
+
 /*
- * Actions: the requests above, to be sent in the order of their bits, but the listing last (the
- * server keeps that order on one connection: a list sees the create before it; our node's watch is
- * set before the predecessor's), and what follows. They are carried out after the step, before the
- * next event.
+ * What a step asks for, to be carried out before the next event. The flight is sent in its order,
+ * which the server keeps on one connection: a list sees the create before it, and our node's watch
+ * is set before the predecessor's.
  */
-enum {
-    ZKLI_DO_GRANT = 1u << 9,     /* the acquisition succeeded */
-    ZKLI_DO_FAIL = 1u << 10,     /* the acquisition failed: .error; the node may still be leaving */
-    ZKLI_DO_LOSE = 1u << 11,     /* the hold is over without a release */
-    ZKLI_DO_RETRY = 1u << 12,    /* send RETRY after a while */
-    ZKLI_DO_FORGET = 1u << 13,   /* gone: nothing on the server, free it; late replies are void */
-    ZKLI_TELL_QUEUED = 1u << 14, /* .position has changed */
-    ZKLI_TELL_REQUEUED = 1u << 15, /* the place in the queue was lost */
+struct zkli_actions {
+    unsigned flight[ZKLI_FLIGHT_MAX]; /* a ZKLI_ASK_ each */
+    size_t flight_count;
+    enum zkli_notice notices[ZKLI_NOTICES]; /* in the order in which they came about */
+    size_t notice_count;
+    bool is_retried; /* send RETRY after a while */
 };
 
 enum zkli_contender_event_type {
@@ -145,8 +155,9 @@ void zkli_contender_init_orphan(struct zkli_contender *c, const char *node, unsi
  * CONNECTED. No other contender has had the uuid. */
 void zkli_contender_init_visitor(struct zkli_contender *c, const char *uuid, unsigned depth);
 
-/* The one door. Returns the actions. */
-unsigned zkli_contender_step(struct zkli_contender *c, const struct zkli_contender_event *event);
+/* The one door. */
+struct zkli_actions zkli_contender_step(struct zkli_contender *c,
+                                        const struct zkli_contender_event *event);
 
 /* Whether there may be a node of this contender's that it does not know. */
 bool zkli_contender_is_unsure(const struct zkli_contender *c);

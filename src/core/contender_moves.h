@@ -7,6 +7,17 @@
 
 #include "core/contender.h"
 
+/* Actions as the decisions are made of them: ZKLI_ASK_ bits, and these. */
+enum {
+    ZKLI_TELL_REQUEUED = 1u << 9,
+    ZKLI_TELL_QUEUED = 1u << 10,
+    ZKLI_DO_GRANT = 1u << 11,
+    ZKLI_DO_FAIL = 1u << 12,
+    ZKLI_DO_LOSE = 1u << 13,
+    ZKLI_DO_FORGET = 1u << 14,
+    ZKLI_DO_RETRY = 1u << 15
+};
+
 typedef struct zkli_contender contender;
 typedef struct zkli_contender_event event;
 

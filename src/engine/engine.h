@@ -110,16 +110,14 @@ void zkli_engine_clear_timer(struct zkli_engine *e, struct zkli_timer *timer);
 
 /* ---- Members: contenders in a lock's queue ---- */
 
-/* Why a member is told something: ZKLI_DO_GRANT, _FAIL, _LOSE, _FORGET, ZKLI_TELL_ bits, which
- * came about in this order if several are set. */
-typedef void (*zkli_notify_fn)(void *arg, struct zkli_member *member, unsigned notices);
+typedef void (*zkli_notify_fn)(void *arg, struct zkli_member *member, enum zkli_notice notice);
 
 /* A new contender for <root>/<name>, or an error: LIMIT, NOMEM, CLOSED, AUTH_FAILED. */
 zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, const char *name,
                         bool is_try, int64_t thread, zkli_notify_fn notify, void *arg);
-/* The wait is over, for this reason: FAIL follows if nothing else has been told. */
+/* The wait is over, for this reason: FAILED follows if nothing else has been told. */
 void zkli_member_abandon(struct zkli_member *m, zkl_err error);
-/* The hold is given up; FORGET follows when the server has confirmed. */
+/* The hold is given up; GONE follows when the server has confirmed. */
 void zkli_member_release(struct zkli_member *m);
 bool zkli_member_is_held(const struct zkli_member *m);
 /* The server has said that the node is not there: as if its watch had fired. */

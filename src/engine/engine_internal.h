@@ -63,12 +63,13 @@ struct zkli_member {
     struct zkli_contender core;
     struct zkli_engine *engine;
     struct zkli_dir *dir;
-    struct zkli_list link;     /* in engine->members */
-    struct zkli_list dir_link; /* in dir->members */
-    struct zkli_work work;     /* the requests in unsent */
-    struct zkli_list asker;    /* in the askers of a listing, sent or not */
-    struct zkli_list noticed;  /* in engine->noticed */
-    unsigned unsent;           /* ZKLI_OP_ bits, without LIST */
+    struct zkli_list link;            /* in engine->members */
+    struct zkli_list dir_link;        /* in dir->members */
+    struct zkli_work work;            /* the requests in unsent */
+    struct zkli_list asker;           /* in the askers of a listing, sent or not */
+    struct zkli_list noticed;         /* in engine->noticed */
+    unsigned unsent[ZKLI_FLIGHT_MAX]; /* ZKLI_ASK_, in order, without LIST */
+    size_t unsent_count;
     struct zkli_watcher own, predecessor;
     struct zkli_ordering *ordering;
     struct zkli_timer retry;
@@ -80,7 +81,8 @@ struct zkli_member {
     int64_t thread;        /* for the node's data */
     zkli_notify_fn notify; /* NULL: nobody is interested any more */
     void *notify_arg;
-    unsigned notices;
+    enum zkli_notice notices[ZKLI_NOTICES]; /* not handed out yet, in order */
+    size_t notice_count;
     bool is_gone;
 };
 
@@ -206,9 +208,10 @@ void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
 /* ---- Requests (requests.c) ---- */
 
 void zkli_requests_init(struct zkli_engine *e);
-/* Asks for ZKLI_OP_ bits of a member. */
-void zkli_requests_ask(struct zkli_member *m, unsigned ops);
-/* Takes back what is not sent yet, and listings; returns the bits: no reply to these will come. */
+/* Asks for a member's flight. */
+void zkli_requests_ask(struct zkli_member *m, const struct zkli_actions *actions);
+/* Takes back what is not sent yet, and listings; returns the ZKLI_ASK_ bits: no reply to these will
+ * come. */
 unsigned zkli_requests_take_back(struct zkli_member *m);
 /* The member goes: replies to it are void. */
 void zkli_requests_forget(struct zkli_member *m);

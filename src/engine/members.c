@@ -7,10 +7,6 @@
 
 #include "base/path.h"
 
-#define NOTICES                                                                                    \
-    (ZKLI_DO_GRANT | ZKLI_DO_FAIL | ZKLI_DO_LOSE | ZKLI_DO_FORGET | ZKLI_TELL_QUEUED |             \
-     ZKLI_TELL_REQUEUED)
-
 /* ---- Directories ---- */
 
 static struct zkli_dir *dir_find(struct zkli_engine *e, const char *path, size_t length) {
@@ -195,17 +191,40 @@ static void adjust(struct zkli_member *m) {
     }
 }
 
-static void carry_out(struct zkli_member *m, unsigned actions) {
-    struct zkli_engine *e = m->engine;
-    if ((actions & ZKLI_DO_RETRY) != 0)
+static void remove_notice(struct zkli_member *m, enum zkli_notice notice) {
+    size_t kept = 0;
+    for (size_t i = 0; i < m->notice_count; i++)
+        if (m->notices[i] != notice)
+            m->notices[kept++] = m->notices[i];
+    m->notice_count = kept;
+}
+
+/* The last place is told only, and that it was lost once. So each kind is there once at most. */
+static void add_notice(struct zkli_member *m, enum zkli_notice notice) {
+    if (notice == ZKLI_NOTICE_REQUEUED || notice == ZKLI_NOTICE_QUEUED)
+        remove_notice(m, ZKLI_NOTICE_QUEUED);
+    remove_notice(m, notice);
+    m->notices[m->notice_count++] = notice;
+}
+
+static void carry_out(struct zkli_member *m, const struct zkli_actions *actions) {
+    if (actions->is_retried)
         retry_later(m);
-    if ((actions & ZKLI_ASKS) != 0)
-        zkli_requests_ask(m, actions & ZKLI_ASKS);
-    if ((actions & ZKLI_DO_FORGET) != 0)
-        member_gone(m);
-    m->notices |= actions & NOTICES;
-    if ((actions & NOTICES) != 0 && !zkli_list_is_linked(&m->noticed))
-        zkli_list_append(&e->noticed, &m->noticed);
+    zkli_requests_ask(m, actions);
+    for (size_t i = 0; i < actions->notice_count; i++) {
+        if (actions->notices[i] == ZKLI_NOTICE_GONE)
+            member_gone(m);
+        add_notice(m, actions->notices[i]);
+    }
+    if (m->notice_count > 0 && !zkli_list_is_linked(&m->noticed))
+        zkli_list_append(&m->engine->noticed, &m->noticed);
+}
+
+static bool has_asked(const struct zkli_actions *actions, unsigned ask) {
+    for (size_t i = 0; i < actions->flight_count; i++)
+        if (actions->flight[i] == ask)
+            return true;
+    return false;
 }
 
 void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event) {
@@ -219,15 +238,15 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     event->session_id = e->session_id;
     event->fresh_uuid = e->fresh_uuid;
     enum zkli_contender_state before = m->core.state;
-    unsigned actions = zkli_contender_step(&m->core, event);
+    struct zkli_actions actions = zkli_contender_step(&m->core, event);
     if (strcmp(m->core.uuid, e->fresh_uuid) == 0)
         zkli_engine_refresh_uuid(e);
-    if (event->type == ZKLI_EV_OWNER_READ && (actions & ZKLI_ASK_DELETE) != 0)
+    if (event->type == ZKLI_EV_OWNER_READ && has_asked(&actions, ZKLI_ASK_DELETE))
         zkli_engine_log(e, ZKL_LOG_INFO, "burying a node of ours that was left in %s",
                         m->dir->path);
     if (m->core.state != before)
         adjust(m);
-    carry_out(m, actions);
+    carry_out(m, &actions);
 }
 
 void zkli_members_step_all(struct zkli_engine *e, enum zkli_contender_event_type type) {
@@ -242,16 +261,23 @@ void zkli_members_step_all(struct zkli_engine *e, enum zkli_contender_event_type
     }
 }
 
+static void hand_out(struct zkli_member *m) {
+    enum zkli_notice notices[ZKLI_NOTICES];
+    size_t count = m->notice_count;
+    memcpy(notices, m->notices, sizeof(notices));
+    m->notice_count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (m->notify != NULL)
+            m->notify(m->notify_arg, m, notices[i]);
+}
+
 void zkli_members_hand_out(struct zkli_engine *e) {
     struct zkli_list *link;
     while ((link = zkli_list_take_first(&e->noticed)) != NULL) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, noticed);
-        unsigned notices = m->notices;
-        m->notices = 0;
         e->news++;
-        if (m->notify != NULL)
-            m->notify(m->notify_arg, m, notices);
-        if (m->is_gone)
+        hand_out(m);
+        if (m->is_gone && !zkli_list_is_linked(&m->noticed))
             member_free(m);
     }
 }

@@ -65,29 +65,39 @@ static void ordering_drop(struct zkli_member *m) {
     m->ordering = NULL;
 }
 
-void zkli_requests_ask(struct zkli_member *m, unsigned ops) {
+static void ask_for_listing(struct zkli_member *m) {
+    zkli_list_remove(&m->asker);
+    zkli_list_append(&m->dir->askers, &m->asker);
+    zkli_requests_stand_in_line(m->engine, &m->dir->work);
+}
+
+void zkli_requests_ask(struct zkli_member *m, const struct zkli_actions *actions) {
     struct zkli_engine *e = m->engine;
-    if ((ops & ZKLI_ASK_ORDER) != 0) {
-        ordering_drop(m);
-        m->ordering = ordering_new(e->listing);
-    }
-    m->unsent |= ops & ~(unsigned)ZKLI_ASK_LIST;
-    if (m->unsent != 0)
+    for (size_t i = 0; i < actions->flight_count; i++) {
+        unsigned ask = actions->flight[i];
+        if (ask == ZKLI_ASK_LIST) {
+            ask_for_listing(m);
+            continue;
+        }
+        if (ask == ZKLI_ASK_ORDER) {
+            ordering_drop(m);
+            m->ordering = ordering_new(e->listing);
+        }
+        assert(m->unsent_count < ZKLI_FLIGHT_MAX);
+        m->unsent[m->unsent_count++] = ask;
         zkli_requests_stand_in_line(e, &m->work);
-    if ((ops & ZKLI_ASK_LIST) != 0) {
-        zkli_list_remove(&m->asker);
-        zkli_list_append(&m->dir->askers, &m->asker);
-        zkli_requests_stand_in_line(e, &m->dir->work);
     }
 }
 
 unsigned zkli_requests_take_back(struct zkli_member *m) {
     if (m->core.state == ZKLI_SEARCHING)
         return 0; /* to leave, it needs just that */
-    unsigned taken = m->unsent;
+    unsigned taken = 0;
+    for (size_t i = 0; i < m->unsent_count; i++)
+        taken |= m->unsent[i];
     if (zkli_list_is_linked(&m->asker))
         taken |= ZKLI_ASK_LIST; /* sent or not, its reply will not reach us */
-    m->unsent = 0;
+    m->unsent_count = 0;
     zkli_list_remove(&m->work.link);
     zkli_list_remove(&m->asker);
     ordering_drop(m);
@@ -95,7 +105,7 @@ unsigned zkli_requests_take_back(struct zkli_member *m) {
 }
 
 void zkli_requests_forget(struct zkli_member *m) {
-    m->unsent = 0;
+    m->unsent_count = 0;
     zkli_list_remove(&m->work.link);
     zkli_list_remove(&m->asker);
     ordering_drop(m);
@@ -154,7 +164,7 @@ void zkli_requests_reset(struct zkli_engine *e) {
             continue; /* asks the next session */
         zkli_list_remove(&work->link);
         if (work->kind == ZKLI_WORK_MEMBER)
-            ZKLI_CONTAINER(work, struct zkli_member, work)->unsent = 0;
+            ZKLI_CONTAINER(work, struct zkli_member, work)->unsent_count = 0;
     }
     for (size_t i = 0; i < orphaned_count; i++)
         zkli_query_done(e, orphaned[i], NULL);
@@ -330,15 +340,20 @@ static void send_order(struct zkli_member *m) {
         ordering_answer(m, ZKLI_RESULT_LOST);
 }
 
-/* One request of the member's, the lowest in order. */
+static void drop_first_unsent(struct zkli_member *m) {
+    m->unsent_count--;
+    memmove(m->unsent, m->unsent + 1, m->unsent_count * sizeof(m->unsent[0]));
+    if (m->unsent_count == 0)
+        zkli_list_remove(&m->work.link);
+}
+
+/* The member's next request. */
 static void send_member(struct zkli_member *m) {
     struct zkli_engine *e = m->engine;
-    unsigned op = m->unsent & (~m->unsent + 1);
+    unsigned op = m->unsent[0];
     bool is_order = op == ZKLI_ASK_ORDER;
     if (!is_order || m->ordering == NULL || m->ordering->sent + 1 == m->ordering->count)
-        m->unsent &= ~op;
-    if (m->unsent == 0)
-        zkli_list_remove(&m->work.link);
+        drop_first_unsent(m);
     if (is_order && m->ordering != NULL) {
         send_order(m);
         return;
@@ -365,7 +380,7 @@ static void take_askers(struct zkli_list *ret_askers, struct zkli_dir *dir) {
     while (link != &dir->askers) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, asker);
         link = link->next;
-        if (m->unsent != 0)
+        if (m->unsent_count != 0)
             continue;
         zkli_list_remove(&m->asker);
         zkli_list_append(ret_askers, &m->asker);
@@ -394,11 +409,11 @@ static void send_list(struct zkli_engine *e, struct zkli_dir *dir) {
 /* Whether there are slots: two for a directory and the node in it, which are sent together or not
  * at all. Else a wait that ends between them would leave a directory that nobody has stood in. */
 static bool has_slots(const struct zkli_engine *e, struct zkli_work *work) {
-    const unsigned pair = ZKLI_ASK_PARENT | ZKLI_ASK_CREATE;
     if (e->free_slot == ZKLI_SLOTS || work->kind != ZKLI_WORK_MEMBER)
         return e->free_slot != ZKLI_SLOTS;
-    struct zkli_member *m = ZKLI_CONTAINER(work, struct zkli_member, work);
-    return (m->unsent & pair) != pair || e->slots[e->free_slot].next_free != ZKLI_SLOTS;
+    const struct zkli_member *m = ZKLI_CONTAINER(work, struct zkli_member, work);
+    bool is_pair = m->unsent[0] == ZKLI_ASK_PARENT && m->unsent_count > 1;
+    return !is_pair || e->slots[e->free_slot].next_free != ZKLI_SLOTS;
 }
 
 void zkli_requests_pump(struct zkli_engine *e) {

@@ -99,12 +99,12 @@ void zkli_release_finish(struct zkli_release *release, zkl_err result) {
     zkli_operation_finish(&release->operation, result);
 }
 
-static void release_notify(void *arg, struct zkli_member *m, unsigned notices) {
+static void release_notify(void *arg, struct zkli_member *m, enum zkli_notice notice) {
     struct zkli_release *release = arg;
     zkl_state state = zkli_engine_state(release->lock->session->engine);
     bool is_over = state == ZKL_STATE_CLOSED || state == ZKL_STATE_AUTH_FAILED;
     (void)m;
-    if ((notices & ZKLI_DO_FORGET) != 0)
+    if (notice == ZKLI_NOTICE_GONE)
         zkli_release_finish(release, is_over ? ZKL_CLOSED : ZKL_OK);
 }
 
@@ -134,23 +134,36 @@ static void end_releases(struct zkl_lock *l) {
 
 /* ---- The local queue ---- */
 
-static void lock_notify(void *arg, struct zkli_member *m, unsigned notices) {
+static void fail(struct zkl_lock *l, struct zkli_member *m) {
+    zkli_member_attach(m, NULL, NULL);
+    l->member = NULL;
+    finish(first_acquire(l), zkli_member_error(m));
+    zkli_lock_start_next(l);
+}
+
+static void lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notice) {
     struct zkl_lock *l = arg;
-    if ((notices & ZKLI_TELL_REQUEUED) != 0)
+    switch (notice) {
+    case ZKLI_NOTICE_REQUEUED:
         post(l, first_acquire(l)->events, (zkl_event){.type = ZKL_EVENT_REQUEUED});
-    if ((notices & ZKLI_TELL_QUEUED) != 0)
+        break;
+    case ZKLI_NOTICE_QUEUED:
         post(l, first_acquire(l)->events,
              (zkl_event){.type = ZKL_EVENT_QUEUED, .position = zkli_member_position(m)});
-    if ((notices & ZKLI_DO_GRANT) != 0)
+        break;
+    case ZKLI_NOTICE_GRANTED:
         grant(l, m);
-    if ((notices & ZKLI_DO_FAIL) != 0) {
-        zkli_member_attach(m, NULL, NULL);
-        l->member = NULL;
-        finish(first_acquire(l), zkli_member_error(m));
-        zkli_lock_start_next(l);
-    }
-    if ((notices & ZKLI_DO_LOSE) != 0)
+        break;
+    case ZKLI_NOTICE_FAILED:
+        fail(l, m);
+        break;
+    case ZKLI_NOTICE_LOST:
         lose(l);
+        break;
+    case ZKLI_NOTICE_GONE:
+    case ZKLI_NOTICES:
+        break;
+    }
 }
 
 void zkli_lock_start_next(struct zkl_lock *l) {

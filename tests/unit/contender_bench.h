@@ -29,6 +29,37 @@
 #define OWN_AND_LIST ((unsigned)ZKLI_ASK_OWN | ZKLI_ASK_LIST)
 #define OWN_AND_PREDECESSOR ((unsigned)ZKLI_ASK_OWN | ZKLI_ASK_PREDECESSOR)
 
+/* ---- Actions, as a set ---- */
+
+enum {
+    ZKLI_TELL_REQUEUED = 1u << 9,
+    ZKLI_TELL_QUEUED = 1u << 10,
+    ZKLI_DO_GRANT = 1u << 11,
+    ZKLI_DO_FAIL = 1u << 12,
+    ZKLI_DO_LOSE = 1u << 13,
+    ZKLI_DO_FORGET = 1u << 14,
+    ZKLI_DO_RETRY = 1u << 15
+};
+
+/* A step, whose actions must be in order: the listing is sent last, and before it what is lower;
+ * a place is told before what becomes of it. */
+static inline unsigned step_as_set(struct zkli_contender *c,
+                                   const struct zkli_contender_event *event) {
+    struct zkli_actions actions = zkli_contender_step(c, event);
+    unsigned asks = 0, notices = 0;
+    for (size_t i = 0; i < actions.flight_count; i++) {
+        CHECK((asks & ZKLI_ASK_LIST) == 0);
+        CHECK(actions.flight[i] == ZKLI_ASK_LIST || actions.flight[i] > asks);
+        asks |= actions.flight[i];
+    }
+    for (size_t i = 0; i < actions.notice_count; i++) {
+        unsigned notice = (unsigned)ZKLI_TELL_REQUEUED << actions.notices[i];
+        CHECK(notice > notices);
+        notices |= notice;
+    }
+    return asks | notices | (actions.is_retried ? (unsigned)ZKLI_DO_RETRY : 0u);
+}
+
 /* ---- Rules ---- */
 
 static inline bool has_left(const struct zkli_contender *c) {
@@ -210,7 +241,7 @@ static inline unsigned say(struct bench *b, struct zkli_contender_event event) {
     event.connection = b->world.connection;
     event.session_id = b->world.session_id;
     event.fresh_uuid = b->fresh_uuid;
-    b->actions = zkli_contender_step(&b->c, &event);
+    b->actions = step_as_set(&b->c, &event);
     const char *broken = rule_broken(&was, &b->c, &event, b->actions);
     if (broken != NULL)
         test_note("%s: event %d with result %d, from %s to %s, actions 0x%x", broken, event.type,

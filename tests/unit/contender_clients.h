@@ -115,7 +115,7 @@ static inline void step(struct world *w, struct player *player, struct zkli_cont
     e.is_ample = client->is_ample;
     e.connection = client->connection;
     e.session_id = client->session_id;
-    unsigned actions = zkli_contender_step(&player->core, &e);
+    unsigned actions = step_as_set(&player->core, &e);
     w->steps++;
     if (w->is_traced)
         printf("  %d: event %d.%d%s: %s -> %s, 0x%x\n", (int)(player - w->players), e.type,

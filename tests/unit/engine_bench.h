@@ -49,7 +49,7 @@ struct fake_port {
 /* Whoever has a contender: what it was told. */
 struct owner {
     struct zkli_member *member; /* NULL: forgotten */
-    unsigned notices;           /* all of them */
+    unsigned notices;           /* all of them, TOLD bits */
     int error;
     size_t grants;
 };
@@ -395,13 +395,15 @@ static inline void bench_end(struct bench *b) {
 
 /* ---- Contenders ---- */
 
-static inline void on_notices(void *arg, struct zkli_member *member, unsigned notices) {
+#define TOLD(notice) (1u << ZKLI_NOTICE_##notice)
+
+static inline void on_notice(void *arg, struct zkli_member *member, enum zkli_notice notice) {
     struct owner *owner = arg;
-    owner->notices |= notices;
-    owner->grants += (notices & ZKLI_DO_GRANT) != 0;
-    if ((notices & ZKLI_DO_FAIL) != 0)
+    owner->notices |= 1u << notice;
+    owner->grants += notice == ZKLI_NOTICE_GRANTED;
+    if (notice == ZKLI_NOTICE_FAILED)
         owner->error = zkli_member_error(member);
-    if ((notices & ZKLI_DO_FORGET) != 0)
+    if (notice == ZKLI_NOTICE_GONE)
         owner->member = NULL;
 }
 
@@ -411,7 +413,7 @@ static inline zkl_err enter_queue(struct bench *b, const char *name, bool is_try
     struct owner *owner = &b->owners[b->owner_count];
     *owner = (struct owner){.member = NULL};
     zkli_engine_enter(b->engine);
-    zkl_err err = zkli_member_new(&owner->member, b->engine, name, is_try, 7, on_notices, owner);
+    zkl_err err = zkli_member_new(&owner->member, b->engine, name, is_try, 7, on_notice, owner);
     settle(b);
     if (err != ZKL_OK)
         return err;

@@ -68,7 +68,7 @@ static void a_refused_heartbeat_proves_nothing_and_is_told_once(void) {
         refuse_beats(b, results[i], -6, 1); /* again, after one that was not */
         CHECK_INT(b->lines[ZKL_LOG_WARN], 3);
         advance(b, end_ns - b->now_ns);
-        CHECK((owner->notices & ZKLI_DO_LOSE) != 0);
+        CHECK((owner->notices & TOLD(LOST)) != 0);
         bench_end(b);
     }
 }
@@ -119,11 +119,11 @@ static void a_node_that_a_heartbeat_misses_is_gone(void) {
     find_node(&b->server, path_of(holder))->path[0] = '\0'; /* and no watch tells */
     struct request beat = next_beat(b);
     serve_beat(b, &beat);
-    CHECK((holder->notices & ZKLI_DO_LOSE) != 0);
+    CHECK((holder->notices & TOLD(LOST)) != 0);
     find_node(&b->server, path_of(waiter))->path[0] = '\0';
     beat = next_beat(b);
     serve_beat(b, &beat);
-    CHECK((waiter->notices & ZKLI_TELL_REQUEUED) != 0);
+    CHECK((waiter->notices & TOLD(REQUEUED)) != 0);
     come_to_rest(b);
     CHECK_INT(waiter->grants, 1);
     beat = next_beat(b); /* it has another node since */

@@ -88,7 +88,7 @@ static void check_everybody_knows(struct bench *b) {
     size_t held = 0, nodes = 0;
     for (size_t i = 0; i < b->owner_count; i++) {
         struct owner *owner = &b->owners[i];
-        CHECK(owner->grants > 0 || (owner->notices & ZKLI_DO_FAIL) != 0 || owner->member != NULL);
+        CHECK(owner->grants > 0 || (owner->notices & TOLD(FAILED)) != 0 || owner->member != NULL);
         if (owner->member == NULL)
             continue;
         held += zkli_member_is_held(owner->member);
@@ -130,7 +130,7 @@ static void after_any_mishap_at_any_step_all_goes_on_or_has_ended(void) {
                           0);
             bench_end(b);
             for (size_t i = 0; i < b->owner_count; i++)
-                CHECK(b->owners[i].grants > 0 || (b->owners[i].notices & ZKLI_DO_FAIL) != 0);
+                CHECK(b->owners[i].grants > 0 || (b->owners[i].notices & TOLD(FAILED)) != 0);
         }
 }
 
@@ -143,8 +143,8 @@ static void a_waiter_releases_nothing_and_a_holder_abandons_nothing(void) {
     abandon(b, holder);
     release(b, waiter);
     come_to_rest(b);
-    CHECK(holder->notices == ZKLI_DO_GRANT && zkli_member_is_held(holder->member));
-    CHECK((waiter->notices & ZKLI_DO_FAIL) == 0 && !zkli_member_is_held(waiter->member));
+    CHECK(holder->notices == TOLD(GRANTED) && zkli_member_is_held(holder->member));
+    CHECK((waiter->notices & TOLD(FAILED)) == 0 && !zkli_member_is_held(waiter->member));
     release(b, holder);
     release(b, holder);
     abandon(b, holder);
@@ -171,7 +171,7 @@ static void a_hold_that_is_lost_while_nothing_can_be_sent_is_buried(void) {
     }
     advance(b, T_MS / 10 * MS); /* the watch on its node waits for its turn */
     advance(b, T_MS * MS);
-    CHECK((owner->notices & ZKLI_DO_LOSE) != 0);
+    CHECK((owner->notices & TOLD(LOST)) != 0);
     come_to_rest(b);
     CHECK(owner->member == NULL);
     CHECK_INT(count_children(&b->server, "/locks/a"), 0);
@@ -231,7 +231,7 @@ static void without_memory_for_a_port_there_is_one_later(void) {
     serve_all(b);
     b->has_no_ports = true;
     expire(b);
-    CHECK((owner->notices & ZKLI_DO_LOSE) != 0);
+    CHECK((owner->notices & TOLD(LOST)) != 0);
     CHECK(b->engine->port == NULL);
     advance(b, ZKLI_RETRY_LAST_NS);
     CHECK(b->engine->port == NULL);
@@ -261,7 +261,7 @@ static void heartbeats_keep_a_hold_and_silence_ends_it(void) {
     CHECK(zkli_member_is_held(owner->member));
     CHECK_INT(b->sent[BARRIER], beats + 1); /* one at a time, whatever time passes */
     advance(b, 1);
-    CHECK((owner->notices & ZKLI_DO_LOSE) != 0);
+    CHECK((owner->notices & TOLD(LOST)) != 0);
     come_to_rest(b);
     CHECK(owner->member == NULL);
     CHECK_INT(count_children(&b->server, "/locks/a"), 0);
@@ -281,7 +281,7 @@ static void the_lease_of_a_new_session_counts_from_when_its_connect_was_begun(vo
         advance(b, end_ns - b->now_ns - 1); /* no heartbeat is answered any more */
         CHECK(zkli_member_is_held(owner->member));
         advance(b, 1);
-        CHECK((owner->notices & ZKLI_DO_LOSE) != 0);
+        CHECK((owner->notices & TOLD(LOST)) != 0);
         expire(b); /* and another one is begun */
     }
     bench_end(b);

@@ -95,7 +95,7 @@ static void the_end_of_a_session_of_which_nothing_was_told_counts_at_once(void) 
     begin_silence(b);
     become(b, ZKLI_PORT_EXPIRED);
     pass_look(b);
-    CHECK((owner->notices & ZKLI_DO_LOSE) != 0);
+    CHECK((owner->notices & TOLD(LOST)) != 0);
     CHECK_INT(b->port_count, 2);
     CHECK(b->ports[0].is_closed);
     b->request_count = 0;
@@ -253,7 +253,7 @@ static void behind_a_lost_reply_the_predecessors_end_is_no_grant(void) {
     tell_watch(b, own, ZKLI_WATCH_DELETED);
     come_to_rest(b);
     CHECK_INT(second->grants, 1);
-    CHECK((second->notices & ZKLI_TELL_REQUEUED) != 0);
+    CHECK((second->notices & TOLD(REQUEUED)) != 0);
     bench_end(b);
 }
 
@@ -328,7 +328,7 @@ static void a_shorter_timeout_is_looked_for_in_silence(void) {
     CHECK_INT(b->engine->lease.certain_until_ns,
               last_ns + T_MS / 4 * MS - zkli_lease_margin_ns(T_MS / 4 * MS));
     advance(b, T_MS / 4 * MS);
-    CHECK((owner->notices & ZKLI_DO_LOSE) != 0);
+    CHECK((owner->notices & TOLD(LOST)) != 0);
     b->request_count = 0;
     bench_end(b);
 }
