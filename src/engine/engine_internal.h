@@ -1,8 +1,9 @@
 /*
  * engine_internal - what the engine's own files share, and its tests look at; see engine.h.
  *
- * engine.c life, lease and heartbeat; members.c the contenders; requests.c slots, order of sending
- * and replies; queries.c single requests; watches.c which paths are watched, and for which members.
+ * engine.c life, lease and heartbeat; members.c the contenders; directories.c where they stand;
+ * requests.c slots, order of sending and replies; queries.c single requests; watches.c which paths
+ * are watched, and for which members.
  */
 #ifndef ZKLI_ENGINE_ENGINE_INTERNAL_H
 #define ZKLI_ENGINE_ENGINE_INTERNAL_H
@@ -183,16 +184,19 @@ void zkli_engine_on_beat(struct zkli_engine *e, struct zkli_member *witness,
                          const struct zkli_reply *reply);
 /* A member was added: heartbeats may have to begin. */
 void zkli_engine_want_beat(struct zkli_engine *e);
-/* ---- Members (members.c) ---- */
+/* ---- Directories (directories.c) ---- */
 
-/* A member whose node a heartbeat may look for: it is known, and nobody has asked to delete it.
- * NULL: none. */
-struct zkli_member *zkli_members_witness(struct zkli_engine *e);
-/* An event for the contender, with what every event carries filled in here. */
-void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event);
-void zkli_members_step_all(struct zkli_engine *e, enum zkli_contender_event_type type);
-void zkli_members_abandon_all(struct zkli_engine *e, zkl_err error);
-void zkli_members_hand_out(struct zkli_engine *e);
+/* The directory of a lock's name; made if no member stands in it. NULL: out of memory. */
+struct zkli_dir *zkli_dir_get(struct zkli_engine *e, const char *name);
+/* Frees it if no member stands in it any more. */
+void zkli_dir_release(struct zkli_dir *dir);
+/* What a node's path in this directory takes, sequence included. */
+size_t zkli_dir_node_bytes(const struct zkli_dir *dir);
+/* The member whose node has this path. NULL: none. */
+struct zkli_member *zkli_member_at(struct zkli_engine *e, const char *path);
+/* By a listing of the directory: ends the holds whose nodes are not there. Replies come in order,
+ * so a listing that does not show a node that is known is later than its end. */
+void zkli_dir_end_holds(struct zkli_dir *dir, const struct zkli_listing *listing);
 /* The reply to a create in this directory was lost with its connection. */
 void zkli_members_lost_create(struct zkli_dir *dir);
 /* The session is over, and so are all nodes of it that nobody knows. */
@@ -205,6 +209,23 @@ void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *l
 void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
                                const struct zkli_listing *listing);
 
+/* ---- Members (members.c) ---- */
+
+/* In this memory, or NULL. */
+struct zkli_member *zkli_member_init(struct zkli_member *m, struct zkli_engine *e,
+                                     struct zkli_dir *dir);
+/* What it needs of the budgets of nodes and of watches. */
+void zkli_member_set_budget(struct zkli_member *m, size_t node_bytes, size_t watch_bytes);
+/* Tells a new one that there is a connection, if there is. */
+void zkli_member_connect(struct zkli_member *m);
+/* A member whose node a heartbeat may look for: it is known, and nobody has asked to delete it.
+ * NULL: none. */
+struct zkli_member *zkli_members_witness(struct zkli_engine *e);
+/* An event for the contender, with what every event carries filled in here. */
+void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event);
+void zkli_members_step_all(struct zkli_engine *e, enum zkli_contender_event_type type);
+void zkli_members_abandon_all(struct zkli_engine *e, zkl_err error);
+void zkli_members_hand_out(struct zkli_engine *e);
 /* ---- Requests (requests.c) ---- */
 
 void zkli_requests_init(struct zkli_engine *e);

@@ -7,50 +7,6 @@
 
 #include "base/path.h"
 
-/* ---- Directories ---- */
-
-static struct zkli_dir *dir_find(struct zkli_engine *e, const char *path, size_t length) {
-    struct zkli_list *bucket = &e->dirs[zkli_bucket_of(path, length)];
-    for (struct zkli_list *link = bucket->next; link != bucket; link = link->next) {
-        struct zkli_dir *dir = ZKLI_CONTAINER(link, struct zkli_dir, link);
-        if (dir->length == length && memcmp(dir->path, path, length) == 0)
-            return dir;
-    }
-    return NULL;
-}
-
-static void visit(void *arg);
-
-/* The directory of a lock's name; made if no member stands in it. NULL: out of memory. */
-static struct zkli_dir *dir_get(struct zkli_engine *e, const char *name) {
-    char path[ZKLI_PATH_MAX];
-    bool fits = zkli_path_join(path, sizeof(path), e->root, name);
-    assert(fits); /* both are checked where they come in */
-    (void)fits;   /* in a build without assertions */
-    size_t length = strlen(path);
-    struct zkli_dir *dir = dir_find(e, path, length);
-    if (dir != NULL || (dir = calloc(1, sizeof(*dir) + length + 1)) == NULL)
-        return dir;
-    memcpy(dir->path, path, length + 1);
-    dir->engine = e;
-    zkli_timer_init(&dir->visit, visit, dir);
-    dir->length = length;
-    dir->depth = zkli_path_depth(path);
-    dir->work.kind = ZKLI_WORK_DIR;
-    zkli_list_init(&dir->askers);
-    zkli_list_init(&dir->members);
-    zkli_list_append(&e->dirs[zkli_bucket_of(path, length)], &dir->link);
-    return dir;
-}
-
-static void dir_release(struct zkli_dir *dir) {
-    if (dir->member_count > 0 || dir->visit.is_set)
-        return;
-    zkli_list_remove(&dir->link);
-    zkli_list_remove(&dir->work.link);
-    free(dir);
-}
-
 /* ---- Life ---- */
 
 static void retry(void *arg) {
@@ -59,8 +15,8 @@ static void retry(void *arg) {
 }
 
 /* In this memory, or NULL. */
-static struct zkli_member *member_init(struct zkli_member *m, struct zkli_engine *e,
-                                       struct zkli_dir *dir) {
+struct zkli_member *zkli_member_init(struct zkli_member *m, struct zkli_engine *e,
+                                     struct zkli_dir *dir) {
     if (m == NULL)
         return NULL;
     memset(m, 0, sizeof(*m));
@@ -77,7 +33,7 @@ static struct zkli_member *member_init(struct zkli_member *m, struct zkli_engine
 }
 
 /* What it needs of the budgets of nodes and of watches. */
-static void set_budget(struct zkli_member *m, size_t node_bytes, size_t watch_bytes) {
+void zkli_member_set_budget(struct zkli_member *m, size_t node_bytes, size_t watch_bytes) {
     struct zkli_engine *e = m->engine;
     e->node_bytes += node_bytes - m->node_bytes;
     e->watch_bytes += watch_bytes - m->watch_bytes;
@@ -97,12 +53,7 @@ static bool is_within_limits(struct zkli_engine *e, size_t bytes) {
     return false;
 }
 
-/* What a node's path in this directory takes, sequence included. */
-static size_t node_bytes(const struct zkli_dir *dir) {
-    return zkli_path_bytes(dir->engine, dir->length + 1 + ZKLI_PREFIX_LENGTH + 10);
-}
-
-static void connect_if_connected(struct zkli_member *m) {
+void zkli_member_connect(struct zkli_member *m) {
     if (!m->engine->is_connected)
         return;
     struct zkli_contender_event event = {.type = ZKLI_EV_CONNECTED};
@@ -115,17 +66,17 @@ zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, 
         return ZKL_CLOSED;
     if (e->state == ZKL_STATE_AUTH_FAILED)
         return ZKL_AUTH_FAILED;
-    struct zkli_dir *dir = dir_get(e, name);
+    struct zkli_dir *dir = zkli_dir_get(e, name);
     if (dir == NULL)
         return ZKL_NOMEM;
-    bool is_allowed = is_within_limits(e, node_bytes(dir));
+    bool is_allowed = is_within_limits(e, zkli_dir_node_bytes(dir));
     if (is_allowed && e->spare == NULL)
         e->spare = malloc(sizeof(*e->spare));
     struct zkli_member *m = NULL;
     if (is_allowed && e->spare != NULL)
-        m = member_init(malloc(sizeof(*m)), e, dir);
+        m = zkli_member_init(malloc(sizeof(*m)), e, dir);
     if (m == NULL) {
-        dir_release(dir);
+        zkli_dir_release(dir);
         return is_allowed ? ZKL_NOMEM : ZKL_LIMIT;
     }
     zkli_contender_init(&m->core, e->fresh_uuid, is_try, dir->depth);
@@ -133,9 +84,9 @@ zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, 
     m->thread = thread;
     m->notify = notify;
     m->notify_arg = arg;
-    set_budget(m, node_bytes(dir), 2 * node_bytes(dir));
+    zkli_member_set_budget(m, zkli_dir_node_bytes(dir), 2 * zkli_dir_node_bytes(dir));
     *ret_member = m;
-    connect_if_connected(m);
+    zkli_member_connect(m);
     zkli_engine_want_beat(e);
     return ZKL_OK;
 }
@@ -149,7 +100,7 @@ static void member_free(struct zkli_member *m) {
         free(m);
     /* The analyzer takes it that the directory went with an earlier one; it goes with the last. */
     dir->member_count--; /* NOLINT(clang-analyzer-unix.Malloc) */
-    dir_release(dir);
+    zkli_dir_release(dir);
 }
 
 /* Nothing of it is left on the server: out of every list but that of the notices. */
@@ -161,7 +112,7 @@ static void member_gone(struct zkli_member *m) {
     zkli_timer_clear(&m->engine->timers, &m->retry);
     zkli_list_remove(&m->link);
     zkli_list_remove(&m->dir_link);
-    set_budget(m, 0, 0);
+    zkli_member_set_budget(m, 0, 0);
 }
 
 /* ---- Driving ---- */
@@ -181,13 +132,15 @@ static void retry_later(struct zkli_member *m) {
 static void adjust(struct zkli_member *m) {
     if (m->core.node[0] == '\0')
         zkli_watcher_drop(&m->own); /* it was another node's */
+    if (m->core.state == ZKLI_HELD || m->core.state == ZKLI_WAITING)
+        m->retry_wait_ns = 0; /* the servers answer */
     if (m->core.state == ZKLI_HELD) {
         zkli_watcher_drop(&m->predecessor);
-        set_budget(m, m->node_bytes, m->node_bytes);
+        zkli_member_set_budget(m, m->node_bytes, m->node_bytes);
     } else if (m->core.state == ZKLI_LEAVING) {
         zkli_watcher_drop(&m->own);
         zkli_watcher_drop(&m->predecessor);
-        set_budget(m, m->node_bytes, 0);
+        zkli_member_set_budget(m, m->node_bytes, 0);
     }
 }
 
@@ -348,114 +301,4 @@ size_t zkli_member_position(const struct zkli_member *m) {
 
 zkl_err zkli_member_error(const struct zkli_member *m) {
     return (zkl_err)m->core.error;
-}
-
-/* ---- Orphans ---- */
-
-static bool is_known(const struct zkli_dir *dir, const char *child) {
-    const struct zkli_list *head = &dir->members;
-    for (const struct zkli_list *link = head->next; link != head; link = link->next)
-        if (zkli_contender_may_own(&ZKLI_CONTAINER(link, struct zkli_member, dir_link)->core,
-                                   child))
-            return true;
-    return false;
-}
-
-/* A member whose create was lost and that has not found out yet what became of it. */
-static bool has_unsure_member(const struct zkli_dir *dir) {
-    const struct zkli_list *head = &dir->members;
-    for (const struct zkli_list *link = head->next; link != head; link = link->next)
-        if (zkli_contender_is_unsure(&ZKLI_CONTAINER(link, struct zkli_member, dir_link)->core))
-            return true;
-    return false;
-}
-
-/*
- * A server that has read a create and is slow to queue it (one of its threads may stand still) may
- * carry it out after all that the session asks for over its next connection, a barrier and a search
- * among that: then the node appears when nobody expects it any more. The next listing of ours shows
- * it; without one, a visitor looks for it when the connection is as old as the session timeout, and
- * at that interval before, where connections do not last so long.
- */
-void zkli_members_lost_create(struct zkli_dir *dir) {
-    struct zkli_engine *e = dir->engine;
-    dir->may_have_orphans = true;
-    zkli_timer_set(&e->timers, &dir->visit, e->now_ns + e->timeout_ms * ZKLI_NS_PER_MS);
-}
-
-static void visit(void *arg) {
-    struct zkli_dir *dir = arg;
-    struct zkli_engine *e = dir->engine;
-    int64_t timeout_ns = e->timeout_ms * ZKLI_NS_PER_MS;
-    if (!e->is_connected) {
-        zkli_timer_set(&e->timers, &dir->visit, e->now_ns + timeout_ns / 4);
-        return;
-    }
-    struct zkli_member *m = member_init(malloc(sizeof(*m)), e, dir);
-    if (m == NULL) {
-        zkli_timer_set(&e->timers, &dir->visit, e->now_ns + ZKLI_RETRY_LAST_NS);
-        return;
-    }
-    if (e->now_ns < e->connected_ns + timeout_ns)
-        zkli_timer_set(&e->timers, &dir->visit, e->connected_ns + timeout_ns);
-    dir->may_have_orphans = true;
-    zkli_contender_init_visitor(&m->core, e->fresh_uuid, dir->depth);
-    zkli_engine_refresh_uuid(e);
-    connect_if_connected(m);
-    zkli_engine_want_beat(e);
-}
-
-void zkli_members_forget_orphans(struct zkli_engine *e) {
-    for (size_t i = 0; i < ZKLI_BUCKETS; i++) {
-        struct zkli_list *link = e->dirs[i].next;
-        while (link != &e->dirs[i]) {
-            struct zkli_dir *dir = ZKLI_CONTAINER(link, struct zkli_dir, link);
-            link = link->next;
-            dir->may_have_orphans = false;
-            zkli_timer_clear(&e->timers, &dir->visit);
-            dir_release(dir);
-        }
-    }
-}
-
-void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *listing) {
-    size_t ours = 0, known = 0;
-    for (size_t i = 0; i < listing->count; i++)
-        ours += zkli_node_name_has_tag(listing->siblings[i].name, dir->engine->tag);
-    const struct zkli_list *head = &dir->members;
-    for (const struct zkli_list *link = head->next; link != head && known < ours; link = link->next)
-        known += ZKLI_CONTAINER(link, struct zkli_member, dir_link)->core.node[0] != '\0';
-    if (ours > known)
-        dir->may_have_orphans = true;
-}
-
-/*
- * A node that bears our tag and is another's is not remembered: it costs a read at each listing
- * that shows it. An acquire lists once or twice, and then waits behind the node, if that is before
- * its own. To remember the node would take memory for as many as any client makes, keep the
- * directory, and take care to forget when the node goes.
- */
-void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
-                               const struct zkli_listing *listing) {
-    if (!dir->may_have_orphans)
-        return;
-    dir->may_have_orphans = has_unsure_member(dir);
-    for (size_t i = 0; i < listing->count; i++) {
-        const char *child = listing->siblings[i].name;
-        if (!zkli_node_name_has_tag(child, e->tag) || is_known(dir, child))
-            continue;
-        struct zkli_member *m = member_init(malloc(sizeof(*m)), e, dir);
-        if (m == NULL) {
-            m = member_init(e->spare, e, dir);
-            e->spare = NULL;
-        }
-        if (m == NULL) {
-            dir->may_have_orphans = true; /* the next listing shows it again */
-            zkli_timer_set(&e->timers, &dir->visit, e->now_ns + ZKLI_RETRY_LAST_NS);
-            return;
-        }
-        zkli_contender_init_orphan(&m->core, child, dir->depth);
-        set_budget(m, node_bytes(dir), 0);
-        connect_if_connected(m);
-    }
 }

@@ -201,6 +201,14 @@ static const char *path_asked(const struct zkli_member *m, unsigned op) {
     return m->dir->path;
 }
 
+/* The predecessor was not there: perhaps it is a member's of ours, who does not know. */
+static void end_hold_at(const struct zkli_member *m) {
+    const struct zkli_watch *watch = m->predecessor.watch;
+    struct zkli_member *owner = watch == NULL ? NULL : zkli_member_at(m->engine, watch->path);
+    if (owner != NULL && owner->core.state == ZKLI_HELD)
+        zkli_member_node_gone(owner);
+}
+
 static void answer(struct zkli_member *m, unsigned op, const struct zkli_reply *reply) {
     struct zkli_engine *e = m->engine;
     struct zkli_contender_event event = {
@@ -213,6 +221,8 @@ static void answer(struct zkli_member *m, unsigned op, const struct zkli_reply *
         event.node = zkli_path_last(reply->path);
     if (op == ZKLI_ASK_CREATE && reply->result == ZKLI_RESULT_LOST)
         zkli_members_lost_create(m->dir);
+    if (op == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_NO_NODE)
+        end_hold_at(m);
     if (op == ZKLI_ASK_PARENT && reply->is_unimplemented) {
         e->has_no_containers = true; /* a server before 3.5.1: plain directories from now on */
         event.result = ZKLI_RESULT_AGAIN;
@@ -466,11 +476,14 @@ static void answer_list(struct zkli_engine *e, struct zkli_list *askers,
     struct zkli_dir *dir = NULL;
     if (result == ZKLI_RESULT_OK && !parse_children(e, reply, &listing))
         result = ZKLI_RESULT_NOMEM;
+    if (!zkli_list_is_empty(askers)) /* the members, and so the directory, live until settle */
+        dir = ZKLI_CONTAINER(askers->next, struct zkli_member, asker)->dir;
+    if (dir != NULL && result == ZKLI_RESULT_OK)
+        zkli_dir_end_holds(dir, &listing);
     e->listing = &listing;
     struct zkli_list *link;
     while ((link = zkli_list_take_first(askers)) != NULL) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, asker);
-        dir = m->dir; /* the members, and so the directory, live until the notices are handed out */
         bool is_refused = result == ZKLI_RESULT_DENIED || result == ZKLI_RESULT_ERROR;
         if (is_refused && !m->was_refused)
             zkli_engine_log(e, ZKL_LOG_ERROR, "the server refuses to list %s (code %d)", dir->path,
