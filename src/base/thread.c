@@ -5,6 +5,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+struct zkli_thread zkli_thread_self(void) {
+    return (struct zkli_thread){zkli_thread_number(), zkli_thread_id()};
+}
+
 uint64_t zkli_thread_number(void) {
     static atomic_uint_fast64_t last;
     static _Thread_local uint64_t number;

@@ -24,12 +24,16 @@ static struct zkli_dir *find_dir(struct zkli_engine *e, const char *path, size_t
 
 static void visit(void *arg);
 
+static void lock_path(char ret_path[ZKLI_PATH_MAX], const struct zkli_engine *e, const char *name) {
+    bool fits = zkli_path_join(ret_path, ZKLI_PATH_MAX, e->root, name);
+    assert(fits); /* both are checked where they come in */
+    (void)fits;   /* in a build without assertions */
+}
+
 /* The directory of a lock's name; made if no member stands in it. NULL: out of memory. */
 struct zkli_dir *zkli_dir_get(struct zkli_engine *e, const char *name) {
     char path[ZKLI_PATH_MAX];
-    bool fits = zkli_path_join(path, sizeof(path), e->root, name);
-    assert(fits); /* both are checked where they come in */
-    (void)fits;   /* in a build without assertions */
+    lock_path(path, e, name);
     size_t length = strlen(path);
     struct zkli_dir *dir = find_dir(e, path, length);
     if (dir != NULL || (dir = calloc(1, sizeof(*dir) + length + 1)) == NULL)
@@ -82,14 +86,26 @@ static bool is_listed(const struct zkli_listing *listing, const char *child) {
     return false;
 }
 
-void zkli_dir_end_holds(struct zkli_dir *dir, const struct zkli_listing *listing) {
-    struct zkli_list *link = dir->members.next;
-    while (link != &dir->members) {
-        struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, dir_link);
-        link = link->next;
-        if (m->core.state == ZKLI_HELD && !is_listed(listing, m->core.node))
-            zkli_member_node_gone(m);
-    }
+/* NULL: no member holds. */
+static struct zkli_member *holder_in(const struct zkli_dir *dir) {
+    if (zkli_list_is_empty(&dir->members))
+        return NULL;
+    struct zkli_member *first = ZKLI_CONTAINER(dir->members.next, struct zkli_member, dir_link);
+    return first->core.state == ZKLI_HELD ? first : NULL;
+}
+
+void zkli_dir_end_hold(struct zkli_dir *dir, const struct zkli_listing *listing) {
+    struct zkli_member *holder = holder_in(dir);
+    if (holder != NULL && !is_listed(listing, holder->core.node))
+        zkli_member_node_gone(holder);
+}
+
+bool zkli_engine_is_held_by(struct zkli_engine *e, const char *name, uint64_t thread_number) {
+    char path[ZKLI_PATH_MAX];
+    lock_path(path, e, name);
+    const struct zkli_dir *dir = find_dir(e, path, strlen(path));
+    const struct zkli_member *holder = dir == NULL ? NULL : holder_in(dir);
+    return holder != NULL && holder->thread.number == thread_number;
 }
 
 /* ---- Orphans ---- */

@@ -13,6 +13,7 @@
 #define ZKLI_ENGINE_ENGINE_H
 
 #include "base/list.h"
+#include "base/thread.h"
 #include "base/time.h"
 #include "base/timers.h"
 #include "core/contender.h"
@@ -114,7 +115,9 @@ typedef void (*zkli_notify_fn)(void *arg, struct zkli_member *member, enum zkli_
 
 /* A new contender for <root>/<name>, or an error: LIMIT, NOMEM, CLOSED, AUTH_FAILED. */
 zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, const char *name,
-                        bool is_try, int64_t thread, zkli_notify_fn notify, void *arg);
+                        bool is_try, struct zkli_thread thread, zkli_notify_fn notify, void *arg);
+/* Whether a thread with this number holds the lock of this name, by whatever member. */
+bool zkli_engine_is_held_by(struct zkli_engine *e, const char *name, uint64_t thread_number);
 /* The wait is over, for this reason: FAILED follows if nothing else has been told. */
 void zkli_member_abandon(struct zkli_member *m, zkl_err error);
 /* The hold is given up; GONE follows when the server has confirmed. */

@@ -23,10 +23,10 @@
 
 /* A directory in which members stand; shared by them. */
 struct zkli_dir {
-    struct zkli_list link;   /* in its bucket */
-    struct zkli_work work;   /* a listing */
-    struct zkli_list askers; /* members that want that listing */
-    struct zkli_list members;
+    struct zkli_list link;    /* in its bucket */
+    struct zkli_work work;    /* a listing */
+    struct zkli_list askers;  /* members that want that listing */
+    struct zkli_list members; /* the one that holds first */
     size_t member_count;
     unsigned depth;
     struct zkli_engine *engine;
@@ -79,7 +79,7 @@ struct zkli_member {
     int64_t unfit_czxid; /* of the last node of its that heartbeats could not look for, or 0 */
     size_t node_bytes;   /* of the budgets */
     size_t watch_bytes;
-    int64_t thread;        /* for the node's data */
+    struct zkli_thread thread;
     zkli_notify_fn notify; /* NULL: nobody is interested any more */
     void *notify_arg;
     enum zkli_notice notices[ZKLI_NOTICES]; /* not handed out yet, in order */
@@ -194,9 +194,9 @@ void zkli_dir_release(struct zkli_dir *dir);
 size_t zkli_dir_node_bytes(const struct zkli_dir *dir);
 /* The member whose node has this path. NULL: none. */
 struct zkli_member *zkli_member_at(struct zkli_engine *e, const char *path);
-/* By a listing of the directory: ends the holds whose nodes are not there. Replies come in order,
+/* By a listing of the directory: ends the hold whose node is not there. Replies come in order,
  * so a listing that does not show a node that is known is later than its end. */
-void zkli_dir_end_holds(struct zkli_dir *dir, const struct zkli_listing *listing);
+void zkli_dir_end_hold(struct zkli_dir *dir, const struct zkli_listing *listing);
 /* The reply to a create in this directory was lost with its connection. */
 void zkli_members_lost_create(struct zkli_dir *dir);
 /* The session is over, and so are all nodes of it that nobody knows. */

@@ -61,7 +61,7 @@ void zkli_member_connect(struct zkli_member *m) {
 }
 
 zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, const char *name,
-                        bool is_try, int64_t thread, zkli_notify_fn notify, void *arg) {
+                        bool is_try, struct zkli_thread thread, zkli_notify_fn notify, void *arg) {
     if (e->state == ZKL_STATE_CLOSED)
         return ZKL_CLOSED;
     if (e->state == ZKL_STATE_AUTH_FAILED)
@@ -135,6 +135,8 @@ static void adjust(struct zkli_member *m) {
     if (m->core.state == ZKLI_HELD || m->core.state == ZKLI_WAITING)
         m->retry_wait_ns = 0; /* the servers answer */
     if (m->core.state == ZKLI_HELD) {
+        zkli_list_remove(&m->dir_link);
+        zkli_list_prepend(&m->dir->members, &m->dir_link);
         zkli_watcher_drop(&m->predecessor);
         zkli_member_set_budget(m, m->node_bytes, m->node_bytes);
     } else if (m->core.state == ZKLI_LEAVING) {

@@ -271,7 +271,7 @@ static bool send_create(struct zkli_member *m, unsigned slot) {
     struct zkli_engine *e = m->engine;
     char prefix[ZKLI_PREFIX_LENGTH + 1], path[ZKLI_PATH_MAX], data[ZKLI_NODE_DATA_MAX];
     zkli_node_prefix_format(prefix, m->core.uuid);
-    e->who.thread = m->thread;
+    e->who.thread = m->thread.id;
     size_t length = zkli_node_data_format(data, &e->who);
     child_path(path, m->dir, prefix);
     return e->port->ops->create(e->port, slot, path, data, length, ZKLI_EPHEMERAL_SEQUENTIAL);
@@ -479,7 +479,7 @@ static void answer_list(struct zkli_engine *e, struct zkli_list *askers,
     if (!zkli_list_is_empty(askers)) /* the members, and so the directory, live until settle */
         dir = ZKLI_CONTAINER(askers->next, struct zkli_member, asker)->dir;
     if (dir != NULL && result == ZKLI_RESULT_OK)
-        zkli_dir_end_holds(dir, &listing);
+        zkli_dir_end_hold(dir, &listing);
     e->listing = &listing;
     struct zkli_list *link;
     while ((link = zkli_list_take_first(askers)) != NULL) {

@@ -46,8 +46,7 @@ static void on_deadline(void *arg) {
 bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l) {
     *acquire = (struct zkli_acquire){
         .lock = l,
-        .thread = zkli_thread_number(),
-        .thread_id = zkli_thread_id(),
+        .thread = zkli_thread_self(),
         .hold = malloc(sizeof(struct zkli_hold)),
         .events = l->on_event == NULL ? NULL : zkli_events_new(l->on_event, l->arg, l),
     };
@@ -65,12 +64,14 @@ static zkl_err decide_at_once(struct zkli_acquire *acquire, bool *ret_is_done) {
     *ret_is_done = true;
     if (zkli_lock_is_closed(l))
         return ZKL_CLOSED;
-    struct zkli_hold *mine = zkli_lock_hold_of(l, acquire->thread);
+    struct zkli_hold *mine = zkli_lock_hold_of(l, acquire->thread.number);
     zkl_err err = ZKL_OK;
     *ret_is_done = false;
     if (mine != NULL)
         err = enter_again(l, mine, ret_is_done);
-    if (!*ret_is_done && acquire->is_try)
+    else if (zkli_engine_is_held_by(l->session->engine, l->name, acquire->thread.number))
+        err = ZKL_DEADLOCK; /* by another handle: the thread would wait for itself */
+    if (err == ZKL_OK && !*ret_is_done && acquire->is_try)
         err = try_at_once(l);
     return err;
 }

@@ -76,7 +76,7 @@ static void grant(struct zkl_lock *l, struct zkli_member *m) {
     l->current = hold;
     *hold = (struct zkli_hold){
         .id = hold_number(),
-        .thread = acquire->thread,
+        .thread = acquire->thread.number,
         .depth = 1,
         .token = zkli_member_token(m),
         .member = m,
@@ -172,7 +172,7 @@ void zkli_lock_start_next(struct zkl_lock *l) {
         zkl_err err = zkli_lock_is_closed(l)
                           ? ZKL_CLOSED
                           : zkli_member_new(&l->member, l->session->engine, l->name,
-                                            acquire->is_try, acquire->thread_id, lock_notify, l);
+                                            acquire->is_try, acquire->thread, lock_notify, l);
         if (err != ZKL_OK)
             finish(acquire, err);
     }

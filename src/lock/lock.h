@@ -19,8 +19,7 @@ struct zkli_acquire {
     struct zkli_operation operation;
     struct zkli_list link; /* in lock->acquires until finished */
     struct zkl_lock *lock;
-    uint64_t thread;
-    int64_t thread_id; /* the kernel's, for an operator who looks at the queue */
+    struct zkli_thread thread;
     bool is_try;
     int64_t until_ns;           /* the caller's deadline, whatever happens in between */
     struct zkli_hold *hold;     /* for the grant; taken over by the lock with it, then NULL */

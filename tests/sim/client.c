@@ -97,6 +97,10 @@ int64_t zkli_thread_id(void) {
     return (int64_t)sim_thread;
 }
 
+struct zkli_thread zkli_thread_self(void) {
+    return (struct zkli_thread){sim_thread, (int64_t)sim_thread};
+}
+
 bool zkli_in_callback(void) {
     return false;
 }

@@ -413,7 +413,8 @@ static inline zkl_err enter_queue(struct bench *b, const char *name, bool is_try
     struct owner *owner = &b->owners[b->owner_count];
     *owner = (struct owner){.member = NULL};
     zkli_engine_enter(b->engine);
-    zkl_err err = zkli_member_new(&owner->member, b->engine, name, is_try, 7, on_notice, owner);
+    zkl_err err = zkli_member_new(&owner->member, b->engine, name, is_try,
+                                  (struct zkli_thread){7, 7}, on_notice, owner);
     settle(b);
     if (err != ZKL_OK)
         return err;
