@@ -360,8 +360,8 @@ void zkli_engine_shut(struct zkli_engine *e) {
     struct zkli_port *port = end_session(e);
     if (port != NULL)
         e->host->close_port(e->host_arg, port);
-    e->state = ZKL_STATE_CLOSED;
     zkli_queries_end(e);
+    e->state = ZKL_STATE_CLOSED;
 }
 
 void zkli_engine_enter(struct zkli_engine *e) {

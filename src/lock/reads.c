@@ -51,7 +51,7 @@ static void ask(struct zkli_reads *reads) {
 }
 
 static zkl_err error_of(const struct zkli_reads *reads, const struct zkli_reply *reply) {
-    if (zkli_engine_state(reads->operation.session->engine) == ZKL_STATE_CLOSED)
+    if (reply == NULL && zkli_engine_is_draining(reads->operation.session->engine))
         return ZKL_CLOSED;
     if (reply == NULL)
         return ZKL_UNREACHABLE;
