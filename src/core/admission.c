@@ -7,8 +7,15 @@ bool zkli_sibling_parse(struct zkli_sibling *ret_sibling, const char *child) {
     struct zkli_node_name parsed = zkli_node_name_parse(child);
     if (parsed.kind == ZKLI_KIND_NONE)
         return false;
-    *ret_sibling = (struct zkli_sibling){child, parsed.kind, parsed.sequence};
+    *ret_sibling = (struct zkli_sibling){child, parsed.kind, parsed.sequence, false};
     return true;
+}
+
+size_t zkli_listing_staying(const struct zkli_listing *listing) {
+    size_t staying = 0;
+    for (size_t i = 0; i < listing->count; i++)
+        staying += !listing->siblings[i].is_leaving;
+    return staying;
 }
 
 bool zkli_listing_needs_czxid(const struct zkli_listing *listing) {
@@ -69,6 +76,7 @@ struct zkli_admission zkli_admit(const struct zkli_listing *listing, const char 
         if (other == own || !is_before_us(listing, other, own))
             continue;
         place.position++;
+        place.staying += !other->is_leaving;
         if (place.predecessor == NULL || zkli_sibling_is_before(place.predecessor, other))
             place.predecessor = other;
     }

@@ -20,7 +20,8 @@
 struct zkli_sibling {
     const char *name; /* borrowed */
     enum zkli_kind kind;
-    int64_t order; /* the sequence, or the czxid where the listing is ordered by czxid */
+    int64_t order;   /* the sequence, or the czxid where the listing is ordered by czxid */
+    bool is_leaving; /* a node of our own session's that is being deleted */
 };
 
 /* One directory's contenders, in any order, without the children that are none. */
@@ -40,6 +41,7 @@ enum zkli_verdict {
 struct zkli_admission {
     enum zkli_verdict verdict;
     size_t position;                        /* contenders before us */
+    size_t staying;                         /* those of them that are not leaving */
     const struct zkli_sibling *predecessor; /* WATCH_NODE: the one just before us */
     /* WATCH_NODE: when that one is deleted we are admitted, without another listing. It was the
      * first, numbers only grow, and the directory cannot go while we are in it. Not so near the
@@ -51,6 +53,8 @@ struct zkli_admission {
 /* Fills *ret_sibling from a child's name and returns true; false when it is no contender's. */
 bool zkli_sibling_parse(struct zkli_sibling *ret_sibling, const char *child);
 
+/* How many are not leaving. */
+size_t zkli_listing_staying(const struct zkli_listing *listing);
 /* Whether any number in the listing is too near the counter's end to order by. */
 bool zkli_listing_needs_czxid(const struct zkli_listing *listing);
 

@@ -14,7 +14,7 @@
 static void note_listing(contender *c, const event *e) {
     const struct zkli_listing *listing = e->listing;
     if (c->state == ZKLI_PROBING) {
-        c->position = listing->count;
+        c->staying = zkli_listing_staying(listing);
         return;
     }
     if (c->node[0] == '\0') {
@@ -32,6 +32,7 @@ static void note_listing(contender *c, const event *e) {
     struct zkli_admission place = zkli_admit(listing, c->node);
     c->verdict = place.verdict;
     c->position = place.position;
+    c->staying = place.staying;
     c->is_hand_off = place.is_hand_off;
     c->listed_on = e->connection;
     if (place.verdict == ZKLI_VERDICT_WATCH_NODE) {

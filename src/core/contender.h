@@ -133,7 +133,8 @@ struct zkli_contender {
     bool own_is_watched;
     /* What the last listing said: */
     enum zkli_verdict verdict;
-    size_t position;
+    size_t position;    /* contenders before us */
+    size_t staying;     /* those of them that are not leaving nodes of our own session */
     uint64_t listed_on; /* the connection it came over; 0: not listed yet */
     char predecessor[ZKLI_CHILD_MAX + 1];
     bool is_hand_off;               /* its deletion admits us, on the connection that listed it */

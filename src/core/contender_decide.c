@@ -8,7 +8,7 @@
 #include "zklock.h"
 
 static unsigned wait_behind(contender *c, const event *e) {
-    if (c->is_try)
+    if (c->is_try && c->staying > 0)
         return zkli_contender_fail(c, e, ZKL_BUSY);
     unsigned tell = c->told_position == c->position + 1 ? 0 : ZKLI_TELL_QUEUED;
     c->told_position = c->position + 1;
@@ -39,7 +39,7 @@ static unsigned decide_place(contender *c, const event *e, enum zkli_result resu
 
 static unsigned decide_probing(contender *c, const event *e) {
     enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_LIST);
-    if (result == ZKLI_RESULT_OK && c->position > 0)
+    if (result == ZKLI_RESULT_OK && c->staying > 0)
         return zkli_contender_fail(c, e, ZKL_BUSY);
     if (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_NO_NODE)
         return zkli_contender_enqueue(c);

@@ -86,6 +86,19 @@ static bool is_listed(const struct zkli_listing *listing, const char *child) {
     return false;
 }
 
+void zkli_dir_mark_leaving(const struct zkli_dir *dir, struct zkli_sibling *siblings,
+                           size_t count) {
+    const struct zkli_list *head = &dir->members;
+    for (const struct zkli_list *link = head->next; link != head; link = link->next) {
+        const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, dir_link);
+        if (m->core.state != ZKLI_LEAVING)
+            continue;
+        for (size_t i = 0; i < count; i++)
+            if (strcmp(siblings[i].name, m->core.node) == 0)
+                siblings[i].is_leaving = true;
+    }
+}
+
 /* NULL: no member holds. */
 static struct zkli_member *holder_in(const struct zkli_dir *dir) {
     if (zkli_list_is_empty(&dir->members))

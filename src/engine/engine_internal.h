@@ -194,6 +194,9 @@ void zkli_dir_release(struct zkli_dir *dir);
 size_t zkli_dir_node_bytes(const struct zkli_dir *dir);
 /* The member whose node has this path. NULL: none. */
 struct zkli_member *zkli_member_at(struct zkli_engine *e, const char *path);
+/* Which of the children are members' nodes that are being deleted: they are in nobody's way for
+ * long, so that a try does not call the lock taken for them. */
+void zkli_dir_mark_leaving(const struct zkli_dir *dir, struct zkli_sibling *siblings, size_t count);
 /* By a listing of the directory: ends the hold whose node is not there. Replies come in order,
  * so a listing that does not show a node that is known is later than its end. */
 void zkli_dir_end_hold(struct zkli_dir *dir, const struct zkli_listing *listing);

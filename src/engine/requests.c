@@ -469,6 +469,13 @@ static bool parse_children(struct zkli_engine *e, const struct zkli_reply *reply
     return true;
 }
 
+static bool has_try(const struct zkli_list *askers) {
+    for (const struct zkli_list *link = askers->next; link != askers; link = link->next)
+        if (ZKLI_CONTAINER(link, struct zkli_member, asker)->core.is_try)
+            return true;
+    return false;
+}
+
 static void answer_list(struct zkli_engine *e, struct zkli_list *askers,
                         const struct zkli_reply *reply) {
     struct zkli_listing listing = {NULL, 0, false};
@@ -480,6 +487,8 @@ static void answer_list(struct zkli_engine *e, struct zkli_list *askers,
         dir = ZKLI_CONTAINER(askers->next, struct zkli_member, asker)->dir;
     if (dir != NULL && result == ZKLI_RESULT_OK)
         zkli_dir_end_hold(dir, &listing);
+    if (dir != NULL && result == ZKLI_RESULT_OK && has_try(askers))
+        zkli_dir_mark_leaving(dir, e->siblings, listing.count);
     e->listing = &listing;
     struct zkli_list *link;
     while ((link = zkli_list_take_first(askers)) != NULL) {

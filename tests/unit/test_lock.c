@@ -116,6 +116,27 @@ static void a_try_behind_a_thread_of_the_same_handle_is_busy(void) {
     close_all(s, l);
 }
 
+/* It would wait for itself, whatever the timeout. */
+static void a_thread_that_holds_by_one_handle_is_told_so_by_another(void) {
+    fake_reset();
+    zkl_session *s = open_session(0, NULL);
+    zkl_lock *l = open_lock(s, "a"), *same = open_lock(s, "a"), *other = open_lock(s, "b");
+    actor *second = actor_new();
+    CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
+    CHECK_INT(zkl_acquire(same, ZKL_FOREVER), ZKL_DEADLOCK);
+    CHECK_INT(zkl_acquire(same, 100), ZKL_DEADLOCK);
+    CHECK_INT(zkl_acquire(same, 0), ZKL_DEADLOCK);
+    CHECK_INT(zkl_acquire(other, ZKL_FOREVER), ZKL_OK);
+    actor_acquire(second, same, 0);
+    CHECK_INT(actor_result(second, SOON_MS), ZKL_BUSY); /* another thread */
+    CHECK_INT(zkl_release(l), ZKL_OK);
+    CHECK_INT(zkl_acquire(same, ZKL_FOREVER), ZKL_OK);
+    actor_free(second);
+    CHECK_INT(zkl_lock_close(same), ZKL_OK);
+    CHECK_INT(zkl_lock_close(other), ZKL_OK);
+    close_all(s, l);
+}
+
 static void without_a_connection_a_try_is_unreachable_and_a_wait_waits(void) {
     fake_reset();
     zkl_session *s = open_session(0, NULL);
@@ -418,6 +439,8 @@ int main(int argc, char **argv) {
         {"on a closed session every call says closed", on_a_closed_session_every_call_says_closed},
         {"a try behind a thread of the same handle is busy",
          a_try_behind_a_thread_of_the_same_handle_is_busy},
+        {"a thread that holds by one handle is told so by another",
+         a_thread_that_holds_by_one_handle_is_told_so_by_another},
         {"without a connection a try is unreachable, and a wait waits",
          without_a_connection_a_try_is_unreachable_and_a_wait_waits},
         {"a recursive hold has a deepest level", a_recursive_hold_has_a_deepest_level},
