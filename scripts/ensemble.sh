@@ -77,8 +77,8 @@ done_at() { # COMMIT
         END { print seconds + 0 }' "$CAMPAIGN"
 }
 
-# Rows and figures as scripts/measurements.sh reads them. Fails if a run at COMMIT has failed, or any
-# run has found two holders.
+# Rows and figures as scripts/measurements.sh reads them. Fails if a run at COMMIT has failed, or if
+# any run has found two holders or a lost update.
 report() { # COMMIT
     awk -v commit="$1" '
         function of_fault(name, times, ms, ms_of_one) {

@@ -61,8 +61,8 @@ under_valgrind() { # FIRST COUNT
 report() {
     awk '
         function row(commit, day, schedules, failed, seconds, checked) {
-            printf "%-13s | %-10s | %9s | %6s | %7s | %s\n", commit, day, schedules, failed, seconds,
-                checked
+            printf "%-13s | %-10s | %9s | %6s | %7s | %s\n", commit, day, schedules, failed, \
+                seconds, checked
         }
         /^# [0-9-]+ [0-9a-f+]+ [0-9]+ [0-9]+ under valgrind: / {
             result = $0
