@@ -120,14 +120,32 @@ tables() {
 
 # One line for each thing that is known of a run.
 provenance() { # FILE
-    local key value
-    for key in command commit date machine seconds status origin; do
-        value=$(field "$key" "$1" | paste -sd ' ')
-        [[ -z $value ]] && continue
-        [[ $key != command || $value == "not written down"* ]] || value="\`$value\`"
-        [[ $key != status ]] || key="exit status"
-        printf -- '- %s: %s\n' "$key" "$value" | fold -s -w 98 | sed '2,$s/^/  /; s/ *$//'
-    done
+    awk '
+        function item(name, value,   words, count, i, line) {
+            if (value == "") return
+            count = split("- " name ": " value, words, " ")
+            line = words[1]
+            for (i = 2; i <= count; i++) {
+                if (length(line " " words[i]) > 98) { print line; line = " " }
+                line = line " " words[i]
+            }
+            print line
+        }
+        /^$/ { exit }
+        /^ / { sub(/^ +/, ""); value[key] = value[key] " " $0; next }
+        { key = $0; sub(/: .*/, "", key); value[key] = substr($0, length(key) + 3) }
+        END {
+            if (value["command"] !~ /^not written down/)
+                value["command"] = "`" value["command"] "`"
+            item("command", value["command"])
+            item("commit", value["commit"])
+            item("date", value["date"])
+            item("machine", value["machine"])
+            item("seconds", value["seconds"])
+            item("exit status", value["status"])
+            item("origin", value["origin"])
+        }
+    ' "$1"
     printf -- '- record: [%s](%s)\n\n' "${1##*/}" "${1#docs/}"
 }
 
@@ -149,7 +167,7 @@ section() { # NAME
             newest=$run
             provenance "$run"
             field note "$run"
-            [[ -z $(field note "$run") ]] || printf '\n'
+            printf '\n'
             body "$run" | tables
         else
             printf 'An earlier run, at %s: [%s](%s)\n\n' "$(field commit "$run")" "${run##*/}" \
@@ -282,13 +300,15 @@ main() {
     record) (($# >= 5)) && [[ $4 == -- ]] || wrong_call "record takes NAME COMMIT -- COMMAND..." ;;
     *) wrong_call "no such command: $1" ;;
     esac
-    own_tmpdir measurements
-    Work=$TMPDIR
-    case ${1-} in
-    '') write_document "$DOCUMENT" ;;
-    check) check ;;
-    record) record "$2" "$3" "${@:5}" ;;
-    esac
+    if [[ ${1-} == record ]]; then
+        own_tmpdir measurements # a command may start something
+        Work=$TMPDIR
+        record "$2" "$3" "${@:5}"
+        return
+    fi
+    Work=$(mktemp -d)
+    trap 'rm -rf "$Work"' EXIT
+    if [[ ${1-} == check ]]; then check; else write_document "$DOCUMENT"; fi
 }
 
 main "$@"
