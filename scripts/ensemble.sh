@@ -14,7 +14,8 @@ usage() {
 usage: scripts/ensemble.sh run SECONDS [SEED]   one run; prints figures
        scripts/ensemble.sh campaign SECONDS     runs of $PIECE_S s with new seeds, until so much was
                                                 done at this commit; what was done is kept in
-                                                $CAMPAIGN
+                                                $CAMPAIGN, and
+                                                docs/measurements.md is written anew
        scripts/ensemble.sh report               sums up that file; fails as a campaign would
 
 Needs root, for network namespaces.
@@ -161,6 +162,7 @@ END
         tail -n 1 "$CAMPAIGN"
         ((result == 0)) || cat "$log"
     done
+    scripts/measurements.sh
     report "$commit"
 }
 

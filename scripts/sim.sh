@@ -18,7 +18,8 @@ usage: scripts/sim.sh seed SEED           prints what happens in one schedule
        scripts/sim.sh run FIRST COUNT     runs schedules, prints figures and what failed
        scripts/sim.sh campaign COUNT      runs COUNT new schedules, the last $VALGRIND_COUNT
                                           under valgrind, too; what was done is kept in
-                                          $CAMPAIGN
+                                          $CAMPAIGN, and docs/measurements.md
+                                          is written anew
        scripts/sim.sh report              sums up that file
        scripts/sim.sh valgrind COUNT      runs schedules under valgrind
        scripts/sim.sh mistakes [NAME]...  with each mistake of $MISTAKES (default: all): which
@@ -112,6 +113,7 @@ campaign() { # COUNT
     under_valgrind $((next - count)) "$count" >/dev/null || status=1 result="FAILED"
     printf '# %s %s %d %d under valgrind: %s, %d s\n' "$(date -u +%Y-%m-%d)" "$commit" \
         $((next - count)) "$count" "$result" $((SECONDS - begun)) | tee -a "$CAMPAIGN"
+    scripts/measurements.sh
     report
     return "$status"
 }
