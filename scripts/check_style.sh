@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The written rules that a machine can check: formatting, banned functions, sizes, switches on our
-# enums, remains of code in comments. Prints FILE:LINE: WHAT; exits 1 if it printed anything.
+# enums, remains of code in comments, figures that no record has. Prints FILE:LINE: WHAT; exits 1 if
+# it printed anything.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/lib.sh
@@ -149,6 +150,11 @@ check_format() {
         sed -nE 's/^([^:]+:[0-9]+):[0-9]+: error: code should be .*/\1: not formatted/p' || :
 }
 
+# The figures of the document come from records; scripts/measurements.sh says where they do not.
+check_measurements() {
+    ./scripts/measurements.sh check || :
+}
+
 check_shell() {
     shellcheck -x -S warning -f gcc "${shell_files[@]}" || :
 }
@@ -156,7 +162,7 @@ check_shell() {
 for file in "${c_files[@]}"; do
     split "$file"
 done
-for check in format banned comments sizes switches shell; do
+for check in format banned comments sizes switches measurements shell; do
     check_$check
 done | sort -t : -k 1,1 -k 2,2n -u >"$work/found"
 

@@ -14,7 +14,8 @@ usage() {
 usage: scripts/ensemble.sh run SECONDS [SEED]   one run; prints figures
        scripts/ensemble.sh campaign SECONDS     runs of $PIECE_S s with new seeds, until so much was
                                                 done at this commit; what was done is kept in
-                                                $CAMPAIGN
+                                                $CAMPAIGN, and
+                                                docs/measurements.md is written anew
        scripts/ensemble.sh report               sums up that file; fails as a campaign would
 
 Needs root, for network namespaces.
@@ -47,15 +48,6 @@ run() { # SECONDS SEED
     in_group build/tests/register_ensemble --seconds "$1" --seed "$2"
 }
 
-# What runs: the commit, and whether the code differs from it.
-commit_name() {
-    local commit
-    commit=$(git rev-parse --short=12 HEAD 2>/dev/null) || commit=unknown
-    [[ -z $(git status --porcelain -- src include tests scripts 2>/dev/null |
-        grep -v "$CAMPAIGN" || :) ]] || commit+=+
-    printf '%s\n' "$commit"
-}
-
 # Out of what a run has printed: lines "fault TIMES LONGEST-MS OF-ONE-MS NAME", one line "run ...".
 summarize() { # COMMIT SEED SECONDS STATUS
     awk -v head="run $(date -u +%Y-%m-%d) $1 $2 $3 $4" '
@@ -86,33 +78,68 @@ done_at() { # COMMIT
         END { print seconds + 0 }' "$CAMPAIGN"
 }
 
-report() { # COMMIT; fails if a run at it has failed, or any has found two holders
+# Rows and figures as scripts/measurements.sh reads them. Fails if a run at COMMIT has failed, or if
+# any run has found two holders or a lost update.
+report() { # COMMIT
     awk -v commit="$1" '
+        function of_fault(name, times, ms, ms_of_one) {
+            printf "%-42s | %5s | %27s | %s\n", name, times, ms, ms_of_one
+        }
+        function of_commit(name, day, runs, seconds, failed) {
+            printf "%-13s | %-10s | %4s | %7s | %s\n", name, day, runs, seconds, failed
+        }
+        # The fault lines of a run stand above its own.
         $1 == "run" {
-            seconds[$3] += $5; failed[$3] += $6 != 0
-            for (i = 7; i <= NF; i++) sum[i] += $i
+            if (!($3 in runs)) { order[++commits] = $3; day[$3] = $2 }
+            runs[$3]++
+            seconds[$3] += $5
+            failed[$3] += $6 != 0
+            for (i = 5; i <= NF; i++) sum[i] += $i
+            if (has_ms) { ms_seconds += $5; ms_faults += $7 }
+            if (has_of_one) { of_one_seconds += $5; of_one_faults += $7 }
+            has_ms = has_of_one = 0
         }
         $1 == "fault" {
             times = $2; ms = $3; of_one = $4 + 0
             sub(/^fault [0-9 ]+/, "")
+            if (!($0 in count)) fault[++faults] = $0
             count[$0] += times
             if (ms > longest[$0]) longest[$0] = ms
             if (of_one > longest_of_one[$0]) longest_of_one[$0] = of_one
+            if (ms > 0) has_ms = 1
+            if (of_one > 0) has_of_one = 1
         }
         END {
-            for (name in count) {
-                # Older runs have not written this down.
-                rest = longest_of_one[name] ? sprintf("; of one register for %5d ms at most", \
-                    longest_of_one[name]) : ""
-                printf "%-42s %4d times; no write for %5d ms at most%s\n", name, count[name],
-                    longest[name], rest | "sort"
+            of_fault("fault", "times", "longest without a write, ms", \
+                "without one to one register, ms")
+            for (i = 1; i <= faults; i++) {
+                least = i
+                for (j = i + 1; j <= faults; j++) if (fault[j] < fault[least]) least = j
+                name = fault[least]
+                fault[least] = fault[i]
+                of_fault(name, count[name], longest[name] ? longest[name] : "-", \
+                    longest_of_one[name] ? longest_of_one[name] : "-")
             }
-            close("sort")
-            for (name in seconds)
-                printf "%d s at %s, %d runs failed\n", seconds[name], name, failed[name]
-            printf "%d faults of servers, %d grants, %d hand-offs, %d writes, %d losses of a " \
-                "hold told; registers with two holders at a time: %d; updates lost behind " \
-                "fence and guard: %d\n", sum[7], sum[8], sum[9], sum[10], sum[11], sum[12], sum[13]
+            print ""
+            of_commit("commit", "from", "runs", "seconds", "runs that failed")
+            for (i = 1; i <= commits; i++) {
+                c = order[i]
+                of_commit(c, day[c], runs[c], seconds[c], failed[c])
+            }
+            print ""
+            print "seconds in all: " sum[5]
+            print "faults of servers: " sum[7]
+            print "grants: " sum[8]
+            print "hand-offs: " sum[9]
+            print "writes: " sum[10]
+            print "losses of a hold told: " sum[11]
+            print "registers with two holders at a time: " sum[12]
+            print "updates lost behind fence and guard: " sum[13]
+            print "longest without a write, seconds of the runs that measured it: " ms_seconds + 0
+            print "longest without a write, faults in them: " ms_faults + 0
+            print "without one to one register, seconds of the runs that measured it: " \
+                of_one_seconds + 0
+            print "without one to one register, faults in them: " of_one_faults + 0
             exit failed[commit] > 0 || sum[12] + sum[13] > 0
         }
     ' "$CAMPAIGN"
@@ -121,7 +148,7 @@ report() { # COMMIT; fails if a run at it has failed, or any has found two holde
 # A run that failed, however, is written down and ends it.
 campaign() { # SECONDS
     local commit seed begun result=0 log=build/ensemble.log
-    commit=$(commit_name)
+    commit=$(commit_name "$CAMPAIGN" src include tests scripts)
     [[ -e $CAMPAIGN ]] || cat <<'END' >"$CAMPAIGN"
 # run: date commit seed seconds status faults grants hand-offs writes losses-told
 #      registers-with-two-holders updates-lost
@@ -135,6 +162,7 @@ END
         tail -n 1 "$CAMPAIGN"
         ((result == 0)) || cat "$log"
     done
+    scripts/measurements.sh
     report "$commit"
 }
 
@@ -163,7 +191,7 @@ main() {
     case $command in
     run) run "$1" "${2:-$SRANDOM}" ;;
     campaign) campaign "$1" ;;
-    report) report "$(commit_name)" ;;
+    report) report "$(commit_name "$CAMPAIGN" src include tests scripts)" ;;
     esac
 }
 

@@ -148,6 +148,16 @@ in_group() {
     return "$status"
 }
 
+# What is measured: prints the commit, with + behind it if the code in PATH... is not the commit's.
+# RECORD, which the caller writes to, is not code.
+commit_name() { # RECORD PATH...
+    local record=$1 commit
+    shift
+    commit=$(git rev-parse --short=12 HEAD 2>/dev/null) || commit=unknown
+    [[ -z $(git status --porcelain -- "$@" 2>/dev/null | grep -vF "$record" || :) ]] || commit+=+
+    printf '%s\n' "$commit"
+}
+
 # Compose 2 is a plugin of docker, compose 1 a command of its own; both resolve a file the same way.
 # Leaves the command in Compose.
 find_compose() {

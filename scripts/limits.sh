@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly PATCH=tests/server/without-limits.patch
 readonly DATA_PATCH=tests/server/without-data-bound.patch
-# 7 times what the limits allow; docs/testing.md says what fewer do.
+# 7 times what the limits allow; docs/measurements.md says what fewer do.
 readonly CONTENDERS=9000
 # What the test has room for.
 readonly CONTENDERS_MAX=20000

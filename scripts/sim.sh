@@ -18,7 +18,9 @@ usage: scripts/sim.sh seed SEED           prints what happens in one schedule
        scripts/sim.sh run FIRST COUNT     runs schedules, prints figures and what failed
        scripts/sim.sh campaign COUNT      runs COUNT new schedules, the last $VALGRIND_COUNT
                                           under valgrind, too; what was done is kept in
-                                          $CAMPAIGN
+                                          $CAMPAIGN, and docs/measurements.md
+                                          is written anew
+       scripts/sim.sh report              sums up that file
        scripts/sim.sh valgrind COUNT      runs schedules under valgrind
        scripts/sim.sh mistakes [NAME]...  with each mistake of $MISTAKES (default: all): which
                                           checker finds it, and after how many of the schedules that
@@ -52,22 +54,44 @@ build_here() {
     Simulate=build/sim/tests/simulate
 }
 
-# What is simulated: the commit, and whether the code differs from it.
-commit_name() {
-    local commit
-    commit=$(git rev-parse --short=12 HEAD 2>/dev/null) || commit=unknown
-    [[ -z $(git status --porcelain -- src include tests/sim 2>/dev/null |
-        grep -v "$CAMPAIGN" || :) ]] || commit+=+
-    printf '%s\n' "$commit"
-}
-
 under_valgrind() { # FIRST COUNT
     valgrind -q --error-exitcode=1 --leak-check=full --trace-children=yes "$Simulate" "$1" "$2"
 }
 
+# Rows and figures as scripts/measurements.sh reads them, then what was written below a failure.
+report() {
+    awk '
+        function row(commit, day, schedules, failed, seconds, checked) {
+            printf "%-13s | %-10s | %9s | %6s | %7s | %s\n", commit, day, schedules, failed, \
+                seconds, checked
+        }
+        /^# [0-9-]+ [0-9a-f+]+ [0-9]+ [0-9]+ under valgrind: / {
+            result = $0
+            sub(/.* under valgrind: /, "", result)
+            sub(/, [0-9]+ s$/, "", result)
+            checked[$3] = $5 ", " result
+            next
+        }
+        /^#/ {
+            if (NR > 1) remarks = remarks substr($0, 3) "\n"
+            next
+        }
+        !($2 in n) { order[++commits] = $2; day[$2] = $1 }
+        { n[$2] += $4; failed[$2] += $5; seconds[$2] += $6; all += $4; all_failed += $5 }
+        END {
+            row("commit", "from", "schedules", "failed", "seconds", "under valgrind as well")
+            for (i = 1; i <= commits; i++) {
+                c = order[i]
+                row(c, day[c], n[c], failed[c], seconds[c], c in checked ? checked[c] : "-")
+            }
+            printf "\nschedules in all: %d\nof these failed: %d\n", all, all_failed
+            if (remarks) printf "\n%s", remarks
+        }' "$CAMPAIGN"
+}
+
 campaign() { # COUNT
     local left=$1 next=$((TESTED + 1)) count result failed status=0 begun commit
-    commit=$(commit_name)
+    commit=$(commit_name "$CAMPAIGN" src include tests/sim)
     if [[ -e $CAMPAIGN ]]; then
         next=$(awk -v next_seed="$next" '!/^#/ && $3 + $4 > next_seed { next_seed = $3 + $4 }
             END { print next_seed }' "$CAMPAIGN")
@@ -89,37 +113,41 @@ campaign() { # COUNT
     under_valgrind $((next - count)) "$count" >/dev/null || status=1 result="FAILED"
     printf '# %s %s %d %d under valgrind: %s, %d s\n' "$(date -u +%Y-%m-%d)" "$commit" \
         $((next - count)) "$count" "$result" $((SECONDS - begun)) | tee -a "$CAMPAIGN"
-    awk '!/^#/ { n[$2] += $4; failed[$2] += $5; all += $4 }
-        END {
-            for (commit in n) print n[commit], "schedules at", commit ",", failed[commit], "failed"
-            print all, "schedules in all"
-        }' "$CAMPAIGN"
+    scripts/measurements.sh
+    report
     return "$status"
 }
 
-# One mistake: a copy of the code with the patch, built and run until a seed fails.
+mistake_row() { # NAME SCHEDULES FOUND_BY MEANT_FOR WHAT
+    printf '%-29s | %9s | %-9s | %-20s | %s\n' "$@"
+}
+
+# One mistake: a copy of the code with the patch, built and run until a seed fails. Prints a row;
+# what went wrong goes to standard error.
 try_mistake() { # NAME
-    local patch=$MISTAKES/$1.patch wanted result count found
+    local patch=$MISTAKES/$1.patch what wanted meant result count found
+    what=$(sed '/^$/,$d' "$patch" | paste -sd ' ')
     wanted=$(sed -n 's/^Checker: //p' "$patch")
+    meant=${wanted// /, }
     rm -rf "$Scratch/code"
     cp -r "$Scratch/original" "$Scratch/code" # with new times: all of it is built again
     patch -d "$Scratch/code" -p1 -s --no-backup-if-mismatch <"$patch" >"$Scratch/log" 2>&1 &&
         build "$Scratch/code" "$Scratch/build" "$Scratch/log" || {
         tail -n 20 "$Scratch/log" >&2
-        printf '%-30s does not apply or build\n' "$1"
+        mistake_row "$1" 0 "NOT BUILT" "$meant" "$what"
         return 1
     }
     # shellcheck disable=SC2086  # several words
     result=$("$Scratch/build/tests/simulate" 1 "$TESTED" $wanted 2>"$Scratch/log") || :
     read -r _ count _ <<<"${result##*$'\n'}"
-    found=$(sed -nE "s/^seed ([0-9]+): (${wanted// /|}): .*/\2, seed \1/p" <<<"$result" | head -n 1)
+    found=$(sed -nE "s/^seed [0-9]+: (${wanted// /|}): .*/\1/p" <<<"$result" | head -n 1)
+    mistake_row "$1" "${count:-0}" "${found:-NOT FOUND}" "$meant" "$what"
     if [[ -z $found ]]; then
-        printf '%-30s NOT FOUND in %d schedules (meant: %s)\n' "$1" "${count:-0}" "${wanted// /, }"
-        grep '^seed' <<<"$result" || tail -n 3 "$Scratch/log"
+        grep '^seed' <<<"$result" >&2 || tail -n 3 "$Scratch/log" >&2
         return 1
     fi
-    printf '%-30s found after %6d schedules by %-24s (meant: %s)\n' "$1" "$count" "$found" \
-        "${wanted// /, }"
+    note "$1: scripts/sim.sh seed $(sed -nE \
+        "s/^seed ([0-9]+): (${wanted// /|}): .*/\1/p" <<<"$result" | head -n 1)"
 }
 
 mistakes() { # NAME...
@@ -134,9 +162,12 @@ mistakes() { # NAME...
     cp -a CMakeLists.txt cmake include src tests "$Scratch/original"
     for name in "${names[@]}"; do
         [[ -e $MISTAKES/$name.patch ]] || wrong_call "no such mistake: $name"
+    done
+    mistake_row mistake schedules "found by" "meant for it" "what is wrong"
+    for name in "${names[@]}"; do
         try_mistake "$name" || status=1
     done
-    printf '%d mistakes, %s\n' "${#names[@]}" \
+    printf '\n%d mistakes, %s\n' "${#names[@]}" \
         "$( ((status == 0)) && echo 'each found by a checker meant for it' || echo 'NOT all found')"
     return "$status"
 }
@@ -152,12 +183,14 @@ main() {
     seed) (($# == 1)) && is_number "$1" || wrong_call "seed takes a number" ;;
     run) (($# == 2)) && is_number "$1" && is_number "$2" || wrong_call "run takes two numbers" ;;
     campaign) (($# == 1)) && is_number "$1" || wrong_call "campaign takes a number" ;;
+    report) [[ -e $CAMPAIGN ]] || fail "$EX_USAGE" "there is no $CAMPAIGN yet" ;;
     valgrind) (($# == 1)) && is_number "$1" || wrong_call "valgrind takes a number" ;;
     mistakes) ;;
     *) wrong_call "no such command: ${command:-none}" ;;
     esac
-    need_packages "${BUILD_PACKAGES[@]}" libcunit1-dev patch
+    [[ $command == report ]] || need_packages "${BUILD_PACKAGES[@]}" libcunit1-dev patch
     case $command in
+    report) report ;;
     seed | run)
         build_here
         "$Simulate" "$@"
