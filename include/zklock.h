@@ -89,7 +89,8 @@ typedef enum zkl_class {
     X(UNSURE, 21, UNSURE, "the connection broke under the write, which may have been done")        \
     X(STALE, 22, LOST, "a later holder has been here")                                             \
     X(IO, 23, LOCAL, "the fence's file cannot be read or written")                                 \
-    X(CORRUPT, 24, LOCAL, "the fence's file is damaged")
+    X(CORRUPT, 24, LOCAL, "the fence's file is damaged")                                           \
+    X(NO_CHROOT, 25, USAGE, "the chroot in the list of servers does not exist")
 
 typedef enum zkl_err {
 #define ZKL_ERROR_ENUM(name, value, class_, text) ZKL_##name = (value),

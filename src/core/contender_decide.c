@@ -58,6 +58,8 @@ static unsigned decide_parenting(contender *c, const event *e) {
         c->parent_level++;
         return zkli_contender_send(c, ZKLI_ASK_PARENT);
     }
+    if (result == ZKLI_RESULT_NO_NODE) /* of the topmost: what is above it is the chroot */
+        return zkli_contender_fail(c, e, ZKL_NO_CHROOT);
     return zkli_contender_fail_or_retry(c, e, result);
 }
 
@@ -80,6 +82,8 @@ static unsigned decide_no_directory(contender *c, const event *e) {
         c->parent_level = 2;
         return zkli_contender_send(c, ZKLI_ASK_PARENT);
     }
+    if (result == ZKLI_RESULT_NO_NODE)
+        return zkli_contender_fail(c, e, ZKL_NO_CHROOT);
     if (result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_AGAIN)
         return begin_later(c, e);
     return zkli_contender_fail_or_retry(c, e, result);

@@ -152,7 +152,7 @@ zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms) {
 
 /* ---- Giving up ---- */
 
-/* Gives up one level; what waits for the release, if anything, is begun when that ended the hold. */
+/* Gives up one level. If that ends the hold, what waits for the release, if anything, is begun. */
 static zkl_err release(struct zkl_lock *l, struct zkli_hold *hold, struct zkli_release *waiting) {
     if (zkli_lock_is_closed(l))
         return ZKL_CLOSED;

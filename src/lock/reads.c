@@ -2,6 +2,7 @@
 #include "lock/reads.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void free_slot(struct zkli_reads *reads, struct zkli_read *read) {
     free(read->path);
@@ -28,9 +29,14 @@ static struct zkli_read *slot_for(struct zkli_reads *reads) {
     return NULL;
 }
 
+static void ask_for(struct zkli_reads *reads, struct zkli_read *read) {
+    read->query.path = read->path;
+    reads->under_way++;
+    zkli_query_ask(reads->operation.session->engine, &read->query);
+}
+
 /* Asks for what there is to read. */
 static void ask(struct zkli_reads *reads) {
-    struct zkli_engine *e = reads->operation.session->engine;
     struct zkli_read *read;
     while ((read = slot_for(reads)) != NULL) {
         zkl_err err = ZKL_OK;
@@ -42,9 +48,7 @@ static void ask(struct zkli_reads *reads) {
         }
         if (read->path == NULL)
             break;
-        read->query.path = read->path;
-        reads->under_way++;
-        zkli_query_ask(e, &read->query);
+        ask_for(reads, read);
     }
     if (reads->under_way == 0)
         finish(reads, ZKL_OK);
@@ -72,13 +76,41 @@ static zkl_err error_of(const struct zkli_reads *reads, const struct zkli_reply 
     return ZKL_SERVER;
 }
 
+/* What is missing may be missing with the chroot: the root of it is looked for, once. */
+static zkl_err look_at_chroot(struct zkli_reads *reads) {
+    if (reads->has_looked_at_chroot ||
+        zkli_engine_chroot_length(reads->operation.session->engine) == 0)
+        return ZKL_OK;
+    struct zkli_read *read = slot_for(reads);
+    *read = (struct zkli_read){
+        .reads = reads, .is_of_chroot = true, .query = {.done = on_reply}, .path = strdup("/")};
+    if (read->path == NULL)
+        return ZKL_NOMEM;
+    reads->has_looked_at_chroot = true;
+    ask_for(reads, read);
+    return ZKL_OK;
+}
+
+static void log_refusal(const struct zkli_reads *reads, const struct zkli_read *read,
+                        const struct zkli_reply *reply) {
+    zkli_engine_log(reads->operation.session->engine, ZKL_LOG_ERROR,
+                    "the server refuses to let us read %s (code %d)", read->path, reply->code);
+}
+
 static void on_reply(struct zkli_query *query, const struct zkli_reply *reply) {
     struct zkli_read *read = ZKLI_CONTAINER(query, struct zkli_read, query);
     struct zkli_reads *reads = read->reads;
     zkl_err err = error_of(reads, reply);
-    if (err == ZKL_OK)
+    if (err == ZKL_DENIED || err == ZKL_SERVER)
+        log_refusal(reads, read, reply);
+    bool is_missing = err == ZKL_OK && reply->result == ZKLI_RESULT_NO_NODE;
+    if (err == ZKL_OK && !read->is_of_chroot)
         err = reads->got(reads, read, reply);
+    else if (is_missing)
+        err = ZKL_NO_CHROOT;
     free_slot(reads, read);
+    if (err == ZKL_OK && is_missing)
+        err = look_at_chroot(reads);
     if (err != ZKL_OK)
         finish(reads, err);
     else

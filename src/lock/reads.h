@@ -13,12 +13,14 @@ struct zkli_read {
     struct zkli_query query;
     struct zkli_reads *reads;
     size_t index; /* the caller's, of what is read */
-    char *path;   /* NULL: a free slot */
+    bool is_of_chroot;
+    char *path; /* NULL: a free slot */
 };
 
 struct zkli_reads {
     struct zkli_operation operation;
     size_t under_way;
+    bool has_looked_at_chroot;
     /* The caller's, called with the session's lock. next: the path of a further read, in new memory
      * that goes over, with its .index and .query.is_list; NULL: none as yet, or out of memory,
      * which *ret_err says. got: with a reply that is OK or NO_NODE; not OK ends the call. */
@@ -29,8 +31,8 @@ struct zkli_reads {
 };
 
 /* Reads until there is nothing more to read, on a public call's behalf: within the session's
- * connect_timeout_ms. ZKL_OK, FORKED, IN_CALLBACK, CLOSED, UNREACHABLE, DENIED, SERVER, NOMEM, or
- * what .got said. */
+ * connect_timeout_ms. ZKL_OK, FORKED, IN_CALLBACK, CLOSED, UNREACHABLE, DENIED, SERVER, NOMEM,
+ * NO_CHROOT, or what .got said. */
 zkl_err zkli_reads_run(struct zkli_reads *reads, struct zkl_session *s);
 
 #endif
