@@ -207,9 +207,10 @@ typedef struct zkl_session_options {
 
 /*
  * Opens a session and waits until a server has granted it, at most connect_timeout_ms.
- * hosts: "host:port[,host:port...][/chroot]", copied; the chroot has at most 255 bytes, its first
- * '/' included. opts may be NULL. The session is the caller's: close it with zkl_session_close,
- * after its locks. *ret_session is written on success.
+ * hosts: "host[:port][,host[:port]...][/chroot]", copied. Without a port it is 2181. Spaces around
+ * a server are ignored. The chroot must exist, and has at most 255 bytes, its first '/' included.
+ * opts may be NULL. The session is the caller's: close it with zkl_session_close, after its locks.
+ * *ret_session is written on success.
  * **Returns:**
  * ZKL_OK
  * ZKL_INVALID: a NULL, an empty or malformed hosts, too long a chroot, an option out of range or of

@@ -18,6 +18,7 @@ int cli_exit_status_of(zkl_err err) {
     case ZKL_INVALID:
     case ZKL_MISMATCH:
     case ZKL_UNSUPPORTED:
+    case ZKL_NO_CHROOT:
         return CLI_EXIT_USAGE;
     case ZKL_CANCELED:
     case ZKL_CLOSED:

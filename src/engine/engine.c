@@ -93,6 +93,7 @@ static void send_beat(void *arg) {
         return;
     if (e->is_lazy && zkli_list_is_empty(&e->members)) {
         e->ample_until_ns = e->now_ns; /* until the next one is acknowledged */
+        zkli_timer_clear(&e->timers, &e->stall);
         return;
     }
     struct zkli_slot *slot = &e->slots[ZKLI_SLOT_HEARTBEAT];
@@ -115,6 +116,24 @@ static void send_beat(void *arg) {
         look_later(e); /* perhaps the session is over, and nobody has said so */
     }
     zkli_members_step_all(e, ZKLI_EV_HEARTBEAT);
+}
+
+/* A server that answers pings and commits nothing looks like a good one. */
+static void tell_of_stall(void *arg) {
+    struct zkli_engine *e = arg;
+    if (!e->is_connected) { /* that is told by its own event */
+        zkli_timer_set(&e->timers, &e->stall, e->now_ns + e->timeout_ms * ZKLI_NS_PER_MS / 4);
+        return;
+    }
+    zkli_engine_log(e, ZKL_LOG_WARN,
+                    "connected, but no heartbeat has been committed for %d ms: holds are lost and "
+                    "none is granted until the servers commit again",
+                    e->timeout_ms);
+}
+
+/* From now on, unless a heartbeat is committed before. */
+static void expect_beats(struct zkli_engine *e) {
+    zkli_timer_set(&e->timers, &e->stall, e->now_ns + e->timeout_ms * ZKLI_NS_PER_MS);
 }
 
 /* It proves nothing, whatever the reason. Servers that are asked too much say so, and are asked
@@ -154,6 +173,7 @@ void zkli_engine_on_beat(struct zkli_engine *e, struct zkli_member *witness,
     if (reply->result == ZKLI_RESULT_OK && e->is_connected) {
         e->beat_refusal = 0;
         zkli_lease_beat(&e->lease, e->beat_sent_ns, e->now_ns);
+        expect_beats(e);
         lease_changed(e);
     }
     if (e->is_connected && !e->beat.is_set) /* it was due while this one was in flight */
@@ -161,8 +181,10 @@ void zkli_engine_on_beat(struct zkli_engine *e, struct zkli_member *witness,
 }
 
 void zkli_engine_want_beat(struct zkli_engine *e) {
-    if (e->is_lazy && e->is_connected && !e->beat.is_set)
-        zkli_timer_set(&e->timers, &e->beat, e->now_ns);
+    if (!e->is_lazy || !e->is_connected || e->beat.is_set)
+        return;
+    zkli_timer_set(&e->timers, &e->beat, e->now_ns);
+    expect_beats(e);
 }
 
 /* ---- Life ---- */
@@ -193,6 +215,7 @@ struct zkli_engine *zkli_engine_new(const struct zkli_engine_options *o) {
     e->host_arg = o->host_arg;
     e->root = o->root;
     e->chroot_length = o->chroot_length;
+    e->asked_timeout_ms = o->asked_timeout_ms;
     e->is_lazy = o->is_lazy;
     e->who = o->who;
     e->state = ZKL_STATE_CONNECTING;
@@ -202,6 +225,7 @@ struct zkli_engine *zkli_engine_new(const struct zkli_engine_options *o) {
         zkli_list_init(&e->dirs[i]);
     zkli_timer_init(&e->beat, send_beat, e);
     zkli_timer_init(&e->lease_end, lease_ended, e);
+    zkli_timer_init(&e->stall, tell_of_stall, e);
     zkli_timer_init(&e->reopen, reopen, e);
     zkli_timer_init(&e->look, look, e);
     take_new_tag(e);
@@ -234,6 +258,17 @@ static void suspend(struct zkli_engine *e) {
     e->host->on_session_event(e->host_arg, ZKL_EVENT_SUSPENDED);
 }
 
+/* Once, unless it changes again. */
+static void tell_of_timeout(struct zkli_engine *e) {
+    bool is_as_asked = e->asked_timeout_ms == 0 || e->timeout_ms == e->asked_timeout_ms;
+    if (is_as_asked || e->timeout_ms == e->told_timeout_ms)
+        return;
+    e->told_timeout_ms = e->timeout_ms;
+    zkli_engine_log(e, ZKL_LOG_INFO,
+                    "the servers grant a session timeout of %d ms instead of %d ms", e->timeout_ms,
+                    e->asked_timeout_ms);
+}
+
 static void on_connected(struct zkli_engine *e) {
     bool is_new = e->session_id == 0;
     suspend(e); /* the client may change servers without a word of the broken connection */
@@ -251,7 +286,10 @@ static void on_connected(struct zkli_engine *e) {
     zkli_engine_log(e, ZKL_LOG_INFO, "%s session 0x%llx, timeout %d ms",
                     is_new ? "opened" : "resumed", (unsigned long long)e->session_id,
                     e->timeout_ms);
+    tell_of_timeout(e);
     lease_changed(e);
+    if (is_new)
+        expect_beats(e);
     send_beat(e);
     if (e->is_suspended)
         e->host->on_session_event(e->host_arg, ZKL_EVENT_RESUMED);
@@ -267,6 +305,7 @@ static struct zkli_port *end_session(struct zkli_engine *e) {
     e->port = NULL;
     e->session_id = 0;
     e->beat_in_flight = false;
+    zkli_timer_clear(&e->timers, &e->stall);
     zkli_requests_reset(e);
     zkli_watches_reset(e);
     zkli_lease_end(&e->lease);

@@ -47,6 +47,7 @@ struct zkli_engine_options {
     void *host_arg;
     const char *root;     /* borrowed */
     size_t chroot_length; /* bytes that the client library puts before each path */
+    int asked_timeout_ms; /* of the servers, who may grant another; 0: not known */
     bool is_lazy;
     struct zkli_node_data who;
 };

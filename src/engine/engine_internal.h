@@ -117,6 +117,8 @@ struct zkli_engine {
     /* Settings */
     const char *root;
     size_t chroot_length; /* bytes that the client library puts before each path */
+    int asked_timeout_ms;
+    int told_timeout_ms; /* the last one in the log that was not as asked */
     bool is_lazy;
     struct zkli_node_data who;
     char tag[ZKLI_TAG_LENGTH + 1]; /* in the uuids of this session */
@@ -143,6 +145,7 @@ struct zkli_engine {
     bool was_certain, was_ample; /* at the last check */
     bool beat_in_flight;
     int64_t beat_sent_ns;
+    struct zkli_timer stall; /* until heartbeats have not been answered for T */
     int beat_refusal; /* the code of the last answer, if that was a refusal; the log has it */
     /* Members */
     struct zkli_list members, noticed, work;

@@ -17,10 +17,6 @@
 #define TIMEOUT_DEFAULT_MS 10000
 #define ROOT_DEFAULT "/locks"
 #define ROOT_MAX 255
-/* Each node costs so much of the session's budget. */
-#define CHROOT_MAX 255
-/* A list of servers for an ensemble of hundreds. */
-#define HOSTS_MAX 8192
 
 /* ---- Lock, threads, clocks ---- */
 
@@ -133,45 +129,6 @@ void zkli_session_unlock_and_release(struct zkl_session *s) {
         session_free(s);
 }
 
-static bool port_is_valid(const char *text, size_t length) {
-    long number = 0;
-    if (length == 0 || length > 5)
-        return false;
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-        number = number * 10 + (text[i] - '0');
-    }
-    return number >= 1 && number <= 65535;
-}
-
-static bool host_is_valid(const char *text, size_t length) {
-    size_t colon = length;
-    while (colon > 0 && text[colon - 1] != ':')
-        colon--;
-    if (colon < 2 || !port_is_valid(text + colon, length - colon))
-        return false;
-    for (size_t i = 0; i < colon; i++)
-        if ((unsigned char)text[i] <= 0x20 || (unsigned char)text[i] >= 0x7f)
-            return false;
-    return true;
-}
-
-bool zkli_hosts_are_valid(const char *hosts) {
-    if (strlen(hosts) > HOSTS_MAX || zkli_hosts_chroot_length(hosts) > CHROOT_MAX)
-        return false;
-    size_t end = strcspn(hosts, "/");
-    if (hosts[end] == '/' && !zkli_root_is_valid(hosts + end))
-        return false;
-    for (size_t at = 0; at <= end;) {
-        size_t length = strcspn(hosts + at, ",/");
-        if (!host_is_valid(hosts + at, length))
-            return false;
-        at += length + 1;
-    }
-    return true;
-}
-
 static bool is_in_range(int value) {
     return value == 0 || (value >= TIMEOUT_MIN_MS && value <= TIMEOUT_MAX_MS);
 }
@@ -240,6 +197,7 @@ static struct zkli_engine *new_engine(struct zkl_session *s, const zkl_session_o
         .host_arg = s,
         .root = s->root,
         .chroot_length = zkli_hosts_chroot_length(s->hosts),
+        .asked_timeout_ms = s->session_timeout_ms,
         .is_lazy = o->lazy_heartbeat,
     };
     describe_self(&options.who, o->label);
@@ -329,17 +287,7 @@ static zkl_err await_connection(struct zkl_session *s) {
     return state == ZKL_STATE_CONNECTING ? ZKL_UNREACHABLE : ZKL_OK; /* or suspended since */
 }
 
-zkl_err zkl_session_open(zkl_session **ret_session, const char *hosts,
-                         const zkl_session_options *opts) {
-    static const zkl_session_options defaults = {.size = sizeof(defaults)};
-    const zkl_session_options *o = opts == NULL ? &defaults : opts;
-    if (ret_session == NULL || hosts == NULL || !zkli_hosts_are_valid(hosts))
-        return ZKL_INVALID;
-    zkl_err err = check_options(o);
-    if (err != ZKL_OK)
-        return err;
-    if (zkli_in_callback())
-        return ZKL_IN_CALLBACK;
+static zkl_err open_at(zkl_session **ret_session, const char *hosts, const zkl_session_options *o) {
     struct zkl_session *s = session_new(hosts, o);
     if (s == NULL)
         return ZKL_NOMEM;
@@ -347,11 +295,43 @@ zkl_err zkl_session_open(zkl_session **ret_session, const char *hosts,
         session_free(s);
         return ZKL_NOMEM;
     }
-    err = await_connection(s);
+    zkl_err err = await_connection(s);
     if (err != ZKL_OK)
         session_end(s, 0, 0); /* the caller has waited long enough */
     else
         *ret_session = s;
+    return err;
+}
+
+/* The list as it is used, in new memory. */
+static zkl_err complete_hosts(char **ret_hosts, const char *hosts) {
+    char *complete = zkli_hosts_complete(hosts);
+    if (complete == NULL)
+        return ZKL_NOMEM;
+    if (!zkli_hosts_are_valid(complete)) {
+        free(complete);
+        return ZKL_INVALID;
+    }
+    *ret_hosts = complete;
+    return ZKL_OK;
+}
+
+zkl_err zkl_session_open(zkl_session **ret_session, const char *hosts,
+                         const zkl_session_options *opts) {
+    static const zkl_session_options defaults = {.size = sizeof(defaults)};
+    const zkl_session_options *o = opts == NULL ? &defaults : opts;
+    if (ret_session == NULL || hosts == NULL)
+        return ZKL_INVALID;
+    zkl_err err = check_options(o);
+    if (err != ZKL_OK)
+        return err;
+    if (zkli_in_callback())
+        return ZKL_IN_CALLBACK;
+    char *complete = NULL;
+    err = complete_hosts(&complete, hosts);
+    if (err == ZKL_OK)
+        err = open_at(ret_session, complete, o);
+    free(complete);
     return err;
 }
 
@@ -441,17 +421,23 @@ static bool take_hosts(struct zkl_session *s, const char *hosts) {
 }
 
 zkl_err zkl_session_set_hosts(zkl_session *s, const char *hosts) {
-    if (s == NULL || hosts == NULL || !zkli_hosts_are_valid(hosts))
+    if (s == NULL || hosts == NULL)
         return ZKL_INVALID;
-    if (!zkli_session_begin(s))
+    char *complete = NULL;
+    zkl_err err = complete_hosts(&complete, hosts);
+    if (err != ZKL_OK)
+        return err;
+    if (!zkli_session_begin(s)) {
+        free(complete);
         return ZKL_FORKED;
+    }
     zkli_session_lock(s);
-    zkl_err err = ZKL_OK;
     zkl_state state = zkli_engine_state(s->engine);
     if (state == ZKL_STATE_CLOSED || state == ZKL_STATE_AUTH_FAILED)
         err = ZKL_CLOSED;
-    else if (!take_hosts(s, hosts))
+    else if (!take_hosts(s, complete))
         err = ZKL_NOMEM;
     zkli_session_unlock_and_release(s);
+    free(complete);
     return err;
 }

@@ -97,9 +97,6 @@ bool zkli_session_is_forked(const struct zkl_session *s);
 /* Starts a thread that takes no signals. Returns 0 or an errno code. */
 int zkli_thread_start(pthread_t *ret_thread, void *(*run)(void *), void *arg);
 
-/* Whether a list of servers has the form that zkl_session_open describes. */
-bool zkli_hosts_are_valid(const char *hosts);
-
 /* The id and password that resume the session; zeros when it is not connected. */
 void zkli_session_credentials(struct zkl_session *s, int64_t *ret_id, char ret_password[16]);
 

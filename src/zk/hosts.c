@@ -9,8 +9,95 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "core/node_name.h"
+
+#define PORT_DEFAULT ":2181"
 /* A numeric address with its scope, ':' and a port. */
 #define ADDRESS_MAX (NI_MAXHOST + 1 + NI_MAXSERV)
+
+/* ---- What is given ---- */
+
+/* An address of IPv6 with a port has it behind a bracket. */
+static bool has_port(const char *server, size_t length) {
+    return memchr(server, ':', length) != NULL && server[length - 1] != ']';
+}
+
+/* Writes one server, of so many bytes. Returns the end. */
+static char *complete_one(char *out, const char *server, size_t length) {
+    size_t spaces = strspn(server, " \t");
+    if (spaces > length)
+        spaces = length;
+    server += spaces;
+    length -= spaces;
+    while (length > 0 && (server[length - 1] == ' ' || server[length - 1] == '\t'))
+        length--;
+    memcpy(out, server, length);
+    out += length;
+    if (length == 0 || has_port(server, length))
+        return out;
+    memcpy(out, PORT_DEFAULT, sizeof(PORT_DEFAULT) - 1);
+    return out + sizeof(PORT_DEFAULT) - 1;
+}
+
+char *zkli_hosts_complete(const char *hosts) {
+    size_t end = strcspn(hosts, "/"), servers = 1;
+    for (size_t i = 0; i < end; i++)
+        servers += hosts[i] == ',';
+    char *complete = malloc(strlen(hosts) + servers * (sizeof(PORT_DEFAULT) - 1) + 1);
+    if (complete == NULL)
+        return NULL;
+    char *out = complete;
+    for (size_t at = 0; at <= end;) {
+        size_t length = strcspn(hosts + at, ",/");
+        out = complete_one(out, hosts + at, length);
+        at += length + 1;
+        if (at <= end)
+            *out++ = ',';
+    }
+    memcpy(out, hosts + end, strlen(hosts + end) + 1);
+    return complete;
+}
+
+static bool port_is_valid(const char *text, size_t length) {
+    long number = 0;
+    if (length == 0 || length > 5)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        number = number * 10 + (text[i] - '0');
+    }
+    return number >= 1 && number <= 65535;
+}
+
+static bool host_is_valid(const char *text, size_t length) {
+    size_t colon = length;
+    while (colon > 0 && text[colon - 1] != ':')
+        colon--;
+    if (colon < 2 || !port_is_valid(text + colon, length - colon))
+        return false;
+    for (size_t i = 0; i < colon; i++)
+        if ((unsigned char)text[i] <= 0x20 || (unsigned char)text[i] >= 0x7f)
+            return false;
+    return true;
+}
+
+bool zkli_hosts_are_valid(const char *hosts) {
+    if (strlen(hosts) > ZKLI_HOSTS_MAX || zkli_hosts_chroot_length(hosts) > ZKLI_CHROOT_MAX)
+        return false;
+    size_t end = strcspn(hosts, "/");
+    if (hosts[end] == '/' && !zkli_root_is_valid(hosts + end))
+        return false;
+    for (size_t at = 0; at <= end;) {
+        size_t length = strcspn(hosts + at, ",/");
+        if (!host_is_valid(hosts + at, length))
+            return false;
+        at += length + 1;
+    }
+    return true;
+}
+
+/* ---- What the client library is given ---- */
 
 struct census {
     size_t count;

@@ -5,7 +5,19 @@
 #ifndef ZKLI_ZK_HOSTS_H
 #define ZKLI_ZK_HOSTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+/* A list of servers for an ensemble of hundreds. */
+#define ZKLI_HOSTS_MAX 8192
+/* Each node costs so much of the session's budget. */
+#define ZKLI_CHROOT_MAX 255
+
+/* A copy without spaces around the servers, and with ZooKeeper's port where a server has none.
+ * NULL: out of memory. To be freed. */
+char *zkli_hosts_complete(const char *hosts);
+/* Whether a complete list has the form that zkl_session_open describes. */
+bool zkli_hosts_are_valid(const char *hosts);
 
 /* How many bytes the client library puts before each path: "/" alone is no chroot to it. */
 size_t zkli_hosts_chroot_length(const char *hosts);

@@ -34,21 +34,47 @@ static void a_chroot_is_where_the_locks_are(void) {
     CHECK_INT(raw_delete_tree(fixture_raw(), chroot), RAW_OK);
 }
 
-/* The server refuses the first create for ever; only a deadline or an error may follow. */
+static void on_nothing(const char *name, size_t contenders, void *arg) {
+    (void)contenders;
+    (void)arg;
+    test_note("told of %s", name);
+    CHECK(false);
+}
+
 static void a_chroot_that_is_not_there_is_an_error(void) {
     char hosts[256];
     zkl_session *s;
     zkl_lock *l;
-    zkl_err err;
+    zkl_queue *queue = NULL;
 
     (void)snprintf(hosts, sizeof(hosts), "%s%s-missing", server_hosts(), fixture_root());
     s = session_open_with(hosts, (zkl_session_options){.root = "/locks"});
     l = lock_open(s, "nowhere", NULL);
-    err = zkl_acquire(l, 2000);
-    CHECK(err == ZKL_SERVER || err == ZKL_TIMEOUT);
+    CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_NO_CHROOT);
+    CHECK_INT(zkl_acquire(l, 0), ZKL_NO_CHROOT);
     CHECK(!zkl_held(l));
+    CHECK_INT(zkl_inspect(s, "nowhere", &queue), ZKL_NO_CHROOT);
+    CHECK_INT(zkl_list(s, "", on_nothing, NULL), ZKL_NO_CHROOT);
     lock_close(l);
     session_close(s);
+}
+
+/* There is not even a root for locks. */
+static void a_chroot_that_is_empty_has_no_locks(void) {
+    char hosts[256], chroot[64];
+    zkl_session *s;
+    zkl_queue *queue = NULL;
+
+    (void)snprintf(chroot, sizeof(chroot), "%s-empty", fixture_root());
+    (void)snprintf(hosts, sizeof(hosts), "%s%s", server_hosts(), chroot);
+    REQUIRE_INT(raw_make_path(fixture_raw(), chroot), RAW_OK);
+    s = session_open_with(hosts, (zkl_session_options){.root = "/locks"});
+    REQUIRE_INT(zkl_inspect(s, "nowhere", &queue), ZKL_OK);
+    CHECK_INT(queue->count, 0);
+    zkl_queue_free(queue);
+    CHECK_INT(zkl_list(s, "", on_nothing, NULL), ZKL_OK);
+    session_close(s);
+    CHECK_INT(raw_delete_tree(fixture_raw(), chroot), RAW_OK);
 }
 
 static void trailing_slashes_change_nothing(void) {
@@ -215,6 +241,7 @@ static void the_longest_root_and_name_work_together(void) {
 static const test_case Cases[] = {
     {"a chroot is where the locks are", a_chroot_is_where_the_locks_are},
     {"a chroot that is not there is an error, not a hang", a_chroot_that_is_not_there_is_an_error},
+    {"a chroot that is empty has no locks", a_chroot_that_is_empty_has_no_locks},
     {"trailing slashes are refused or change nothing", trailing_slashes_change_nothing},
     {"only the creator's credentials open its locks", only_the_creators_credentials_open_its_locks},
     {"credentials survive an expiry", credentials_survive_an_expiry},

@@ -283,7 +283,7 @@ static void on_anything(const char *name, size_t contenders, void *arg) {
 static void a_slow_server_holds_up_no_look_for_longer_than_the_timeout(void) {
     enum {
         COUNT = 30,
-        DELAY_MS = 50, /* each way */
+        DELAY_MS = 350, /* each way: more for two round trips than there is */
         TIMEOUT_MS = 1000
     };
     const char *name = fresh_name("slow");

@@ -121,12 +121,12 @@ static void equal_numbers_are_ordered_by_name(void) {
 
 static void by_czxid_numbers_do_not_count(void) {
     static const struct zkli_sibling siblings[] = {
-        {UUID("1") "-lock-2147483647", ZKLI_KIND_MUTEX, INT64_C(0x100000007)},
-        {UUID("2") "-lock-2147483647", ZKLI_KIND_MUTEX, INT64_C(0x0ffffffff)},
-        {UUID("3") "-lock--2147483648", ZKLI_KIND_MUTEX, INT64_C(0x100000008)},
-        {UUID("4") "-lock--000000001", ZKLI_KIND_MUTEX, INT64_C(0x200000000)},
-        {HEX32 "__lock__0000000003", ZKLI_KIND_FOREIGN, 3},
-        {"x-1-0000000002", ZKLI_KIND_FOREIGN, 3}, /* of one transaction */
+        {UUID("1") "-lock-2147483647", ZKLI_KIND_MUTEX, INT64_C(0x100000007), false},
+        {UUID("2") "-lock-2147483647", ZKLI_KIND_MUTEX, INT64_C(0x0ffffffff), false},
+        {UUID("3") "-lock--2147483648", ZKLI_KIND_MUTEX, INT64_C(0x100000008), false},
+        {UUID("4") "-lock--000000001", ZKLI_KIND_MUTEX, INT64_C(0x200000000), false},
+        {HEX32 "__lock__0000000003", ZKLI_KIND_FOREIGN, 3, false},
+        {"x-1-0000000002", ZKLI_KIND_FOREIGN, 3, false}, /* of one transaction */
     };
     check_pool(siblings, COUNT(siblings), true);
 }
@@ -227,7 +227,7 @@ static void the_order_is_total(void) {
     struct zkli_sibling all[COUNT(orders) * COUNT(names)];
     for (size_t i = 0; i < COUNT(all); i++)
         all[i] = (struct zkli_sibling){names[i % COUNT(names)], ZKLI_KIND_FOREIGN,
-                                       orders[i / COUNT(names)]};
+                                       orders[i / COUNT(names)], false};
     for (size_t i = 0; i < COUNT(all); i++)
         for (size_t k = 0; k < COUNT(all); k++) {
             bool is_before = zkli_sibling_is_before(&all[i], &all[k]);
@@ -246,7 +246,7 @@ static void a_sibling_borrows_its_name(void) {
 
 /* T32 */
 static void a_child_that_is_no_contender_is_no_sibling(void) {
-    struct zkli_sibling sibling = {"untouched", ZKLI_KIND_LEASE, 7};
+    struct zkli_sibling sibling = {"untouched", ZKLI_KIND_LEASE, 7, false};
     CHECK(!zkli_sibling_parse(&sibling, "readme"));
     CHECK(!zkli_sibling_parse(&sibling, ""));
     CHECK_STRING(sibling.name, "untouched");

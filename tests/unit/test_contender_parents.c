@@ -51,12 +51,19 @@ static void parents_are_created_from_the_lowest_missing_one(void) {
 /* Above the only one there is the client's root, which is not ours to make. */
 static void nothing_is_created_above_the_first_directory(void) {
     struct bench b;
-    to_housing(&b);
-    b.c.depth = 1;
-    reply(&b, ZKLI_EV_PARENT, ZKLI_RESULT_NO_NODE);
-    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_NO_NODE);
-    CHECK_ACTIONS(reply(&b, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE), ZKLI_DO_FAIL | ZKLI_DO_FORGET);
-    CHECK_INT(b.c.error, ZKL_SERVER);
+    for (unsigned depth = 1; depth <= DEPTH; depth++) {
+        to_housing(&b);
+        b.c.depth = depth;
+        reply(&b, ZKLI_EV_PARENT, ZKLI_RESULT_NO_NODE);
+        reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_NO_NODE);
+        unsigned actions = reply(&b, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE);
+        for (unsigned level = 2; level <= depth; level++) {
+            CHECK_ACTIONS(actions, ZKLI_ASK_PARENT);
+            actions = reply(&b, ZKLI_EV_PARENT, ZKLI_RESULT_NO_NODE);
+        }
+        CHECK_ACTIONS(actions, ZKLI_DO_FAIL | ZKLI_DO_FORGET);
+        CHECK_INT(b.c.error, ZKL_NO_CHROOT);
+    }
 }
 
 /* T30 */

@@ -199,7 +199,74 @@ static void an_answer_finds_its_member_gone(void) {
     }
 }
 
+/* ---- What is told ---- */
+
+static void that_nothing_is_committed_is_told_once(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    for (size_t told = 1; told <= 2; told++) {
+        advance(b, T_MS * MS - 1);
+        CHECK_INT(b->lines[ZKL_LOG_WARN], told - 1);
+        advance(b, 1);
+        CHECK_INT(b->lines[ZKL_LOG_WARN], told);
+        CHECK(strstr(b->last_line, "no heartbeat has been committed for 10000 ms") != NULL);
+        advance(b, 3 * T_MS * MS);
+        CHECK_INT(b->lines[ZKL_LOG_WARN], told);
+        serve_all(b);
+    }
+    bench_end(b);
+}
+
+static void without_a_connection_it_is_told_later(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    cut(b, 0);
+    advance(b, 2 * T_MS * MS);
+    CHECK_INT(b->lines[ZKL_LOG_WARN], 0);
+    connect(b);
+    advance(b, T_MS * MS / 4);
+    CHECK_INT(b->lines[ZKL_LOG_WARN], 1);
+    serve_all(b);
+    bench_end(b);
+}
+
+static void a_session_that_rests_does_not_miss_heartbeats(void) {
+    struct bench *b = &Bench;
+    bench_start(b, "/locks", true);
+    connect(b);
+    serve_all(b);
+    advance(b, T_MS * MS / 16);
+    advance(b, 3 * T_MS * MS);
+    CHECK_INT(b->lines[ZKL_LOG_WARN], 0);
+    struct owner *owner = begin(b, "a");
+    advance(b, T_MS * MS);
+    CHECK_INT(b->lines[ZKL_LOG_WARN], 1);
+    abandon(b, owner);
+    come_to_rest(b);
+    bench_end(b);
+}
+
+static void another_timeout_than_asked_for_is_told_once(void) {
+    struct bench *b = &Bench;
+    bench_start(b, "/locks", false);
+    b->engine->asked_timeout_ms = 3 * T_MS;
+    connect(b);
+    CHECK_INT(b->lines[ZKL_LOG_INFO], 2); /* and that it is open */
+    CHECK(strstr(b->last_line, "10000 ms instead of 30000 ms") != NULL);
+    serve_all(b);
+    cut(b, 0);
+    connect(b);
+    serve_all(b);
+    CHECK_INT(b->lines[ZKL_LOG_INFO], 3); /* that it is resumed */
+    bench_end(b);
+}
+
 static const test_case Cases[] = {
+    {"that nothing is committed is told once", that_nothing_is_committed_is_told_once},
+    {"without a connection it is told later", without_a_connection_it_is_told_later},
+    {"a session that rests does not miss heartbeats",
+     a_session_that_rests_does_not_miss_heartbeats},
+    {"another timeout than asked for is told once", another_timeout_than_asked_for_is_told_once},
     {"a heartbeat looks for a node of ours", a_heartbeat_looks_for_a_node_of_ours},
     {"a refused heartbeat proves nothing, and is told once",
      a_refused_heartbeat_proves_nothing_and_is_told_once},

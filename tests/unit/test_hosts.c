@@ -48,7 +48,35 @@ static void what_stands_before_each_path_is_the_chroot(void) {
     CHECK_INT(zkli_hosts_chroot_length("h:1,i:2/a/bc"), 5);
 }
 
+static void spaces_go_and_missing_ports_come(void) {
+    static const struct {
+        const char *given, *complete;
+    } lists[] = {
+        {"zk1", "zk1:2181"},
+        {"zk1:99", "zk1:99"},
+        {"zk1, zk2:99 ,\tzk3/a b", "zk1:2181,zk2:99,zk3:2181/a b"},
+        {" zk1 ", "zk1:2181"},
+        {"[::1],[::2]:99", "[::1]:2181,[::2]:99"},
+        {"::1:99", "::1:99"},
+        {"/a,b", "/a,b"},
+        {"zk1/", "zk1:2181/"},
+        {"", ""},
+        {" ", ""},
+        {",", ","},
+        {"zk1,", "zk1:2181,"},
+    };
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        char *complete = zkli_hosts_complete(lists[i].given);
+
+        CU_ASSERT_PTR_NOT_NULL_FATAL(complete);
+        CHECK_STRING(complete, lists[i].complete);
+        free(complete);
+    }
+}
+
 static const test_case Cases[] = {
+    {"spaces go, and missing ports come", spaces_go_and_missing_ports_come},
     {"an odd number of addresses stays", an_odd_number_stays},
     {"of an even number one is there twice", an_even_number_gets_one_twice},
     {"the chroot stays at the end", the_chroot_stays_at_the_end},
