@@ -7,6 +7,7 @@
 #include "cli/exit_status.h"
 #include "cli/interrupt.h"
 #include "cli/message.h"
+#include "cli/search.h"
 #include "cli/session.h"
 #include "cli/supervise.h"
 
@@ -29,6 +30,7 @@
 typedef struct run {
     const cli_options *options;
     int64_t deadline_ms; /* of the wait; without meaning when it is for ever */
+    char *paths;         /* where CMD's file may be */
     cli_signals signals;
     cli_terminal terminal;
     cli_interrupt *interrupt;
@@ -218,6 +220,7 @@ static int hold_and_run(run *r, const cli_descriptors *inherited, cli_ending *re
                                          .grace = r->grace,
                                          .lost_fd = r->lost_fd,
                                          .child = {.command = r->options->command,
+                                                   .paths = r->paths,
                                                    .lock_name = r->options->name,
                                                    .node_path = path,
                                                    .token = zkl_token(r->lock),
@@ -243,8 +246,21 @@ static void release(run *r) {
     }
 }
 
+/* CMD's file is looked for first, so that a wrong name costs no wait; it is started after that. */
+static int find_command(run *r) {
+    const char *command = r->options->command[0];
+    r->paths = cli_search_paths(command);
+    if (r->paths == NULL) {
+        cli_message_error(command, ZKL_NOMEM);
+        return CLI_EXIT_INTERNAL;
+    }
+    int error = cli_search_check(r->paths);
+    return error == 0 ? CLI_EXIT_OK : cli_search_explain(command, error);
+}
+
 static int run_steps(run *r, const cli_descriptors *inherited, cli_ending *ret_ending) {
-    int status = connect_session(r);
+    int status = find_command(r);
+    status = status == CLI_EXIT_OK ? connect_session(r) : status;
     if (status != CLI_EXIT_OK) {
         return status;
     }
@@ -275,6 +291,7 @@ static void end(run *r) {
     if (r->lost_fd >= 0) {
         close(r->lost_fd);
     }
+    free(r->paths);
 }
 
 /*

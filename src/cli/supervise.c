@@ -7,6 +7,7 @@
 #include "cli/clock.h"
 #include "cli/exit_status.h"
 #include "cli/message.h"
+#include "cli/search.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -36,8 +37,8 @@ typedef struct watch {
     pid_t group; /* CMD's pid too */
     bool lends_terminal;
     cli_stage stage;
-    int exec_error;
-    bool is_ended; /* CMD was reaped; the rest is known then */
+    int exec_status; /* of a CMD that could not be executed; 0: it could */
+    bool is_ended;   /* CMD was reaped; the rest is known then */
     bool was_held;
     bool had_terminal;
     int end_code;
@@ -237,18 +238,15 @@ static void read_signals(watch *w) {
 }
 
 static void read_exec_status(watch *w) {
-    const char *command = w->s->child.command[0];
     struct pollfd *fd = &w->fds[FD_EXEC];
     if (fd->fd < 0) {
         return;
     }
-    w->exec_error = cli_child_exec_error(fd->fd);
+    int error = cli_child_exec_error(fd->fd);
     close(fd->fd);
     fd->fd = -1;
-    if (w->exec_error == ENOENT || w->exec_error == ENOTDIR) {
-        cli_message("%s: command not found", command);
-    } else if (w->exec_error != 0) {
-        cli_message("%s: cannot be executed: %s", command, strerror(w->exec_error));
+    if (error != 0) {
+        w->exec_status = cli_search_explain(w->s->child.command[0], error);
     }
 }
 
@@ -281,9 +279,8 @@ static void loop(watch *w) {
 }
 
 static int exit_status_of_child(const watch *w) {
-    if (w->exec_error != 0) {
-        bool is_missing = w->exec_error == ENOENT || w->exec_error == ENOTDIR;
-        return is_missing ? CLI_EXIT_NOT_FOUND : CLI_EXIT_NOT_EXECUTABLE;
+    if (w->exec_status != 0) {
+        return w->exec_status;
     }
     return w->end_code == CLD_EXITED ? w->end_status : CLI_EXIT_SIGNAL_BASE + w->end_status;
 }
