@@ -59,7 +59,7 @@ static const char Common[] =
 static const char Statuses[] =
     "\n"
     "exit status: that of CMD, or 128+N if signal N ended it; 1 not acquired (see -E);\n"
-    "64 wrong usage; 69 no server answers; 70 internal error; 75 the hold was lost while CMD ran;\n"
+    "64 wrong usage; 69 no server answers; 70 internal error; 75 the lock could not be kept;\n"
     "77 access denied; 126 CMD cannot be executed; 127 CMD not found.\n";
 
 void cli_help_print(cli_subcommand subcommand) {

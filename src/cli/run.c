@@ -233,6 +233,10 @@ static int hold_and_run(run *r, const cli_descriptors *inherited, cli_ending *re
     cli_supervise(&supervision, ret_ending);
     if (ret_ending->is_lost) {
         cli_message("%s: the lock was lost while %s ran", r->options->name, r->options->command[0]);
+    } else if (ret_ending->is_stopped) {
+        cli_message("%s: %s ended after SIGTERM with status %d; the exit status is %d",
+                    r->options->name, r->options->command[0], ret_ending->command_status,
+                    ret_ending->exit_status);
     }
     return ret_ending->exit_status;
 }
@@ -315,7 +319,7 @@ int cli_run(const cli_options *options, const cli_descriptors *inherited) {
         cli_message("cannot start: %s", strerror(errno));
     }
     end(&r);
-    if (ending.is_interrupted && !ending.is_lost && sigismember(&r.signals.ending, SIGINT)) {
+    if (ending.is_interrupted && sigismember(&r.signals.ending, SIGINT)) {
         die_of_interrupt(0); /* all of our group */
     } else if (r.came == SIGINT) {
         die_of_interrupt(getpid());

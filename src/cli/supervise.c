@@ -285,13 +285,17 @@ static int exit_status_of_child(const watch *w) {
     return w->end_code == CLD_EXITED ? w->end_status : CLI_EXIT_SIGNAL_BASE + w->end_status;
 }
 
-/* A CMD that was told to stop and then ended by itself with its hold certain has its own status. */
+/* After our SIGTERM the status of CMD may be 0 although its work is not done. */
 static void conclude(const watch *w, cli_ending *ret_ending) {
     bool is_by_signal = w->end_code != CLD_EXITED;
-    bool obeyed = w->stage == CLI_STAGE_TERMINATED && is_by_signal && w->end_status == SIGTERM;
-    ret_ending->is_lost = !w->was_held || w->stage == CLI_STAGE_KILLED || obeyed;
-    ret_ending->is_interrupted = is_by_signal && w->end_status == SIGINT && w->had_terminal;
-    ret_ending->exit_status = ret_ending->is_lost ? CLI_EXIT_LOST : exit_status_of_child(w);
+    bool is_lost = !w->was_held || w->stage == CLI_STAGE_KILLED;
+    bool is_stopped = is_lost || w->stage == CLI_STAGE_TERMINATED;
+    ret_ending->is_lost = is_lost;
+    ret_ending->is_stopped = is_stopped;
+    ret_ending->is_interrupted = !is_stopped && is_by_signal && w->end_status == SIGINT &&
+                                 w->had_terminal;
+    ret_ending->command_status = exit_status_of_child(w);
+    ret_ending->exit_status = is_stopped ? CLI_EXIT_LOST : ret_ending->command_status;
 }
 
 static bool open_descriptors(watch *w) {
