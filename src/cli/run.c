@@ -277,10 +277,20 @@ static int run_steps(run *r, const cli_descriptors *inherited, cli_ending *ret_e
 
 /* ---- Beginning and end ---- */
 
+/*
+ * A shell without job control leaves "command &" in the script's own process group, ignores SIGINT
+ * and SIGQUIT for it and gives it /dev/null to read. That group may be in the foreground, but it is
+ * the script's: CMD must not take the terminal from it.
+ */
+static bool is_in_background_of_script(const run *r) {
+    return !sigismember(&r->signals.ending, SIGINT) && !sigismember(&r->signals.ending, SIGQUIT) &&
+           !isatty(STDIN_FILENO);
+}
+
 static bool begin(run *r) {
     r->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     cli_signals_take(&r->signals);
-    cli_terminal_open(&r->terminal);
+    cli_terminal_open(&r->terminal, !is_in_background_of_script(r));
     if (r->lost_fd >= 0 && cli_message_start()) {
         r->interrupt = cli_interrupt_start(&r->signals);
     }

@@ -122,8 +122,8 @@ static void lend_terminal(const watch *w) {
     cli_terminal_give(w->s->child.terminal, w->group);
 }
 
-/* Stops our own process group as the terminal would have done. False: the system refused. */
-static bool stop_with(int signal_number) {
+/* Stops our own process group as Ctrl-Z would have done. False: the system refused. */
+static bool stop_own_group(void) {
     const struct timespec now = {0};
     sigset_t stop;
     sigset_t cont;
@@ -132,49 +132,15 @@ static bool stop_with(int signal_number) {
     sigaddset(&cont, SIGCONT);
     (void)sigtimedwait(&cont, NULL, &now); /* an old one must not be taken for a new one */
     sigemptyset(&stop);
-    sigaddset(&stop, signal_number);
+    sigaddset(&stop, SIGTSTP);
     pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
-    (void)kill(0, signal_number);
+    (void)kill(0, SIGTSTP);
     /* Here we stop, and go on after a SIGCONT, which stays pending: it is blocked. */
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
     return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT);
 }
 
-/*
- * CMD was stopped. Without a terminal, or by SIGSTOP, somebody stopped CMD and not the job: the
- * lock is held on. Else the whole job stops, for the shell to see. No heartbeat leaves a stopped
- * process, so nothing of the group may run on: those who ignored the signal are stopped too.
- */
-static void follow_stop(watch *w, int signal_number) {
-    const cli_terminal *terminal = w->s->child.terminal;
-    if (signal_number == SIGSTOP || !cli_terminal_exists(terminal) ||
-        w->stage != CLI_STAGE_RUNNING) {
-        return;
-    }
-    if (signal_number != SIGTSTP && cli_terminal_is_ours(terminal)) {
-        lend_terminal(w); /* it wanted the terminal, and we can give it */
-        signal_group(w, SIGCONT);
-        return;
-    }
-    signal_group(w, SIGSTOP);
-    bool had_terminal = cli_terminal_take(terminal, w->group);
-    if (stop_with(signal_number)) {
-        return; /* the SIGCONT is read next */
-    }
-    /* Our group is orphaned: nobody could continue it. In it, CMD would not have stopped either,
-       but would have had an error for its read; left running it would ask again without end. */
-    if (signal_number != SIGTSTP) {
-        cli_message("%s: stopped in want of the terminal, and no shell can give it one",
-                    w->s->child.command[0]);
-        return;
-    }
-    if (had_terminal) {
-        lend_terminal(w);
-    }
-    signal_group(w, SIGCONT);
-}
-
-/* Somebody continued us. If that took too long, the hold is lost and nothing is continued. */
+/* The job was continued. If that took too long, the hold is lost and nothing is continued. */
 static void follow_continue(watch *w) {
     (void)look_at_hold(w);
     if (w->stage == CLI_STAGE_KILLED || w->is_ended) {
@@ -184,6 +150,65 @@ static void follow_continue(watch *w) {
         lend_terminal(w);
     }
     signal_group(w, SIGCONT);
+}
+
+/* Ctrl-Z: the whole job stops, for the shell to see. */
+static void stop_job(const watch *w) {
+    signal_group(w, SIGSTOP);
+    bool had_terminal = cli_terminal_take(w->s->child.terminal, w->group);
+    if (stop_own_group()) {
+        return; /* the SIGCONT is read next */
+    }
+    /* Our group is orphaned: no shell could continue it. In it, CMD would not have stopped. */
+    if (had_terminal) {
+        lend_terminal(w);
+    }
+    signal_group(w, SIGCONT);
+}
+
+/* CMD was stopped because it reads the terminal, or changes it, in the background. */
+static void seek_terminal(watch *w) {
+    const cli_terminal *terminal = w->s->child.terminal;
+    if (cli_terminal_has(terminal, w->group)) { /* several processes had asked for it */
+        signal_group(w, SIGCONT);
+        return;
+    }
+    cli_terminal_answer answer = CLI_TERMINAL_REFUSED;
+    if (cli_terminal_exists(terminal)) {
+        signal_group(w, SIGSTOP);
+        answer = cli_terminal_ask(terminal, w->group);
+    }
+    switch (answer) {
+    case CLI_TERMINAL_LENT:
+        follow_continue(w);
+        break;
+    case CLI_TERMINAL_CONTINUED:
+        /* Read next, after the signals with lower numbers that came with it: CMD must find a
+           SIGTERM when it wakes, or it would stop for the terminal again. */
+        (void)kill(getpid(), SIGCONT);
+        break;
+    case CLI_TERMINAL_REFUSED:
+        /* In our group, CMD's read would fail; continued, it would ask again without end. */
+        cli_message("%s: stopped, because it needs the terminal and cannot get it",
+                    w->s->child.command[0]);
+        break;
+    }
+}
+
+/*
+ * CMD was stopped. By SIGSTOP, or by SIGTSTP without a terminal, CMD alone was stopped and not the
+ * job: the lock is held on. Else the whole job stops. No heartbeat leaves a stopped process, so
+ * nothing of the group may run on: processes that ignored the signal are stopped too.
+ */
+static void follow_stop(watch *w, int signal_number) {
+    if (w->stage != CLI_STAGE_RUNNING) {
+        return;
+    }
+    if (signal_number == SIGTTIN || signal_number == SIGTTOU) {
+        seek_terminal(w);
+    } else if (signal_number == SIGTSTP && cli_terminal_exists(w->s->child.terminal)) {
+        stop_job(w);
+    }
 }
 
 /* ---- CMD ends ---- */
