@@ -118,7 +118,7 @@ static int try_candidates(const plan *p) {
 }
 
 /*
- * In the child. The parent may have died between the fork and prctl; then nobody will kill us.
+ * In the child. If the parent dies between the fork and prctl, the kernel sends no SIGKILL.
  * SIGTTOU is still blocked when the terminal is taken, and the mask goes back last.
  */
 _Noreturn static void become_command(const plan *p) {
@@ -156,7 +156,7 @@ static bool launch(plan *p, pid_t *ret_pid, int *ret_status_fd) {
         errno = error;
         return false;
     }
-    /* Both sides do it: whoever comes second, the group exists for a signal sent right now. */
+    /* Parent and child both do it, so that the group exists for a signal sent right now. */
     (void)setpgid(pid, pid); /* EACCES: the child did it and has exec'ed */
     *ret_pid = pid;
     *ret_status_fd = ends[0];

@@ -20,7 +20,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Below a second no wait is long enough to find out that nobody answers. */
+/* Less than a second is too short to find out that no server answers. */
 #define CONNECT_TIMEOUT_MIN_MS 1000
 /* For the server's word that the lock is free; the session's end frees it all the same. */
 #define RELEASE_TIMEOUT_MS 1000
@@ -71,10 +71,11 @@ static void on_lock_event(const zkl_event *event, void *arg) {
     const eventfd_t one = 1;
     switch (event->type) {
     case ZKL_EVENT_QUEUED:
-        cli_message_detail("waiting, %zu before us", event->position);
+        cli_message_detail("waiting: %zu %s ahead in the queue", event->position,
+                           event->position == 1 ? "contender" : "contenders");
         break;
     case ZKL_EVENT_REQUEUED:
-        cli_message_detail("the place in the queue was lost, taking another");
+        cli_message_detail("lost the place in the queue: waiting again, at its end");
         break;
     case ZKL_EVENT_LOST:
         (void)eventfd_write(r->lost_fd, one); /* a counter that never comes near its limit */
@@ -102,7 +103,7 @@ static int plan_grace(run *r) {
     if (cli_grace_plan(&r->grace, r->timeout_ms, r->options->grace_ms, &most_ms)) {
         return CLI_EXIT_OK;
     }
-    cli_message("--grace %g does not fit into the session timeout of %g s: at most %g "
+    cli_message("--grace %g is too long for the session timeout of %g s: at most %g "
                 "(see 'zklock run --help')",
                 (double)r->options->grace_ms / 1000, (double)r->timeout_ms / 1000,
                 (double)most_ms / 1000);
@@ -143,13 +144,13 @@ static int64_t time_left(const run *r) {
 static int explain_failure(const run *r, zkl_err err) {
     const cli_options *o = r->options;
     if (err == ZKL_TIMEOUT && zkl_session_state(r->session) != ZKL_STATE_CONNECTED) {
-        cli_message("%s: the lock was not acquired within %g s, for no server answers", o->name,
+        cli_message("%s: the lock was not acquired within %g s: no server answers", o->name,
                     (double)o->wait_ms / 1000);
         return CLI_EXIT_NO_SERVER;
     }
     if (err == ZKL_BUSY || err == ZKL_TIMEOUT) {
         if (o->wait_ms == 0) {
-            cli_message("%s: somebody else holds the lock", o->name);
+            cli_message("%s: another client holds the lock", o->name);
         } else {
             cli_message("%s: the lock was not acquired within %g s", o->name,
                         (double)o->wait_ms / 1000);
@@ -244,7 +245,8 @@ static int hold_and_run(run *r, const cli_descriptors *inherited, cli_ending *re
 static void release(run *r) {
     zkl_err err = zkl_release_wait(r->lock, RELEASE_TIMEOUT_MS);
     if (err == ZKL_TIMEOUT) {
-        cli_message_detail("no server has confirmed the release; it goes with the session");
+        cli_message_detail("no server has confirmed the release: the lock is free when the "
+                           "session ends");
     } else if (err != ZKL_OK && err != ZKL_LOST && err != ZKL_NOT_HELD) {
         cli_message_detail("release: %s", zkl_strerror(err));
     }

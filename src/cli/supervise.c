@@ -48,7 +48,7 @@ typedef struct watch {
 } watch;
 
 static void signal_group(const watch *w, int signal_number) {
-    (void)kill(-w->group, signal_number); /* fails when nobody is left in it */
+    (void)kill(-w->group, signal_number); /* fails when no process is left in it */
 }
 
 static bool group_is_empty(const watch *w) {
@@ -63,14 +63,14 @@ static void enter(watch *w, cli_stage stage, int64_t remaining_ms) {
     if (stage == CLI_STAGE_TERMINATED) {
         signal_group(w, SIGTERM);
         signal_group(w, SIGCONT); /* a stopped process does not see SIGTERM */
-        cli_message("%s: the hold is certain for another %" PRId64
-                    " ms only: SIGTERM sent, SIGKILL follows in %" PRId64 " ms",
+        cli_message("%s: the hold is certain for only %" PRId64
+                    " ms more: SIGTERM sent, SIGKILL follows in %" PRId64 " ms",
                     w->s->child.lock_name, remaining_ms, remaining_ms - grace->kill_ms);
     } else if (stage == CLI_STAGE_KILLED) {
         signal_group(w, SIGKILL);
         w->killed_ms = cli_clock_ms();
         cli_message("%s: the hold %s: SIGKILL sent", w->s->child.lock_name,
-                    remaining_ms == 0 ? "is lost" : "ends");
+                    remaining_ms == 0 ? "is lost" : "is about to end");
     }
 }
 
@@ -99,7 +99,8 @@ static bool is_finished(const watch *w) {
     if (w->stage == CLI_STAGE_RUNNING || group_is_empty(w)) {
         return true;
     }
-    /* Zombies that nobody reaps stay in the group; those in a broken disk's sleep do as well. */
+    /* A zombie that is not reaped stays in the group; so does a process that waits for a broken
+       disk. */
     return w->stage == CLI_STAGE_KILLED && cli_clock_ms() - w->killed_ms >= GROUP_LIMIT_MS;
 }
 
@@ -213,7 +214,7 @@ static void follow_stop(watch *w, int signal_number) {
 
 /* ---- CMD ends ---- */
 
-/* CMD is a zombie: until it is reaped its number cannot become somebody else's group. */
+/* CMD is a zombie: until it is reaped its number cannot become that of another group. */
 static void follow_end(watch *w, const siginfo_t *info) {
     siginfo_t reaped;
     (void)look_at_hold(w);

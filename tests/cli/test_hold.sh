@@ -55,7 +55,7 @@ thaw
 claim "75 when the hold could not be kept" is "$Status" 75
 claim "... and says why" matches "$(cat "$Work/err")" 'the lock was lost while bash ran'
 claim "... which it did while the hold was still certain" \
-    matches "$(cat "$Work/err")" 'the hold ends: SIGKILL sent'
+    matches "$(cat "$Work/err")" 'the hold is about to end: SIGKILL sent'
 claim "a CMD that ignores SIGTERM is gone before its hold ends" \
     at_most $(($(last_ms parent) - FrozenAt)) "$CERTAIN_MS"
 claim "its child as well" at_most $(($(last_ms child) - FrozenAt)) "$CERTAIN_MS"
@@ -81,9 +81,9 @@ await eval '[[ $(zkl ls busy) =~ busy\ +2$ ]]'
 freeze
 reap "$waiter"
 thaw
-claim "69 when nobody answers any more, whatever -E says" is "$Status" 69
+claim "69 when no server answers any more, whatever -E says" is "$Status" 69
 claim "... and says so" matches "$(cat "$Work/err")" \
-    'not acquired within 7 s, for no server answers'
+    'not acquired within 7 s: no server answers'
 claim "... and when the connection broke" matches "$(cat "$Work/err")" \
     'zklock: the connection to the servers broke'
 kill "$holder" 2>/dev/null || :

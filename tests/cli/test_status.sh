@@ -44,7 +44,7 @@ claim "126 for a directory in PATH" status_is 126 run_with "$Work/first" dir
 
 hold busy
 claim "1 at once with -n" status_is 1 zkl run -n busy -- touch "$Work/ran"
-claim "... and says who is in the way" matches "$(cat "$Work/err")" 'busy: somebody else holds'
+claim "... and says why" is "$(cat "$Work/err")" 'zklock: busy: another client holds the lock'
 claim "-w 0 is -n" status_is 1 zkl run -w 0 busy -- touch "$Work/ran"
 began=$(now_ms)
 claim "1 after -w" status_is 1 zkl run -w 0.4 busy -- touch "$Work/ran"
@@ -72,10 +72,10 @@ claim "CMD was not run" test ! -e "$Work/ran"
 let_go
 
 claim "64 for a name that cannot be" status_is 64 zkl run a//b -- true
-claim "... which it shows" matches "$(cat "$Work/err")" "'a//b' cannot be a lock's name"
+claim "... which it shows" matches "$(cat "$Work/err")" "'a//b' is not a valid lock name"
 for command in ls show; do
     claim "64 for a name that cannot be: $command" status_is 64 zkl "$command" a//b
-    claim "... which it shows" matches "$(cat "$Work/err")" "'a//b' cannot be a lock's name"
+    claim "... which it shows" matches "$(cat "$Work/err")" "'a//b' is not a valid lock name"
 done
 claim "64 for a root that cannot be" status_is 64 zklock --root x ls
 claim "... which it shows" matches "$(cat "$Work/err")" "--root 'x'"
@@ -96,8 +96,8 @@ printf 'digest:user:password\n' >"$Work/auth"
 claim "0 for others" status_is 0 zkl --auth-file "$Work/auth" run a -- true
 claim "... without a word" is "$(cat "$Work/err")" ''
 chmod 644 "$Work/auth"
-claim "a warning when everybody can read them" status_is 0 zkl --auth-file "$Work/auth" ls
+claim "a warning when every user can read them" status_is 0 zkl --auth-file "$Work/auth" ls
 claim "... that does not show them" matches "$(cat "$Work/err")" \
-    '^zklock: warning: everybody can read [^:]*$'
+    '^zklock: warning: every user can read [^:]*$'
 
 finish
