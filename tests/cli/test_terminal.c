@@ -347,30 +347,37 @@ static void fg_just_before_the_job_would_stop_is_not_lost(void) {
     CHECK(!shell_has_said("Stopped"));
 }
 
-/* Types a script with a zklock in its background, whose CMD is SCRIPT, that reads a line then. */
-static void shell_run_behind_a_script(const char *script) {
+/* A script with a zklock in its background, which reads a line when gate has gone. A read that is
+   under way already would not show that the terminal has been taken. */
+static void shell_run_behind_a_script(const char *script, const char *gate) {
     char line[1024];
+    scratch_write(gate, "", 0);
     int n = snprintf(line, sizeof(line),
                      "bash -c 'zklock run --root %s %s -- sh -c \"%s\" & "
-                     "read x; echo script-$x.; kill $!; kill -CONT $!; wait $!; exit 4'\n",
-                     fixture_root(), fresh_name("behind"), script);
+                     "while [ -e %s ]; do :; done; read x; echo script-$x.; "
+                     "kill $!; kill -CONT $!; wait $!; exit 4'\n",
+                     fixture_root(), fresh_name("behind"), script, gate);
     REQUIRE(n > 0 && (size_t)n < sizeof(line));
     shell_type(line);
 }
 
 static void a_command_in_the_background_of_a_script_leaves_it_the_terminal(void) {
+    const char *gate = scratch_fresh("gate");
     shell_start();
-    shell_run_behind_a_script("echo rea''dy; exec sleep 1000");
+    shell_run_behind_a_script("echo rea''dy; exec sleep 1000", gate);
     shell_expect("ready");
+    CHECK_INT(unlink(gate), 0);
     shell_type("hello\n");
     shell_expect("script-hello.");
     shell_ask_status("status=4.");
 }
 
 static void it_is_stopped_with_a_message_when_it_needs_the_terminal(void) {
+    const char *gate = scratch_fresh("gate");
     shell_start();
-    shell_run_behind_a_script("read x </dev/tty; echo got-\\$x.");
+    shell_run_behind_a_script("read x </dev/tty; echo got-\\$x.", gate);
     shell_expect("zklock: sh: stopped, because it needs the terminal");
+    CHECK_INT(unlink(gate), 0);
     shell_type("hello\n");
     shell_expect("script-hello.");
     shell_ask_status("status=4.");
