@@ -36,8 +36,8 @@ typedef enum cli_terminal_answer {
 } cli_terminal_answer;
 
 /*
- * From our group to group, if there is a terminal. If ours is in the background, the kernel stops it
- * with SIGTTOU, as it stops a program that reads the terminal. Takes a SIGCONT that is pending.
+ * From our group to group. If ours is in the background, the kernel stops it with SIGTTOU, as it
+ * stops a program that reads the terminal. Takes a SIGCONT that is pending.
  */
 cli_terminal_answer cli_terminal_ask(const cli_terminal *terminal, pid_t group);
 
