@@ -1,8 +1,10 @@
 /*
  * fork and exec by hand. The process has threads, so between the two only async-signal-safe calls
- * are allowed: paths, arguments and environment are prepared before the fork.
+ * are allowed: arguments and environment are prepared before the fork.
  */
 #include "cli/child.h"
+
+#include "cli/search.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +18,6 @@
 
 #define VARIABLES 3
 #define TOKEN_BYTES 24
-/* What execvp searches when there is no PATH. */
-#define DEFAULT_PATH "/bin:/usr/bin"
 
 static const char *const Names[VARIABLES] = {"ZKLOCK_NAME=", "ZKLOCK_TOKEN=", "ZKLOCK_NODE="};
 
@@ -26,7 +26,6 @@ typedef struct plan {
     const cli_child_request *request;
     char *variables[VARIABLES];
     char **environment; /* borrowed strings and the variables */
-    char *paths;        /* candidates for CMD's file, each ended by NUL, the last by two */
     char **shell;       /* "/bin/sh", a candidate, CMD's arguments: for scripts without "#!" */
     pid_t parent;
     int status_fd;
@@ -37,7 +36,6 @@ static void plan_fini(plan *p) {
         free(p->variables[i]);
     }
     free(p->environment);
-    free(p->paths);
     free(p->shell);
 }
 
@@ -86,33 +84,6 @@ static bool plan_environment(plan *p) {
     return true;
 }
 
-/* As execvp searches: a name with a slash is a path; an empty element is the working directory. */
-static bool plan_paths(plan *p) {
-    const char *name = p->request->command[0];
-    size_t size = 0;
-    FILE *out = open_memstream(&p->paths, &size);
-    if (out == NULL) {
-        return false;
-    }
-    if (strchr(name, '/') != NULL) {
-        fprintf(out, "%s%c", name, '\0');
-    } else if (*name != '\0') {
-        const char *path = getenv("PATH");
-        path = path == NULL ? DEFAULT_PATH : path;
-        for (;;) {
-            size_t length = strcspn(path, ":");
-            fprintf(out, "%.*s%s%s%c", (int)length, path, length == 0 ? "" : "/", name, '\0');
-            if (path[length] == '\0') {
-                break;
-            }
-            path += length + 1;
-        }
-    }
-    fputc('\0', out);
-    bool failed = ferror(out) != 0;
-    return fclose(out) == 0 && !failed;
-}
-
 static bool plan_shell(plan *p) {
     size_t count = 0;
     while (p->request->command[count] != NULL) {
@@ -132,24 +103,22 @@ static bool plan_shell(plan *p) {
 /* Returns only if no candidate can be executed: the errno a shell would report. */
 static int try_candidates(const plan *p) {
     int result = ENOENT;
-    for (char *path = p->paths; *path != '\0'; path += strlen(path) + 1) {
+    bool is_last = false;
+    char *path = p->request->paths;
+    for (; *path != '\0' && !is_last; path += strlen(path) + 1) {
         execve(path, p->request->command, p->environment);
         if (errno == ENOEXEC) {
             p->shell[1] = path;
             execve(p->shell[0], p->shell, p->environment);
             return ENOEXEC;
         }
-        if (errno == EACCES) {
-            result = EACCES;
-        } else if (errno != ENOENT && errno != ENOTDIR) {
-            return errno;
-        }
+        result = cli_search_error(result, errno, &is_last);
     }
     return result;
 }
 
 /*
- * In the child. The parent may have died between the fork and prctl; then nobody will kill us.
+ * In the child. If the parent dies between the fork and prctl, the kernel sends no SIGKILL.
  * SIGTTOU is still blocked when the terminal is taken, and the mask goes back last.
  */
 _Noreturn static void become_command(const plan *p) {
@@ -187,7 +156,7 @@ static bool launch(plan *p, pid_t *ret_pid, int *ret_status_fd) {
         errno = error;
         return false;
     }
-    /* Both sides do it: whoever comes second, the group exists for a signal sent right now. */
+    /* Parent and child both do it, so that the group exists for a signal sent right now. */
     (void)setpgid(pid, pid); /* EACCES: the child did it and has exec'ed */
     *ret_pid = pid;
     *ret_status_fd = ends[0];
@@ -198,7 +167,7 @@ bool cli_child_start(const cli_child_request *request, pid_t *ret_pid, int *ret_
     plan p = {.request = request};
     bool started = false;
     errno = ENOMEM;
-    if (plan_environment(&p) && plan_paths(&p) && plan_shell(&p)) {
+    if (plan_environment(&p) && plan_shell(&p)) {
         started = launch(&p, ret_pid, ret_status_fd);
     }
     int error = errno;

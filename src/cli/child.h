@@ -14,6 +14,7 @@
 
 typedef struct cli_child_request {
     char *const *command; /* CMD and its arguments, ends with NULL */
+    char *paths;          /* where to look for CMD's file, see cli_search_paths */
     const char *lock_name;
     const char *node_path;
     int64_t token;

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Where /proc or close_range is missing, descriptors are tried one by one; nobody has more. */
+/* Where /proc or close_range is missing, descriptors are tried one by one, up to this number. */
 #define SEARCH_MAX 65536
 #define ROOM_FIRST 16
 

@@ -1,6 +1,6 @@
 /*
- * Text that others wrote, made safe to show. Node data and node names come from whoever can reach
- * the servers, and a terminal acts on what it is sent.
+ * Text that others wrote, made safe to show. Any client of the servers can write node data and
+ * names, and a terminal acts on what it is sent.
  */
 #ifndef CLI_ESCAPE_H
 #define CLI_ESCAPE_H

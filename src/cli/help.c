@@ -19,10 +19,10 @@ static const char Run[] =
     "usage: zklock run [OPTION]... NAME -- CMD [ARG]...\n"
     "\n"
     "Waits for the lock NAME, runs CMD and releases the lock when CMD ends. If the hold cannot\n"
-    "be kept, CMD and its process group are stopped before another can be given the lock.\n"
+    "be kept, CMD and its process group are stopped before another client can get the lock.\n"
     "CMD finds ZKLOCK_NAME, ZKLOCK_TOKEN (the fencing token) and ZKLOCK_NODE in its environment.\n"
     "\n"
-    "  -n, --nonblock            do not wait: fail if somebody else holds the lock\n"
+    "  -n, --nonblock            do not wait: fail if another client holds the lock\n"
     "  -w, --wait SECS           wait no longer than this; 0 is -n\n"
     "  -E, --conflict-exit-code N\n"
     "                            exit status when the lock was not acquired [1]\n"
@@ -51,7 +51,7 @@ static const char Common[] =
     "      --root PATH           where the locks live [/locks]\n"
     "      --timeout SECS        session timeout to ask for [10]\n"
     "      --auth-file FILE      a line SCHEME:CREDENTIALS, such as digest:user:password\n"
-    "      --label TEXT          shown to whoever lists the queue\n"
+    "      --label TEXT          shown in the list of the queue\n"
     "  -v, --verbose             say on standard error what happens\n"
     "  -h, --help                print this\n"
     "  -V, --version             print the version\n";
@@ -59,7 +59,7 @@ static const char Common[] =
 static const char Statuses[] =
     "\n"
     "exit status: that of CMD, or 128+N if signal N ended it; 1 not acquired (see -E);\n"
-    "64 wrong usage; 69 no server answers; 70 internal error; 75 the hold was lost while CMD ran;\n"
+    "64 wrong usage; 69 no server answers; 70 internal error; 75 the lock could not be kept;\n"
     "77 access denied; 126 CMD cannot be executed; 127 CMD not found.\n";
 
 void cli_help_print(cli_subcommand subcommand) {

@@ -1,4 +1,4 @@
-/* zklock ls: the locks that somebody holds or waits for. */
+/* zklock ls: the locks that clients hold or wait for. */
 #include "cli/commands.h"
 #include "cli/exit_status.h"
 #include "cli/json.h"

@@ -13,7 +13,7 @@
 
 /* A path of a lock, its node and an explanation fit; what is longer is cut. */
 #define LINE_MAX_BYTES 1536
-/* The client library logs a dozen lines a connection; hundreds unread mean nobody reads. */
+/* The client library logs a dozen lines a connection; with hundreds unread, the reader is gone. */
 #define LINES_MAX 128
 #define FINISH_LIMIT_S 1
 
@@ -185,7 +185,7 @@ void cli_message_log(zkl_log_level level, const char *text, void *arg) {
 }
 
 void cli_message_bad_name(const char *subcommand, const char *name) {
-    cli_message("'%s' cannot be a lock's name (see 'zklock %s --help')", name, subcommand);
+    cli_message("'%s' is not a valid lock name (see 'zklock %s --help')", name, subcommand);
 }
 
 void cli_message_error(const char *what, zkl_err err) {

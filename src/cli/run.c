@@ -7,6 +7,7 @@
 #include "cli/exit_status.h"
 #include "cli/interrupt.h"
 #include "cli/message.h"
+#include "cli/search.h"
 #include "cli/session.h"
 #include "cli/supervise.h"
 
@@ -19,7 +20,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Below a second no wait is long enough to find out that nobody answers. */
+/* Less than a second is too short to find out that no server answers. */
 #define CONNECT_TIMEOUT_MIN_MS 1000
 /* For the server's word that the lock is free; the session's end frees it all the same. */
 #define RELEASE_TIMEOUT_MS 1000
@@ -29,6 +30,7 @@
 typedef struct run {
     const cli_options *options;
     int64_t deadline_ms; /* of the wait; without meaning when it is for ever */
+    char *paths;         /* where CMD's file may be */
     cli_signals signals;
     cli_terminal terminal;
     cli_interrupt *interrupt;
@@ -69,10 +71,11 @@ static void on_lock_event(const zkl_event *event, void *arg) {
     const eventfd_t one = 1;
     switch (event->type) {
     case ZKL_EVENT_QUEUED:
-        cli_message_detail("waiting, %zu before us", event->position);
+        cli_message_detail("waiting: %zu %s ahead in the queue", event->position,
+                           event->position == 1 ? "contender" : "contenders");
         break;
     case ZKL_EVENT_REQUEUED:
-        cli_message_detail("the place in the queue was lost, taking another");
+        cli_message_detail("lost the place in the queue: waiting again, at its end");
         break;
     case ZKL_EVENT_LOST:
         (void)eventfd_write(r->lost_fd, one); /* a counter that never comes near its limit */
@@ -100,7 +103,7 @@ static int plan_grace(run *r) {
     if (cli_grace_plan(&r->grace, r->timeout_ms, r->options->grace_ms, &most_ms)) {
         return CLI_EXIT_OK;
     }
-    cli_message("--grace %g does not fit into the session timeout of %g s: at most %g "
+    cli_message("--grace %g is too long for the session timeout of %g s: at most %g "
                 "(see 'zklock run --help')",
                 (double)r->options->grace_ms / 1000, (double)r->timeout_ms / 1000,
                 (double)most_ms / 1000);
@@ -141,13 +144,13 @@ static int64_t time_left(const run *r) {
 static int explain_failure(const run *r, zkl_err err) {
     const cli_options *o = r->options;
     if (err == ZKL_TIMEOUT && zkl_session_state(r->session) != ZKL_STATE_CONNECTED) {
-        cli_message("%s: the lock was not acquired within %g s, for no server answers", o->name,
+        cli_message("%s: the lock was not acquired within %g s: no server answers", o->name,
                     (double)o->wait_ms / 1000);
         return CLI_EXIT_NO_SERVER;
     }
     if (err == ZKL_BUSY || err == ZKL_TIMEOUT) {
         if (o->wait_ms == 0) {
-            cli_message("%s: somebody else holds the lock", o->name);
+            cli_message("%s: another client holds the lock", o->name);
         } else {
             cli_message("%s: the lock was not acquired within %g s", o->name,
                         (double)o->wait_ms / 1000);
@@ -218,6 +221,7 @@ static int hold_and_run(run *r, const cli_descriptors *inherited, cli_ending *re
                                          .grace = r->grace,
                                          .lost_fd = r->lost_fd,
                                          .child = {.command = r->options->command,
+                                                   .paths = r->paths,
                                                    .lock_name = r->options->name,
                                                    .node_path = path,
                                                    .token = zkl_token(r->lock),
@@ -230,6 +234,10 @@ static int hold_and_run(run *r, const cli_descriptors *inherited, cli_ending *re
     cli_supervise(&supervision, ret_ending);
     if (ret_ending->is_lost) {
         cli_message("%s: the lock was lost while %s ran", r->options->name, r->options->command[0]);
+    } else if (ret_ending->is_stopped) {
+        cli_message("%s: %s ended after SIGTERM with status %d; the exit status is %d",
+                    r->options->name, r->options->command[0], ret_ending->command_status,
+                    ret_ending->exit_status);
     }
     return ret_ending->exit_status;
 }
@@ -237,14 +245,28 @@ static int hold_and_run(run *r, const cli_descriptors *inherited, cli_ending *re
 static void release(run *r) {
     zkl_err err = zkl_release_wait(r->lock, RELEASE_TIMEOUT_MS);
     if (err == ZKL_TIMEOUT) {
-        cli_message_detail("no server has confirmed the release; it goes with the session");
+        cli_message_detail("no server has confirmed the release: the lock is free when the "
+                           "session ends");
     } else if (err != ZKL_OK && err != ZKL_LOST && err != ZKL_NOT_HELD) {
         cli_message_detail("release: %s", zkl_strerror(err));
     }
 }
 
+/* CMD's file is looked for first, so that a wrong name costs no wait; it is started after that. */
+static int find_command(run *r) {
+    const char *command = r->options->command[0];
+    r->paths = cli_search_paths(command);
+    if (r->paths == NULL) {
+        cli_message_error(command, ZKL_NOMEM);
+        return CLI_EXIT_INTERNAL;
+    }
+    int error = cli_search_check(r->paths);
+    return error == 0 ? CLI_EXIT_OK : cli_search_explain(command, error);
+}
+
 static int run_steps(run *r, const cli_descriptors *inherited, cli_ending *ret_ending) {
-    int status = connect_session(r);
+    int status = find_command(r);
+    status = status == CLI_EXIT_OK ? connect_session(r) : status;
     if (status != CLI_EXIT_OK) {
         return status;
     }
@@ -257,10 +279,20 @@ static int run_steps(run *r, const cli_descriptors *inherited, cli_ending *ret_e
 
 /* ---- Beginning and end ---- */
 
+/*
+ * A shell without job control leaves "command &" in the script's own process group, ignores SIGINT
+ * and SIGQUIT for it and gives it /dev/null to read. That group may be in the foreground, but it is
+ * the script's: CMD must not take the terminal from it.
+ */
+static bool is_in_background_of_script(const run *r) {
+    return !sigismember(&r->signals.ending, SIGINT) && !sigismember(&r->signals.ending, SIGQUIT) &&
+           !isatty(STDIN_FILENO);
+}
+
 static bool begin(run *r) {
     r->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     cli_signals_take(&r->signals);
-    cli_terminal_open(&r->terminal);
+    cli_terminal_open(&r->terminal, !is_in_background_of_script(r));
     if (r->lost_fd >= 0 && cli_message_start()) {
         r->interrupt = cli_interrupt_start(&r->signals);
     }
@@ -275,6 +307,7 @@ static void end(run *r) {
     if (r->lost_fd >= 0) {
         close(r->lost_fd);
     }
+    free(r->paths);
 }
 
 /*
@@ -298,7 +331,7 @@ int cli_run(const cli_options *options, const cli_descriptors *inherited) {
         cli_message("cannot start: %s", strerror(errno));
     }
     end(&r);
-    if (ending.is_interrupted && !ending.is_lost && sigismember(&r.signals.ending, SIGINT)) {
+    if (ending.is_interrupted && sigismember(&r.signals.ending, SIGINT)) {
         die_of_interrupt(0); /* all of our group */
     } else if (r.came == SIGINT) {
         die_of_interrupt(getpid());

@@ -30,7 +30,7 @@ static bool read_first_line(FILE *file, char *line, int size) {
 static void warn_if_others_can_read(FILE *file, const char *path) {
     struct stat status;
     if (fstat(fileno(file), &status) == 0 && (status.st_mode & S_IROTH) != 0) {
-        cli_message("warning: everybody can read the credentials in '%s'", path);
+        cli_message("warning: every user can read the credentials in '%s'", path);
     }
 }
 

@@ -151,7 +151,7 @@ static int print_queue(const cli_options *options, const zkl_queue *queue) {
     if (options->is_json) {
         print_json(options->name, queue);
     } else if (queue->count == 0) {
-        cli_message("%s: nobody holds it or waits for it", options->name);
+        cli_message("%s: no client holds this lock or waits for it", options->name);
     } else if (!print_table(queue)) {
         cli_message_error(options->name, ZKL_NOMEM);
         return CLI_EXIT_INTERNAL;

@@ -7,6 +7,7 @@
 #include "cli/clock.h"
 #include "cli/exit_status.h"
 #include "cli/message.h"
+#include "cli/search.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -36,8 +37,8 @@ typedef struct watch {
     pid_t group; /* CMD's pid too */
     bool lends_terminal;
     cli_stage stage;
-    int exec_error;
-    bool is_ended; /* CMD was reaped; the rest is known then */
+    int exec_status; /* of a CMD that could not be executed; 0: it could */
+    bool is_ended;   /* CMD was reaped; the rest is known then */
     bool was_held;
     bool had_terminal;
     int end_code;
@@ -47,7 +48,7 @@ typedef struct watch {
 } watch;
 
 static void signal_group(const watch *w, int signal_number) {
-    (void)kill(-w->group, signal_number); /* fails when nobody is left in it */
+    (void)kill(-w->group, signal_number); /* fails when no process is left in it */
 }
 
 static bool group_is_empty(const watch *w) {
@@ -62,14 +63,14 @@ static void enter(watch *w, cli_stage stage, int64_t remaining_ms) {
     if (stage == CLI_STAGE_TERMINATED) {
         signal_group(w, SIGTERM);
         signal_group(w, SIGCONT); /* a stopped process does not see SIGTERM */
-        cli_message("%s: the hold is certain for another %" PRId64
-                    " ms only: SIGTERM sent, SIGKILL follows in %" PRId64 " ms",
+        cli_message("%s: the hold is certain for only %" PRId64
+                    " ms more: SIGTERM sent, SIGKILL follows in %" PRId64 " ms",
                     w->s->child.lock_name, remaining_ms, remaining_ms - grace->kill_ms);
     } else if (stage == CLI_STAGE_KILLED) {
         signal_group(w, SIGKILL);
         w->killed_ms = cli_clock_ms();
         cli_message("%s: the hold %s: SIGKILL sent", w->s->child.lock_name,
-                    remaining_ms == 0 ? "is lost" : "ends");
+                    remaining_ms == 0 ? "is lost" : "is about to end");
     }
 }
 
@@ -98,7 +99,8 @@ static bool is_finished(const watch *w) {
     if (w->stage == CLI_STAGE_RUNNING || group_is_empty(w)) {
         return true;
     }
-    /* Zombies that nobody reaps stay in the group; those in a broken disk's sleep do as well. */
+    /* A zombie that is not reaped stays in the group; so does a process that waits for a broken
+       disk. */
     return w->stage == CLI_STAGE_KILLED && cli_clock_ms() - w->killed_ms >= GROUP_LIMIT_MS;
 }
 
@@ -121,8 +123,8 @@ static void lend_terminal(const watch *w) {
     cli_terminal_give(w->s->child.terminal, w->group);
 }
 
-/* Stops our own process group as the terminal would have done. False: the system refused. */
-static bool stop_with(int signal_number) {
+/* Stops our own process group as Ctrl-Z would have done. False: the system refused. */
+static bool stop_own_group(void) {
     const struct timespec now = {0};
     sigset_t stop;
     sigset_t cont;
@@ -131,49 +133,15 @@ static bool stop_with(int signal_number) {
     sigaddset(&cont, SIGCONT);
     (void)sigtimedwait(&cont, NULL, &now); /* an old one must not be taken for a new one */
     sigemptyset(&stop);
-    sigaddset(&stop, signal_number);
+    sigaddset(&stop, SIGTSTP);
     pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
-    (void)kill(0, signal_number);
+    (void)kill(0, SIGTSTP);
     /* Here we stop, and go on after a SIGCONT, which stays pending: it is blocked. */
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
     return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT);
 }
 
-/*
- * CMD was stopped. Without a terminal, or by SIGSTOP, somebody stopped CMD and not the job: the
- * lock is held on. Else the whole job stops, for the shell to see. No heartbeat leaves a stopped
- * process, so nothing of the group may run on: those who ignored the signal are stopped too.
- */
-static void follow_stop(watch *w, int signal_number) {
-    const cli_terminal *terminal = w->s->child.terminal;
-    if (signal_number == SIGSTOP || !cli_terminal_exists(terminal) ||
-        w->stage != CLI_STAGE_RUNNING) {
-        return;
-    }
-    if (signal_number != SIGTSTP && cli_terminal_is_ours(terminal)) {
-        lend_terminal(w); /* it wanted the terminal, and we can give it */
-        signal_group(w, SIGCONT);
-        return;
-    }
-    signal_group(w, SIGSTOP);
-    bool had_terminal = cli_terminal_take(terminal, w->group);
-    if (stop_with(signal_number)) {
-        return; /* the SIGCONT is read next */
-    }
-    /* Our group is orphaned: nobody could continue it. In it, CMD would not have stopped either,
-       but would have had an error for its read; left running it would ask again without end. */
-    if (signal_number != SIGTSTP) {
-        cli_message("%s: stopped in want of the terminal, and no shell can give it one",
-                    w->s->child.command[0]);
-        return;
-    }
-    if (had_terminal) {
-        lend_terminal(w);
-    }
-    signal_group(w, SIGCONT);
-}
-
-/* Somebody continued us. If that took too long, the hold is lost and nothing is continued. */
+/* The job was continued. If that took too long, the hold is lost and nothing is continued. */
 static void follow_continue(watch *w) {
     (void)look_at_hold(w);
     if (w->stage == CLI_STAGE_KILLED || w->is_ended) {
@@ -185,9 +153,68 @@ static void follow_continue(watch *w) {
     signal_group(w, SIGCONT);
 }
 
+/* Ctrl-Z: the whole job stops, for the shell to see. */
+static void stop_job(const watch *w) {
+    signal_group(w, SIGSTOP);
+    bool had_terminal = cli_terminal_take(w->s->child.terminal, w->group);
+    if (stop_own_group()) {
+        return; /* the SIGCONT is read next */
+    }
+    /* Our group is orphaned: no shell could continue it. In it, CMD would not have stopped. */
+    if (had_terminal) {
+        lend_terminal(w);
+    }
+    signal_group(w, SIGCONT);
+}
+
+/* CMD was stopped because it reads the terminal, or changes it, in the background. */
+static void seek_terminal(watch *w) {
+    const cli_terminal *terminal = w->s->child.terminal;
+    if (cli_terminal_has(terminal, w->group)) { /* several processes had asked for it */
+        signal_group(w, SIGCONT);
+        return;
+    }
+    cli_terminal_answer answer = CLI_TERMINAL_REFUSED;
+    if (cli_terminal_exists(terminal)) {
+        signal_group(w, SIGSTOP);
+        answer = cli_terminal_ask(terminal, w->group);
+    }
+    switch (answer) {
+    case CLI_TERMINAL_LENT:
+        follow_continue(w);
+        break;
+    case CLI_TERMINAL_CONTINUED:
+        /* Read next, after the signals with lower numbers that came with it: CMD must find a
+           SIGTERM when it wakes, or it would stop for the terminal again. */
+        (void)kill(getpid(), SIGCONT);
+        break;
+    case CLI_TERMINAL_REFUSED:
+        /* In our group, CMD's read would fail; continued, it would ask again without end. */
+        cli_message("%s: stopped, because it needs the terminal and cannot get it",
+                    w->s->child.command[0]);
+        break;
+    }
+}
+
+/*
+ * CMD was stopped. By SIGSTOP, or by SIGTSTP without a terminal, CMD alone was stopped and not the
+ * job: the lock is held on. Else the whole job stops. No heartbeat leaves a stopped process, so
+ * nothing of the group may run on: processes that ignored the signal are stopped too.
+ */
+static void follow_stop(watch *w, int signal_number) {
+    if (w->stage != CLI_STAGE_RUNNING) {
+        return;
+    }
+    if (signal_number == SIGTTIN || signal_number == SIGTTOU) {
+        seek_terminal(w);
+    } else if (signal_number == SIGTSTP && cli_terminal_exists(w->s->child.terminal)) {
+        stop_job(w);
+    }
+}
+
 /* ---- CMD ends ---- */
 
-/* CMD is a zombie: until it is reaped its number cannot become somebody else's group. */
+/* CMD is a zombie: until it is reaped its number cannot become that of another group. */
 static void follow_end(watch *w, const siginfo_t *info) {
     siginfo_t reaped;
     (void)look_at_hold(w);
@@ -237,18 +264,15 @@ static void read_signals(watch *w) {
 }
 
 static void read_exec_status(watch *w) {
-    const char *command = w->s->child.command[0];
     struct pollfd *fd = &w->fds[FD_EXEC];
     if (fd->fd < 0) {
         return;
     }
-    w->exec_error = cli_child_exec_error(fd->fd);
+    int error = cli_child_exec_error(fd->fd);
     close(fd->fd);
     fd->fd = -1;
-    if (w->exec_error == ENOENT || w->exec_error == ENOTDIR) {
-        cli_message("%s: command not found", command);
-    } else if (w->exec_error != 0) {
-        cli_message("%s: cannot be executed: %s", command, strerror(w->exec_error));
+    if (error != 0) {
+        w->exec_status = cli_search_explain(w->s->child.command[0], error);
     }
 }
 
@@ -281,20 +305,23 @@ static void loop(watch *w) {
 }
 
 static int exit_status_of_child(const watch *w) {
-    if (w->exec_error != 0) {
-        bool is_missing = w->exec_error == ENOENT || w->exec_error == ENOTDIR;
-        return is_missing ? CLI_EXIT_NOT_FOUND : CLI_EXIT_NOT_EXECUTABLE;
+    if (w->exec_status != 0) {
+        return w->exec_status;
     }
     return w->end_code == CLD_EXITED ? w->end_status : CLI_EXIT_SIGNAL_BASE + w->end_status;
 }
 
-/* A CMD that was told to stop and then ended by itself with its hold certain has its own status. */
+/* After our SIGTERM the status of CMD may be 0 although its work is not done. */
 static void conclude(const watch *w, cli_ending *ret_ending) {
     bool is_by_signal = w->end_code != CLD_EXITED;
-    bool obeyed = w->stage == CLI_STAGE_TERMINATED && is_by_signal && w->end_status == SIGTERM;
-    ret_ending->is_lost = !w->was_held || w->stage == CLI_STAGE_KILLED || obeyed;
-    ret_ending->is_interrupted = is_by_signal && w->end_status == SIGINT && w->had_terminal;
-    ret_ending->exit_status = ret_ending->is_lost ? CLI_EXIT_LOST : exit_status_of_child(w);
+    bool is_lost = !w->was_held || w->stage == CLI_STAGE_KILLED;
+    bool is_stopped = is_lost || w->stage == CLI_STAGE_TERMINATED;
+    ret_ending->is_lost = is_lost;
+    ret_ending->is_stopped = is_stopped;
+    ret_ending->is_interrupted = !is_stopped && is_by_signal && w->end_status == SIGINT &&
+                                 w->had_terminal;
+    ret_ending->command_status = exit_status_of_child(w);
+    ret_ending->exit_status = is_stopped ? CLI_EXIT_LOST : ret_ending->command_status;
 }
 
 static bool open_descriptors(watch *w) {

@@ -20,7 +20,9 @@ typedef struct cli_supervision {
 
 typedef struct cli_ending {
     int exit_status;
-    bool is_lost;        /* the hold was lost, or CMD was ended because it was about to be */
+    int command_status;  /* CMD's own, as a shell would report it */
+    bool is_lost;        /* the hold was lost, or CMD was killed because it was about to be */
+    bool is_stopped;     /* is_lost, or CMD was sent SIGTERM for the hold: exit_status says so */
     bool is_interrupted; /* Ctrl-C on the terminal ended CMD: our own group should hear of it */
 } cli_ending;
 

@@ -55,7 +55,7 @@ thaw
 claim "75 when the hold could not be kept" is "$Status" 75
 claim "... and says why" matches "$(cat "$Work/err")" 'the lock was lost while bash ran'
 claim "... which it did while the hold was still certain" \
-    matches "$(cat "$Work/err")" 'the hold ends: SIGKILL sent'
+    matches "$(cat "$Work/err")" 'the hold is about to end: SIGKILL sent'
 claim "a CMD that ignores SIGTERM is gone before its hold ends" \
     at_most $(($(last_ms parent) - FrozenAt)) "$CERTAIN_MS"
 claim "its child as well" at_most $(($(last_ms child) - FrozenAt)) "$CERTAIN_MS"
@@ -81,9 +81,9 @@ await eval '[[ $(zkl ls busy) =~ busy\ +2$ ]]'
 freeze
 reap "$waiter"
 thaw
-claim "69 when nobody answers any more, whatever -E says" is "$Status" 69
+claim "69 when no server answers any more, whatever -E says" is "$Status" 69
 claim "... and says so" matches "$(cat "$Work/err")" \
-    'not acquired within 7 s, for no server answers'
+    'not acquired within 7 s: no server answers'
 claim "... and when the connection broke" matches "$(cat "$Work/err")" \
     'zklock: the connection to the servers broke'
 kill "$holder" 2>/dev/null || :
@@ -91,13 +91,15 @@ reap "$holder"
 
 # ---- a CMD that obeys ----
 reset
-"${Run[@]}" obedient -- bash "$Work/beat" "$Work/parent" 'exit 5' 2>/dev/null &
+"${Run[@]}" obedient -- bash "$Work/beat" "$Work/parent" 'exit 0' 2>"$Work/err" &
 runner=$!
 run_for_t
 freeze
 reap "$runner"
 thaw
-claim "a CMD that ends by itself in its grace has its own status" is "$Status" 5
+claim "75 for a CMD that ends by itself in its grace, whatever its status" is "$Status" 75
+claim "... which is told" matches "$(cat "$Work/err")" \
+    'obedient: bash ended after SIGTERM with status 0; the exit status is 75'
 
 reset
 "${Run[@]}" plain -- bash "$Work/beat" "$Work/parent" 'trap - TERM; kill $$' 2>/dev/null &
@@ -109,7 +111,7 @@ thaw
 claim "75 for a CMD that dies of the SIGTERM" is "$Status" 75
 
 reset
-"${Run[@]}" asleep -- bash "$Work/beat" "$Work/parent" 'exit 5' 2>/dev/null &
+"${Run[@]}" asleep -- bash "$Work/beat" "$Work/parent" 'exit 5' 2>"$Work/err" &
 runner=$!
 run_for_t
 read -r command <<<"$(pgrep -P "$runner")"
@@ -117,13 +119,14 @@ kill -STOP "$command"
 freeze
 reap "$runner"
 thaw
-claim "a CMD that somebody has stopped is woken to end in its grace" is "$Status" 5
+claim "a CMD that was stopped is woken to end in its grace" is "$Status" 75
+claim "... by itself" matches "$(cat "$Work/err")" 'bash ended after SIGTERM with status 5;'
 
 # ---- the connection comes back in time ----
 reset
 "${Run[@]}" resumed -- bash -c 'trap "echo >\"$1/parent.term\"" TERM; echo >"$1/parent"
     exec 9<> <(:); until test -e "$1/done"; do read -rt 0.01 -u 9 || :; done; exit 6' bash "$Work" \
-    2>/dev/null &
+    2>"$Work/err" &
 runner=$!
 run_for_t
 freeze
@@ -131,7 +134,9 @@ await test -e "$Work/parent.term"
 thaw
 await eval '(($(now_ms) > FrozenAt + T_MS + 500))'
 : >"$Work/done"
-claim "a CMD that got SIGTERM may finish if heartbeats come back" ends_with "$runner" 6
+claim "75 after SIGTERM although heartbeats came back" ends_with "$runner" 75
+claim "... where CMD may finish" matches "$(cat "$Work/err")" \
+    'bash ended after SIGTERM with status 6;'
 
 # ---- the runner is stopped for longer than the session lives ----
 reset

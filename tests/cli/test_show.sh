@@ -10,7 +10,8 @@ claim "ls of nothing prints nothing" status_is 0 zkl ls
 claim "..." is "$(cat "$Work/out" "$Work/err")" ''
 claim "ls --json of nothing" is "$(zkl ls --json)" '{"locks":[]}'
 claim "show of a free lock" status_is 0 zkl show free
-claim "... says so" matches "$(cat "$Work/err")" 'free: nobody'
+claim "... says so" is "$(cat "$Work/err")" \
+    'zklock: free: no client holds this lock or waits for it'
 claim "show --json of a free lock" is "$(zkl show --json free)" '{"name":"free","contenders":[]}'
 
 hold team/build

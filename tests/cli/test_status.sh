@@ -17,12 +17,34 @@ claim "127 for an empty CMD" status_is 127 zkl run a -- ''
 claim "126 for a CMD that is not executable" status_is 126 zkl run a -- /etc/passwd
 claim "126 for a directory" status_is 126 zkl run a -- /tmp
 printf 'exit 9\n' >"$Work/script"
+claim "126 for a script without the right to execute it" status_is 126 zkl run a -- "$Work/script"
 chmod +x "$Work/script"
 claim "a script without #! is run by sh" status_is 9 zkl run a -- "$Work/script"
+printf '#!%s\n' "$Work/none" >"$Work/script"
+claim "127 for a script without its interpreter" status_is 127 zkl run a -- "$Work/script"
+printf '#!/tmp\n' >"$Work/script"
+claim "126 for a script with an interpreter that is not executable" \
+    status_is 126 zkl run a -- "$Work/script"
+claim "... and says so" matches "$(cat "$Work/err")" 'cannot be executed: Permission denied'
+
+mkdir "$Work/first" "$Work/second" "$Work/third" "$Work/first/dir"
+printf 'exit 6\n' >"$Work/second/file"
+printf 'exit 8\n' >"$Work/third/file"
+chmod +x "$Work/third/file"
+run_with() { # PATH CMD
+    env PATH="$1" "$ZKLOCK_BUILD_DIR/zklock" --root "$Root" run a -- "$2"
+}
+for path in none:$Work/first:$Work/second script ''; do
+    claim "a file that can be executed is found after '${path//$Work/}' in PATH" \
+        status_is 8 run_with "${path:+$Work/}$path:$Work/third" file
+done
+claim "126 for a file in PATH that cannot be" status_is 126 \
+    run_with "$Work/second:$Work/none" file
+claim "126 for a directory in PATH" status_is 126 run_with "$Work/first" dir
 
 hold busy
 claim "1 at once with -n" status_is 1 zkl run -n busy -- touch "$Work/ran"
-claim "... and says who is in the way" matches "$(cat "$Work/err")" 'busy: somebody else holds'
+claim "... and says why" is "$(cat "$Work/err")" 'zklock: busy: another client holds the lock'
 claim "-w 0 is -n" status_is 1 zkl run -w 0 busy -- touch "$Work/ran"
 began=$(now_ms)
 claim "1 after -w" status_is 1 zkl run -w 0.4 busy -- touch "$Work/ran"
@@ -31,6 +53,12 @@ claim "... and says for how long" matches "$(cat "$Work/err")" 'not acquired wit
 claim "-E replaces the 1" status_is 42 zkl run -n -E 42 busy -- touch "$Work/ran"
 claim "-E 0 too" status_is 0 zkl run -w 0.1 -E 0 busy -- touch "$Work/ran"
 claim "CMD was not run" test ! -e "$Work/ran"
+for command in zklock-no-such-command:127 "$Work/none:127" /etc/passwd:126 /tmp:126; do
+    claim "${command#*:} without a wait for the lock: ${command%:*}" \
+        status_is "${command#*:}" timeout "$SOON_S" "${Zkl[@]}" run busy -- "${command%:*}"
+done
+claim "127 without a wait for a server" \
+    status_is 127 zklock --hosts 127.0.0.1:1 run a -- zklock-no-such-command
 
 for signal in HUP:129 INT:130 QUIT:131 USR1:138 USR2:140 TERM:143; do
     env --default-signal "${Zkl[@]}" run busy -- touch "$Work/ran" 2>/dev/null &
@@ -44,10 +72,10 @@ claim "CMD was not run" test ! -e "$Work/ran"
 let_go
 
 claim "64 for a name that cannot be" status_is 64 zkl run a//b -- true
-claim "... which it shows" matches "$(cat "$Work/err")" "'a//b' cannot be a lock's name"
+claim "... which it shows" matches "$(cat "$Work/err")" "'a//b' is not a valid lock name"
 for command in ls show; do
     claim "64 for a name that cannot be: $command" status_is 64 zkl "$command" a//b
-    claim "... which it shows" matches "$(cat "$Work/err")" "'a//b' cannot be a lock's name"
+    claim "... which it shows" matches "$(cat "$Work/err")" "'a//b' is not a valid lock name"
 done
 claim "64 for a root that cannot be" status_is 64 zklock --root x ls
 claim "... which it shows" matches "$(cat "$Work/err")" "--root 'x'"
@@ -68,8 +96,8 @@ printf 'digest:user:password\n' >"$Work/auth"
 claim "0 for others" status_is 0 zkl --auth-file "$Work/auth" run a -- true
 claim "... without a word" is "$(cat "$Work/err")" ''
 chmod 644 "$Work/auth"
-claim "a warning when everybody can read them" status_is 0 zkl --auth-file "$Work/auth" ls
+claim "a warning when every user can read them" status_is 0 zkl --auth-file "$Work/auth" ls
 claim "... that does not show them" matches "$(cat "$Work/err")" \
-    '^zklock: warning: everybody can read [^:]*$'
+    '^zklock: warning: every user can read [^:]*$'
 
 finish

@@ -1,8 +1,10 @@
 /*
  * zklock run on a terminal: an interactive bash on a pseudo-terminal runs the command, and the test
- * types. What the shell prints decides; nothing is known of the processes behind it.
+ * types. What the shell prints decides, and whether it has the terminal itself; nothing else is
+ * known of the processes behind it.
  */
 #include "support/client.h"
+#include "support/scratch.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -31,6 +33,8 @@ static struct {
 
 static void shell_become(void) {
     char *const argv[] = {"bash", "--norc", "--noprofile", "--noediting", "-i", NULL};
+    (void)signal(SIGINT, SIG_DFL); /* these tests may run in the background of a script */
+    (void)signal(SIGQUIT, SIG_DFL);
     setenv("PS1", "", 1);
     setenv("HISTFILE", "", 1);
     setenv("ZKLOCK_HOSTS", server_hosts(), 1);
@@ -64,6 +68,11 @@ static bool shell_says(const char *text) {
 
 static bool shell_has_said(const char *text) {
     return strstr(Shell.output, text) != NULL;
+}
+
+/* No job of the shell is in the foreground. */
+static bool shell_has_terminal(void) {
+    return tcgetpgrp(Shell.fd) == Shell.pid;
 }
 
 static void shell_type(const char *text) {
@@ -286,24 +295,93 @@ static void a_background_job_that_reads_stops_until_fg(void) {
     shell_ask_status("status=0.");
 }
 
-/* The shell sends no SIGCONT to a job that runs: only its first read shows that it may have it. */
+/* kill wakes it: it must end then, and not ask for the terminal again. */
+static void a_background_job_that_stopped_for_the_terminal_can_be_killed(void) {
+    shell_start();
+    shell_run("", fresh_name("background"), READY "read x; echo got-$x.", " &");
+    shell_expect("ready");
+    shell_await_job("Stopped");
+    shell_type("kill %1\n");
+    shell_await_job("Exit 143");
+}
+
+/* The shell sends no SIGCONT to a job that runs: only its first read shows that it may have it. The
+   shell says which job it is before it hands the terminal over. */
 static void a_running_background_job_gets_the_terminal_after_fg(void) {
     char script[256];
-    char path[] = "/tmp/zklock-test-terminal-XXXXXX";
-    int fd = mkstemp(path);
-    REQUIRE(fd >= 0);
+    const char *path = scratch_fresh("gate");
+    scratch_write(path, "", 0);
     (void)snprintf(script, sizeof(script),
                    READY "while [ -e %s ]; do :; done; read x; echo got-$x.", path);
     shell_start();
     shell_run("", fresh_name("foreground"), script, " &");
     shell_expect("ready");
     shell_type("fg\n");
-    shell_expect("zklock run");
+    WAIT_UNTIL(!shell_has_terminal(), SOON_MS);
     CHECK_INT(unlink(path), 0);
-    close(fd);
     shell_type("hello\n");
     shell_expect("got-hello.");
     shell_ask_status("status=0.");
+}
+
+/* CMD reads too early, zklock sees that the shell has the terminal, and only then comes fg. */
+static void fg_just_before_the_job_would_stop_is_not_lost(void) {
+    char line[1024];
+    const char *library = scratch_fresh("slow_look.so");
+    const char *compiler = getenv("CC");
+    (void)snprintf(line, sizeof(line), "%s -shared -fPIC -D_GNU_SOURCE -o %s %s",
+                   compiler == NULL ? "cc" : compiler, library,
+                   ZKLOCK_SOURCE_DIR "/tests/cli/slow_look.c");
+    REQUIRE_INT(system(line), 0);
+    shell_start();
+    (void)snprintf(line, sizeof(line),
+                   "LD_PRELOAD=%s zklock run --root %s %s -- sh -c 'read x; echo got-$x.' &\n",
+                   library, fixture_root(), fresh_name("late"));
+    shell_type(line);
+    shell_expect("looked");
+    shell_type("fg\n");
+    WAIT_UNTIL(!shell_has_terminal(), SOON_MS);
+    shell_type("hello\n");
+    shell_expect("got-hello.");
+    shell_ask_status("status=0.");
+    CHECK(!shell_has_said("Stopped"));
+}
+
+/* A script with a zklock in its background, which reads a line when gate has gone. A read that is
+   under way already would not show that the terminal has been taken. */
+static void shell_run_behind_a_script(const char *script, const char *gate) {
+    char line[1024];
+    scratch_write(gate, "", 0);
+    int n = snprintf(line, sizeof(line),
+                     "bash -c 'zklock run --root %s %s -- sh -c \"%s\" & "
+                     "while [ -e %s ]; do :; done; read x; echo script-$x.; "
+                     "kill $!; kill -CONT $!; wait $!; exit 4'\n",
+                     fixture_root(), fresh_name("behind"), script, gate);
+    REQUIRE(n > 0 && (size_t)n < sizeof(line));
+    shell_type(line);
+}
+
+static void a_command_in_the_background_of_a_script_leaves_it_the_terminal(void) {
+    const char *gate = scratch_fresh("gate");
+    shell_start();
+    shell_run_behind_a_script("echo rea''dy; exec sleep 1000", gate);
+    shell_expect("ready");
+    CHECK_INT(unlink(gate), 0);
+    shell_type("hello\n");
+    shell_expect("script-hello.");
+    shell_ask_status("status=4.");
+}
+
+static void it_is_stopped_with_a_message_when_it_needs_the_terminal(void) {
+    const char *gate = scratch_fresh("gate");
+    shell_start();
+    shell_run_behind_a_script("read x </dev/tty; echo got-\\$x.", gate);
+    shell_expect("zklock: sh: stopped, because it needs the terminal");
+    CHECK_INT(unlink(gate), 0);
+    shell_type("hello\n");
+    shell_expect("script-hello.");
+    shell_ask_status("status=4.");
+    CHECK(!shell_has_said("got-hello"));
 }
 
 static void ctrl_c_ends_the_script_around_it(void) {
@@ -377,8 +455,16 @@ int main(int argc, char **argv) {
          a_command_in_a_pipeline_gets_the_terminal_when_it_reads},
         {"Ctrl-Z stops a pipeline, fg goes on", ctrl_z_stops_a_pipeline},
         {"a background job that reads stops until fg", a_background_job_that_reads_stops_until_fg},
+        {"a background job that stopped for the terminal can be killed",
+         a_background_job_that_stopped_for_the_terminal_can_be_killed},
         {"a running background job gets the terminal after fg",
          a_running_background_job_gets_the_terminal_after_fg},
+        {"fg just before the job would stop is not lost",
+         fg_just_before_the_job_would_stop_is_not_lost},
+        {"a command in the background of a script leaves it the terminal",
+         a_command_in_the_background_of_a_script_leaves_it_the_terminal},
+        {"it is stopped with a message when it needs the terminal",
+         it_is_stopped_with_a_message_when_it_needs_the_terminal},
         {"Ctrl-C ends the script around it", ctrl_c_ends_the_script_around_it},
         {"Ctrl-C while waiting gives the place up", ctrl_c_while_waiting_gives_the_place_up},
         {"Ctrl-C while waiting ends the script around it",

@@ -11,6 +11,9 @@
 #include "support/wait.h"
 
 #include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const char *escaped(const char *s, bool utf8) {
     static char kept[512];
