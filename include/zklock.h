@@ -423,6 +423,8 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_guarded_set(zkl_lock *l, const char *path, cons
 
 /* Text below comes from other programs through the server: escape it before a terminal sees it. */
 typedef struct zkl_contender {
+    size_t size;      /* of this struct, in the library that is running: see ZKL_HAS */
+    bool is_holder;   /* granted; the others wait, each for the one before it */
     const char *node; /* the child's name */
     const char *host; /* "" where the contender does not say, as other libraries do not */
     const char *program;
@@ -432,13 +434,14 @@ typedef struct zkl_contender {
     int64_t session_id; /* of the session that ends when the contender dies; 0: not ephemeral */
     int64_t token;      /* czxid */
     int64_t since_ms;   /* when it queued, milliseconds since 1970 by the server's clock */
-    bool is_holder;     /* granted; the others wait, each for the one before it */
 } zkl_contender;
 
-typedef struct zkl_queue {
-    size_t count;
-    const zkl_contender *contenders; /* in the queue's order */
-} zkl_queue;
+/* A copy that never changes: it outlives its session, and a child of fork() may use it too. */
+typedef struct zkl_queue zkl_queue;
+
+ZKL_API size_t zkl_queue_count(const zkl_queue *queue);
+/* The contender with so many before it; NULL beyond the end. Borrowed until zkl_queue_free. */
+ZKL_API const zkl_contender *zkl_queue_at(const zkl_queue *queue, size_t index);
 
 /*
  * Reads the queue of a lock: one list and one read a contender, one after the other, no write. The

@@ -315,10 +315,10 @@ static void what_a_look_cannot_see_it_says(void) {
     fake_answer(GET, ZNONODE, FOREVER_AND_EVER); /* whoever leaves in between is left out */
     zkl_queue *queue = NULL;
     CHECK_INT(zkl_inspect(s, "a", &queue), ZKL_OK);
-    CHECK_INT(queue->count, 0);
+    CHECK_INT(zkl_queue_count(queue), 0);
     zkl_queue_free(queue);
     CHECK_INT(zkl_inspect(s, "nobody", &queue), ZKL_OK);
-    CHECK_INT(queue->count, 0);
+    CHECK_INT(zkl_queue_count(queue), 0);
     zkl_queue_free(queue);
     fake_answer(GET, ZOK, 0);
     close_all(s, l);
@@ -376,12 +376,15 @@ static void a_queue_is_shown_in_its_order(void) {
         if (is_near)
             fake_plant(last);
         CHECK_INT(zkl_inspect(s, "a", &queue), ZKL_OK);
-        REQUIRE(queue != NULL && queue->count == (is_near ? 4u : 3u));
-        for (size_t i = 0; i < queue->count; i++) {
+        REQUIRE(queue != NULL && zkl_queue_count(queue) == (is_near ? 4u : 3u));
+        for (size_t i = 0; i < zkl_queue_count(queue); i++) {
             int at = orders[is_near][i];
-            CHECK_STRING(queue->contenders[i].node, (at == 3 ? last : nodes[1 + at]) + 3);
-            CHECK_INT(queue->contenders[i].is_holder, i == 0);
+            CHECK_STRING(zkl_queue_at(queue, i)->node, (at == 3 ? last : nodes[1 + at]) + 3);
+            CHECK_INT(zkl_queue_at(queue, i)->is_holder, i == 0);
+            CHECK_INT(zkl_queue_at(queue, i)->size, sizeof(zkl_contender));
         }
+        CHECK(zkl_queue_at(queue, zkl_queue_count(queue)) == NULL);
+        CHECK(zkl_queue_at(queue, SIZE_MAX) == NULL);
         zkl_queue_free(queue);
         CHECK_INT(zkl_list(s, "", on_found, &found), ZKL_OK);
         CHECK_INT(found, is_near ? 4 : 3);
