@@ -139,6 +139,9 @@ typedef struct zkl_event {
     size_t position; /* QUEUED: contenders before ours; else 0 */
 } zkl_event;
 
+/* The constant's name without ZKL_EVENT_, such as "QUEUED"; static, never NULL. */
+ZKL_API const char *zkl_event_name(zkl_event_type type);
+
 /*
  * Called for each event, in order, one at a time for a session, on a thread of the library's own.
  * The event is borrowed for the call. A callback that takes long delays later callbacks of the
@@ -286,6 +289,9 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, 
  * **Returns:** ZKL_OK; ZKL_FORKED.
  */
 ZKL_API zkl_err zkl_lock_close(zkl_lock *l);
+
+/* The name that the lock was opened with; valid until the lock is closed. */
+ZKL_API const char *zkl_lock_name(const zkl_lock *l);
 
 #define ZKL_FOREVER INT64_C(-1)
 

@@ -277,6 +277,7 @@ static void in_a_child_every_call_says_forked(void) {
     CHECK_INT(zkl_inspect(s, "a", &queue), ZKL_FORKED);
     CHECK_INT(zkl_list(s, NULL, on_found, NULL), ZKL_FORKED);
     CHECK(!zkl_held(l));
+    CHECK(zkl_lock_name(l) == NULL);
     s->pid = pid;
     CHECK_INT(zkl_lock_close(l), ZKL_OK);
     CHECK_INT(zkl_session_close(s), ZKL_OK);
@@ -289,6 +290,9 @@ static void nothing_and_nobody_are_told_apart_from_something(void) {
     CHECK_INT(zkl_session_close(NULL), ZKL_OK);
     CHECK_INT(zkl_lock_close(NULL), ZKL_OK);
     CHECK_INT(zkl_acquire(NULL, 0), ZKL_INVALID);
+    CHECK(zkl_lock_name(NULL) == NULL);
+    CHECK_INT(zkl_queue_count(NULL), 0);
+    CHECK(zkl_queue_at(NULL, 0) == NULL);
     zkl_queue_free(NULL);
 }
 
