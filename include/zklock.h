@@ -26,7 +26,9 @@
  * close. A callback for which close waits may still make calls, also zkl_lock_close; but a session
  * is closed by one call. A hold belongs to the thread that acquired it.
  * In a child of fork() every call on an inherited object returns ZKL_FORKED; what returns no
- * zkl_err says false, 0 or ZKL_STATE_CLOSED there, and on NULL.
+ * zkl_err says false, 0, NULL or ZKL_STATE_CLOSED there, and on NULL.
+ * Failures: a function that has a ret_... argument sets *ret_... to NULL unless it returns ZKL_OK.
+ * Every close and free accepts NULL, so one cleanup path serves after any failure.
  * The library installs no signal handler, raises no SIGPIPE, writes to no standard stream, and
  * keeps no errno. Times are in milliseconds; a pause or a suspended machine counts as time passed.
  */
@@ -48,6 +50,24 @@ extern "C" {
 #define ZKL_API
 #define ZKL_MUST_USE
 #endif
+
+/* ---- Structs that grow ----------------------------------------------------------------------- */
+
+/*
+ * Every struct below begins with its size. A later release with the same soname adds members at the
+ * end of structs, values to enums, and functions. It changes nothing else. A program and a library
+ * of different releases work together in this way:
+ *
+ * - Options: the program sets .size to its own sizeof, as ZKL_SESSION_OPTIONS does, and zeroes what
+ *   it does not use. The library takes members beyond that size as zero. It returns ZKL_INVALID if
+ *   a byte that it does not know is not zero, or if the size is below sizeof(size_t) or above 4096.
+ * - Events and contenders: the library sets .size to its own sizeof. Before a program reads a
+ *   member that 0.1.0 did not have, it asks ZKL_HAS. It copies no more than .size bytes. It ignores
+ *   types of events that it does not know.
+ */
+/* Whether *ptr is long enough for the member: ZKL_HAS(event, position). Evaluates ptr thrice. */
+#define ZKL_HAS(ptr, member)                                                                       \
+    ((size_t)((const char *)(&(ptr)->member + 1) - (const char *)(ptr)) <= (ptr)->size)
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
@@ -130,7 +150,7 @@ typedef enum zkl_event_type {
 } zkl_event_type;
 
 typedef struct zkl_event {
-    size_t size; /* of this struct, in the library that is running */
+    size_t size; /* of this struct, in the library that is running: see ZKL_HAS */
     zkl_event_type type;
     zkl_session *session;
     zkl_lock *lock;  /* NULL for an event of the session */
@@ -190,6 +210,7 @@ typedef struct zkl_session_options {
                                 3600000 [10000] */
     bool lazy_heartbeat;     /* no heartbeat while nothing is held or waited for; then a first
                                 acquire may take 0.6 T longer */
+    bool manual_dispatch;    /* must be false: ZKL_UNSUPPORTED otherwise */
     const char *root;        /* where the locks live, an absolute path ["/locks"] */
     const char *label;       /* shown to whoever lists the queue [none] */
     const char *auth_scheme; /* such as "digest" [none] */
@@ -199,7 +220,6 @@ typedef struct zkl_session_options {
     zkl_event_fn on_event;   /* events of the session [none] */
     zkl_log_fn log;          /* [none: nothing is logged] */
     void *arg;               /* handed to on_event and log */
-    bool manual_dispatch;    /* must be false: ZKL_UNSUPPORTED otherwise */
 } zkl_session_options;
 
 /* A compound literal, in C: &ZKL_SESSION_OPTIONS(.session_timeout_ms = 4000). In C++ fill a
@@ -211,11 +231,11 @@ typedef struct zkl_session_options {
  * Opens a session and waits until a server has granted it, at most connect_timeout_ms.
  * hosts: "host:port[,host:port...][/chroot]", copied; the chroot has at most 255 bytes, its first
  * '/' included. opts may be NULL. The session is the caller's: close it with zkl_session_close,
- * after its locks. *ret_session is written on success.
+ * after its locks.
  * **Returns:**
  * ZKL_OK
- * ZKL_INVALID: a NULL, an empty or malformed hosts, too long a chroot, an option out of range or of
- * unknown size.
+ * ZKL_INVALID: a NULL, an empty or malformed hosts, too long a chroot, an option out of range or
+ * unknown.
  * ZKL_UNSUPPORTED: tls or manual_dispatch is set.
  * ZKL_UNREACHABLE: no server granted a session within connect_timeout_ms.
  * ZKL_AUTH_FAILED: the server rejected the credentials.
@@ -276,8 +296,9 @@ typedef struct zkl_lock_options {
  * "." or "..", none that looks like a contender's node ("..lock-0000000001"), no control
  * characters, at most 255 bytes; copied. opts may be NULL. Threads may share the handle: they queue
  * in this process, first come first served, and one at a time stands in the queue on the server.
- * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_UNSUPPORTED: a reserved kind or option; ZKL_CLOSED: the
- * session is closing; ZKL_NOMEM; ZKL_FORKED.
+ * **Returns:** ZKL_OK; ZKL_INVALID: a NULL, a bad name, an option out of range or unknown;
+ * ZKL_UNSUPPORTED: a reserved kind or option; ZKL_CLOSED: the session is closing; ZKL_NOMEM;
+ * ZKL_FORKED.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
                                            const zkl_lock_options *opts);
@@ -510,8 +531,9 @@ typedef struct zkl_fence zkl_fence;
 
 /* All-zero means the defaults. */
 typedef struct zkl_fence_options {
-    size_t size;     /* sizeof(zkl_fence_options); ZKL_FENCE_OPTIONS sets it */
-    bool must_exist; /* a missing file is ZKL_IO; else it is made, and remembers nothing yet */
+    size_t size;         /* sizeof(zkl_fence_options); ZKL_FENCE_OPTIONS sets it */
+    bool must_exist;     /* a missing file is ZKL_IO; else it is made, and remembers nothing yet */
+    uint8_t reserved[7]; /* must be zero */
 } zkl_fence_options;
 
 #define ZKL_FENCE_OPTIONS(...) ((zkl_fence_options){.size = sizeof(zkl_fence_options), __VA_ARGS__})
@@ -525,7 +547,7 @@ typedef struct zkl_fence_options {
  * fences of one file wait for each other, in one thread for ever.
  * **Returns:**
  * ZKL_OK
- * ZKL_INVALID: a NULL, an empty or too long file, options of unknown size.
+ * ZKL_INVALID: a NULL, an empty or too long file, an unknown option.
  * ZKL_IO: the file or its directory cannot be opened, read, written or locked; or the file has
  * another name.
  * ZKL_CORRUPT: the file is not a fence's, or is damaged.

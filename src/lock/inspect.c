@@ -160,7 +160,10 @@ static void arrange(struct zkl_queue *queue) {
 }
 
 zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue) {
-    if (s == NULL || name == NULL || ret_queue == NULL || !zkli_lock_name_is_valid(name))
+    if (ret_queue == NULL)
+        return ZKL_INVALID;
+    *ret_queue = NULL;
+    if (s == NULL || name == NULL || !zkli_lock_name_is_valid(name))
         return ZKL_INVALID;
     struct inspection inspection = {.name = name, .reads = {.next = next_read, .got = got}};
     zkl_err err = zkli_reads_run(&inspection.reads, s);

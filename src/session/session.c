@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/options.h"
 #include "zk/hosts.h"
 #include "zk/zk_client.h"
 
@@ -177,7 +178,7 @@ static bool is_in_range(int value) {
 }
 
 static zkl_err check_options(const zkl_session_options *o) {
-    if (o->size != sizeof(*o) || !is_in_range(o->session_timeout_ms) || o->connect_timeout_ms < 0 ||
+    if (!is_in_range(o->session_timeout_ms) || o->connect_timeout_ms < 0 ||
         o->connect_timeout_ms > TIMEOUT_MAX_MS)
         return ZKL_INVALID;
     if (o->root != NULL && (strlen(o->root) > ROOT_MAX || !zkli_root_is_valid(o->root)))
@@ -331,16 +332,18 @@ static zkl_err await_connection(struct zkl_session *s) {
 
 zkl_err zkl_session_open(zkl_session **ret_session, const char *hosts,
                          const zkl_session_options *opts) {
-    static const zkl_session_options defaults = {.size = sizeof(defaults)};
-    const zkl_session_options *o = opts == NULL ? &defaults : opts;
-    if (ret_session == NULL || hosts == NULL || !zkli_hosts_are_valid(hosts))
+    zkl_session_options o;
+    if (ret_session == NULL)
         return ZKL_INVALID;
-    zkl_err err = check_options(o);
+    *ret_session = NULL;
+    if (hosts == NULL || !zkli_hosts_are_valid(hosts) || !zkli_options_copy(&o, sizeof(o), opts))
+        return ZKL_INVALID;
+    zkl_err err = check_options(&o);
     if (err != ZKL_OK)
         return err;
     if (zkli_in_callback())
         return ZKL_IN_CALLBACK;
-    struct zkl_session *s = session_new(hosts, o);
+    struct zkl_session *s = session_new(hosts, &o);
     if (s == NULL)
         return ZKL_NOMEM;
     if (!zkli_timer_thread_start(s)) {
