@@ -326,7 +326,7 @@ static void await_watches(struct side *side) {
     zkl_queue *queue;
     gate_pass(&side->queued, 1);
     must(zkl_inspect(side->session, LOCK_NAME, &queue), "inspect");
-    if (queue->count != 2)
+    if (zkl_queue_count(queue) != 2)
         die("inspect", "somebody else uses the lock " LOCK_NAME);
     zkl_queue_free(queue);
 }

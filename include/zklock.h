@@ -26,7 +26,9 @@
  * close. A callback for which close waits may still make calls, also zkl_lock_close; but a session
  * is closed by one call. A hold belongs to the thread that acquired it.
  * In a child of fork() every call on an inherited object returns ZKL_FORKED; what returns no
- * zkl_err says false, 0 or ZKL_STATE_CLOSED there, and on NULL.
+ * zkl_err says false, 0, NULL or ZKL_STATE_CLOSED there, and on NULL.
+ * Failures: a function that has a ret_... argument sets *ret_... to NULL unless it returns ZKL_OK.
+ * Every close and free accepts NULL, so one cleanup path serves after any failure.
  * The library installs no signal handler, raises no SIGPIPE, writes to no standard stream, and
  * keeps no errno. Times are in milliseconds; a pause or a suspended machine counts as time passed.
  */
@@ -48,6 +50,24 @@ extern "C" {
 #define ZKL_API
 #define ZKL_MUST_USE
 #endif
+
+/* ---- Structs that grow ----------------------------------------------------------------------- */
+
+/*
+ * Every struct below begins with its size. A later release with the same soname adds members at the
+ * end of structs, values to enums, and functions. It changes nothing else. A program and a library
+ * of different releases work together in this way:
+ *
+ * - Options: the program sets .size to its own sizeof, as ZKL_SESSION_OPTIONS does, and zeroes what
+ *   it does not use. The library takes members beyond that size as zero. It returns ZKL_INVALID if
+ *   a byte that it does not know is not zero, or if the size is below sizeof(size_t) or above 4096.
+ * - Events and contenders: the library sets .size to its own sizeof. Before a program reads a
+ *   member that 0.1.0 did not have, it asks ZKL_HAS. It copies no more than .size bytes. It ignores
+ *   types of events that it does not know.
+ */
+/* Whether *ptr is long enough for the member: ZKL_HAS(event, position). Evaluates ptr thrice. */
+#define ZKL_HAS(ptr, member)                                                                       \
+    ((size_t)((const char *)(&(ptr)->member + 1) - (const char *)(ptr)) <= (ptr)->size)
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
@@ -131,7 +151,7 @@ typedef enum zkl_event_type {
 } zkl_event_type;
 
 typedef struct zkl_event {
-    size_t size; /* of this struct, in the library that is running */
+    size_t size; /* of this struct, in the library that is running: see ZKL_HAS */
     zkl_event_type type;
     zkl_session *session;
     zkl_lock *lock;  /* NULL for an event of the session */
@@ -139,6 +159,9 @@ typedef struct zkl_event {
     int64_t token;   /* HELD and LOST: its fencing token; else 0 */
     size_t position; /* QUEUED: contenders before ours; else 0 */
 } zkl_event;
+
+/* The constant's name without ZKL_EVENT_, such as "QUEUED"; static, never NULL. */
+ZKL_API const char *zkl_event_name(zkl_event_type type);
 
 /*
  * Called for each event, in order, one at a time for a session, on a thread of the library's own.
@@ -188,6 +211,7 @@ typedef struct zkl_session_options {
                                 3600000 [10000] */
     bool lazy_heartbeat;     /* no heartbeat while nothing is held or waited for; then a first
                                 acquire may take 0.6 T longer */
+    bool manual_dispatch;    /* must be false: ZKL_UNSUPPORTED otherwise */
     const char *root;        /* where the locks live, an absolute path ["/locks"] */
     const char *label;       /* shown to whoever lists the queue [none] */
     const char *auth_scheme; /* such as "digest" [none] */
@@ -197,7 +221,6 @@ typedef struct zkl_session_options {
     zkl_event_fn on_event;   /* events of the session [none] */
     zkl_log_fn log;          /* [none: nothing is logged] */
     void *arg;               /* handed to on_event and log */
-    bool manual_dispatch;    /* must be false: ZKL_UNSUPPORTED otherwise */
 } zkl_session_options;
 
 /* A compound literal, in C: &ZKL_SESSION_OPTIONS(.session_timeout_ms = 4000). In C++ fill a
@@ -210,11 +233,10 @@ typedef struct zkl_session_options {
  * hosts: "host[:port][,host[:port]...][/chroot]", copied. Without a port it is 2181. Spaces around
  * a server are ignored. The chroot must exist, and has at most 255 bytes, its first '/' included.
  * opts may be NULL. The session is the caller's: close it with zkl_session_close, after its locks.
- * *ret_session is written on success.
  * **Returns:**
  * ZKL_OK
- * ZKL_INVALID: a NULL, an empty or malformed hosts, too long a chroot, an option out of range or of
- * unknown size.
+ * ZKL_INVALID: a NULL, an empty or malformed hosts, too long a chroot, an option out of range or
+ * unknown.
  * ZKL_UNSUPPORTED: tls or manual_dispatch is set.
  * ZKL_UNREACHABLE: no server granted a session within connect_timeout_ms.
  * ZKL_AUTH_FAILED: the server rejected the credentials.
@@ -275,8 +297,9 @@ typedef struct zkl_lock_options {
  * "." or "..", none that looks like a contender's node ("..lock-0000000001"), no control
  * characters, at most 255 bytes; copied. opts may be NULL. Threads may share the handle: they queue
  * in this process, first come first served, and one at a time stands in the queue on the server.
- * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_UNSUPPORTED: a reserved kind or option; ZKL_CLOSED: the
- * session is closing; ZKL_NOMEM; ZKL_FORKED.
+ * **Returns:** ZKL_OK; ZKL_INVALID: a NULL, a bad name, an option out of range or unknown;
+ * ZKL_UNSUPPORTED: a reserved kind or option; ZKL_CLOSED: the session is closing; ZKL_NOMEM;
+ * ZKL_FORKED.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
                                            const zkl_lock_options *opts);
@@ -288,6 +311,9 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, 
  * **Returns:** ZKL_OK; ZKL_FORKED.
  */
 ZKL_API zkl_err zkl_lock_close(zkl_lock *l);
+
+/* The name that the lock was opened with; valid until the lock is closed. */
+ZKL_API const char *zkl_lock_name(const zkl_lock *l);
 
 #define ZKL_FOREVER INT64_C(-1)
 
@@ -425,6 +451,8 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_guarded_set(zkl_lock *l, const char *path, cons
 
 /* Text below comes from other programs through the server: escape it before a terminal sees it. */
 typedef struct zkl_contender {
+    size_t size;      /* of this struct, in the library that is running: see ZKL_HAS */
+    bool is_holder;   /* granted; the others wait, each for the one before it */
     const char *node; /* the child's name */
     const char *host; /* "" where the contender does not say, as other libraries do not */
     const char *program;
@@ -434,13 +462,14 @@ typedef struct zkl_contender {
     int64_t session_id; /* of the session that ends when the contender dies; 0: not ephemeral */
     int64_t token;      /* czxid */
     int64_t since_ms;   /* when it queued, milliseconds since 1970 by the server's clock */
-    bool is_holder;     /* granted; the others wait, each for the one before it */
 } zkl_contender;
 
-typedef struct zkl_queue {
-    size_t count;
-    const zkl_contender *contenders; /* in the queue's order */
-} zkl_queue;
+/* A copy that never changes: it outlives its session, and a child of fork() may use it too. */
+typedef struct zkl_queue zkl_queue;
+
+ZKL_API size_t zkl_queue_count(const zkl_queue *queue);
+/* The contender with so many before it; NULL beyond the end. Borrowed until zkl_queue_free. */
+ZKL_API const zkl_contender *zkl_queue_at(const zkl_queue *queue, size_t index);
 
 /*
  * Reads the queue of a lock: one list and one read a contender, one after the other, no write. The
@@ -503,8 +532,9 @@ typedef struct zkl_fence zkl_fence;
 
 /* All-zero means the defaults. */
 typedef struct zkl_fence_options {
-    size_t size;     /* sizeof(zkl_fence_options); ZKL_FENCE_OPTIONS sets it */
-    bool must_exist; /* a missing file is ZKL_IO; else it is made, and remembers nothing yet */
+    size_t size;         /* sizeof(zkl_fence_options); ZKL_FENCE_OPTIONS sets it */
+    bool must_exist;     /* a missing file is ZKL_IO; else it is made, and remembers nothing yet */
+    uint8_t reserved[7]; /* must be zero */
 } zkl_fence_options;
 
 #define ZKL_FENCE_OPTIONS(...) ((zkl_fence_options){.size = sizeof(zkl_fence_options), __VA_ARGS__})
@@ -518,7 +548,7 @@ typedef struct zkl_fence_options {
  * fences of one file wait for each other, in one thread for ever.
  * **Returns:**
  * ZKL_OK
- * ZKL_INVALID: a NULL, an empty or too long file, options of unknown size.
+ * ZKL_INVALID: a NULL, an empty or too long file, an unknown option.
  * ZKL_IO: the file or its directory cannot be opened, read, written or locked; or the file has
  * another name.
  * ZKL_CORRUPT: the file is not a fence's, or is damaged.

@@ -17,6 +17,7 @@ readonly JAVA_MIN=11
 # How to see that a package's content is there when it did not come from Debian: a JRE or a CMake
 # unpacked by hand is as good, and other systems have no dpkg to ask.
 declare -rA PACKAGE_PROBES=(
+    [abigail-tools]=command:abidiff
     [clang-format]=command:clang-format
     [clang-tidy]=command:clang-tidy
     [clang]=command:clang

@@ -388,6 +388,7 @@ main() {
     local -a packages=("${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${SERVER_PACKAGES[@]}")
     # The header is compiled as C++ too.
     command_exists g++ || packages+=(g++)
+    [[ " ${Chosen[*]} " != *" package "* ]] || packages+=(abigail-tools)
     [[ ${Compiler##*/} != clang ]] || packages+=(clang)
     # Elsewhere than on Debian they come with clang.
     [[ ${Compiler##*/} != clang || ! $Sanitize ]] || ! is_debian ||

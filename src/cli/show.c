@@ -44,7 +44,7 @@ static void add_age(cli_table *table, int64_t since_ms) {
 
 /* The node a waiter waits for: the one before it. NULL for a holder. */
 static const char *waits_on(const zkl_queue *queue, size_t i) {
-    return queue->contenders[i].is_holder || i == 0 ? NULL : queue->contenders[i - 1].node;
+    return i == 0 || zkl_queue_at(queue, i)->is_holder ? NULL : zkl_queue_at(queue, i - 1)->node;
 }
 
 /* Numbers of which 0 means that the contender does not say. */
@@ -65,7 +65,7 @@ static void add_session(cli_table *table, int64_t session_id) {
 }
 
 static void add_contender(cli_table *table, const zkl_queue *queue, size_t i) {
-    const zkl_contender *c = &queue->contenders[i];
+    const zkl_contender *c = zkl_queue_at(queue, i);
     const char *before = waits_on(queue, i);
     char since[ISO_TIME_BYTES];
     format_time(since, sizeof(since), c->since_ms);
@@ -91,7 +91,7 @@ static bool print_table(const zkl_queue *queue) {
     if (table == NULL) {
         return false;
     }
-    for (size_t i = 0; i < queue->count; i++) {
+    for (size_t i = 0; i < zkl_queue_count(queue); i++) {
         add_contender(table, queue, i);
     }
     bool printed = cli_table_print(table, stdout);
@@ -113,7 +113,7 @@ static void print_string_or_null(const char *key, const char *value) {
 }
 
 static void print_json_contender(const zkl_queue *queue, size_t i) {
-    const zkl_contender *c = &queue->contenders[i];
+    const zkl_contender *c = zkl_queue_at(queue, i);
     const char *before = waits_on(queue, i);
     char since[ISO_TIME_BYTES];
     format_time(since, sizeof(since), c->since_ms);
@@ -140,7 +140,7 @@ static void print_json(const char *name, const zkl_queue *queue) {
     fputs("{\"name\":", stdout);
     cli_json_string(stdout, name);
     fputs(",\"contenders\":[", stdout);
-    for (size_t i = 0; i < queue->count; i++) {
+    for (size_t i = 0; i < zkl_queue_count(queue); i++) {
         fputs(i == 0 ? "" : ",", stdout);
         print_json_contender(queue, i);
     }
@@ -150,7 +150,7 @@ static void print_json(const char *name, const zkl_queue *queue) {
 static int print_queue(const cli_options *options, const zkl_queue *queue) {
     if (options->is_json) {
         print_json(options->name, queue);
-    } else if (queue->count == 0) {
+    } else if (zkl_queue_count(queue) == 0) {
         cli_message("%s: no client holds this lock or waits for it", options->name);
     } else if (!print_table(queue)) {
         cli_message_error(options->name, ZKL_NOMEM);

@@ -4,7 +4,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/options.h"
 #include "base/thread.h"
 #include "core/node_name.h"
 
@@ -71,11 +73,16 @@ static void allow_cancel(int state) {
 }
 
 static zkl_err fence_open(zkl_fence **ret_fence, const char *file, const zkl_fence_options *opts) {
+    static const uint8_t zeros[sizeof(opts->reserved)];
+    zkl_fence_options o;
     struct zkl_fence *f;
     zkl_err err;
 
-    if (ret_fence == NULL || (file != NULL && *file == '\0') ||
-        (opts != NULL && opts->size != sizeof(*opts)))
+    if (ret_fence == NULL)
+        return ZKL_INVALID;
+    *ret_fence = NULL;
+    if ((file != NULL && *file == '\0') || !zkli_options_copy(&o, sizeof(o), opts) ||
+        memcmp(o.reserved, zeros, sizeof(zeros)) != 0)
         return ZKL_INVALID;
     f = calloc(1, sizeof(*f));
     if (f == NULL)
@@ -87,7 +94,7 @@ static zkl_err fence_open(zkl_fence **ret_fence, const char *file, const zkl_fen
     }
     f->generation = atomic_load(&Generation);
     if (file != NULL) {
-        err = open_file(f, file, opts != NULL && opts->must_exist);
+        err = open_file(f, file, o.must_exist);
         if (err != ZKL_OK) {
             free_fence(f);
             return err;

@@ -1,4 +1,4 @@
-/* error - texts and classes, from the list in the public header. */
+/* error - texts and classes of errors, from the list in the public header; names of events. */
 #include "zklock.h"
 
 const char *zkl_strerror(zkl_err err) {
@@ -35,6 +35,22 @@ zkl_class zkl_errclass(zkl_err err) {
         break;
     }
     return ZKL_CLASS_LOCAL;
+}
+
+const char *zkl_event_name(zkl_event_type type) {
+    switch (type) {
+#define EVENT_NAME(name)                                                                           \
+    case ZKL_EVENT_##name:                                                                         \
+        return #name;
+        EVENT_NAME(QUEUED)
+        EVENT_NAME(HELD)
+        EVENT_NAME(LOST)
+        EVENT_NAME(SUSPENDED)
+        EVENT_NAME(RESUMED)
+        EVENT_NAME(WANTED)
+        EVENT_NAME(REQUEUED)
+    }
+    return "UNKNOWN";
 }
 
 #define TEXT_OF(number) #number

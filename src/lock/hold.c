@@ -1,4 +1,4 @@
-/* hold - the calls that ask about a hold: none of them talks to the server. */
+/* hold - the calls that ask about a hold or its lock: none of them talks to the server. */
 #include "lock/lock.h"
 
 /* Locks, and finds the calling thread's hold; NULL if it has none that is certain now. */
@@ -70,4 +70,14 @@ zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size) {
         err = ZKL_INVALID;
     zkli_lock_leave(l);
     return err;
+}
+
+/* Like every call that does not wait, it is over before close begins: the name is still there. */
+const char *zkl_lock_name(const zkl_lock *l) {
+    struct zkl_lock *counted = (struct zkl_lock *)l; /* only its count of users changes */
+    if (zkli_lock_begin(counted) != ZKL_OK)
+        return NULL;
+    const char *name = counted->name;
+    zkli_lock_end(counted);
+    return name;
 }

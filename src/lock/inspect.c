@@ -18,10 +18,9 @@ struct entry {
     char node[ZKLI_CHILD_MAX + 1];
 };
 
-/* A queue as handed out, with its storage behind it. */
-struct queue {
-    zkl_queue shown; /* first: zkl_queue_free gets its address */
-    zkl_contender *contenders;
+struct zkl_queue {
+    size_t count;
+    zkl_contender *contenders; /* count of them, in order; their text stands in the entries */
     struct entry *entries;
     size_t entry_count;
 };
@@ -30,26 +29,33 @@ struct inspection {
     struct zkli_reads reads;
     const char *name;
     char *directory; /* NULL: not listed yet */
-    struct queue *queue;
+    struct zkl_queue *queue;
     size_t next; /* entry to be read */
 };
 
-static struct queue *queue_new(size_t count) {
-    struct queue *queue = calloc(1, sizeof(*queue));
+static struct zkl_queue *queue_new(size_t count) {
+    struct zkl_queue *queue = calloc(1, sizeof(*queue));
     if (queue == NULL)
         return NULL;
     queue->contenders = calloc(count + 1, sizeof(*queue->contenders));
     queue->entries = calloc(count + 1, sizeof(*queue->entries));
     if (queue->contenders != NULL && queue->entries != NULL)
         return queue;
-    zkl_queue_free(&queue->shown);
+    zkl_queue_free(queue);
     return NULL;
 }
 
-void zkl_queue_free(zkl_queue *shown) {
-    if (shown == NULL)
+size_t zkl_queue_count(const zkl_queue *queue) {
+    return queue == NULL ? 0 : queue->count;
+}
+
+const zkl_contender *zkl_queue_at(const zkl_queue *queue, size_t index) {
+    return index < zkl_queue_count(queue) ? &queue->contenders[index] : NULL;
+}
+
+void zkl_queue_free(zkl_queue *queue) {
+    if (queue == NULL)
         return;
-    struct queue *queue = (struct queue *)(void *)shown;
     free(queue->contenders);
     free(queue->entries);
     free(queue);
@@ -79,7 +85,7 @@ static char *next_read(struct zkli_reads *reads, struct zkli_read *ret_read, zkl
 
 /* A directory that is missing is an empty queue. */
 static zkl_err take_listing(struct inspection *inspection, const struct zkli_reply *reply) {
-    struct queue *queue = queue_new(reply->child_count);
+    struct zkl_queue *queue = queue_new(reply->child_count);
     inspection->queue = queue;
     if (queue == NULL)
         return ZKL_NOMEM;
@@ -97,6 +103,7 @@ static void take_node(struct entry *entry, const struct zkli_reply *reply) {
     (void)zkli_node_data_parse(&entry->data, reply->data, reply->data_length);
     entry->is_there = true;
     entry->contender = (zkl_contender){
+        .size = sizeof(entry->contender),
         .pid = entry->data.pid,
         .thread = entry->data.thread,
         .session_id = reply->stat.owner,
@@ -132,7 +139,7 @@ static bool needs_czxid(const struct entry *entry) {
 }
 
 /* Sorts, by czxid where numbers cannot be trusted, and points what is shown at its text. */
-static void arrange(struct queue *queue) {
+static void arrange(struct zkl_queue *queue) {
     size_t count = queue->entry_count;
     bool is_by_czxid = false;
     for (size_t i = 0; i < count; i++)
@@ -148,22 +155,24 @@ static void arrange(struct queue *queue) {
         queue->contenders[i].program = entry->data.program;
         queue->contenders[i].label = entry->data.label;
         queue->contenders[i].is_holder = i == 0;
-        queue->shown.count++;
+        queue->count++;
     }
-    queue->shown.contenders = queue->contenders;
 }
 
 zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue) {
-    if (s == NULL || name == NULL || ret_queue == NULL || !zkli_lock_name_is_valid(name))
+    if (ret_queue == NULL)
+        return ZKL_INVALID;
+    *ret_queue = NULL;
+    if (s == NULL || name == NULL || !zkli_lock_name_is_valid(name))
         return ZKL_INVALID;
     struct inspection inspection = {.name = name, .reads = {.next = next_read, .got = got}};
     zkl_err err = zkli_reads_run(&inspection.reads, s);
     free(inspection.directory);
     if (err != ZKL_OK) {
-        zkl_queue_free(inspection.queue == NULL ? NULL : &inspection.queue->shown);
+        zkl_queue_free(inspection.queue);
         return err;
     }
     arrange(inspection.queue);
-    *ret_queue = &inspection.queue->shown;
+    *ret_queue = inspection.queue;
     return ZKL_OK;
 }

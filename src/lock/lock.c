@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
+
 static zkl_hold hold_number(void) {
     static atomic_uint_fast64_t last;
     return atomic_fetch_add(&last, 1) + 1;
@@ -240,7 +242,7 @@ void zkli_lock_leave(struct zkl_lock *l) {
 }
 
 static zkl_err check_options(const zkl_lock_options *o) {
-    if (o->size != sizeof(*o) || o->permits < 0 || o->linger_ms < 0 || o->local_handoffs < 0 ||
+    if (o->permits < 0 || o->linger_ms < 0 || o->local_handoffs < 0 ||
         (int)o->kind < (int)ZKL_MUTEX || (int)o->kind > (int)ZKL_SEMAPHORE)
         return ZKL_INVALID;
     bool is_reserved = o->kind != ZKL_MUTEX || o->permits > 0 || o->linger_ms > 0 ||
@@ -269,16 +271,19 @@ static struct zkl_lock *lock_new(struct zkl_session *s, const char *name,
 
 zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
                       const zkl_lock_options *opts) {
-    static const zkl_lock_options defaults = {.size = sizeof(defaults)};
-    const zkl_lock_options *o = opts == NULL ? &defaults : opts;
-    if (ret_lock == NULL || s == NULL || name == NULL || !zkli_lock_name_is_valid(name))
+    zkl_lock_options o;
+    if (ret_lock == NULL)
         return ZKL_INVALID;
-    zkl_err err = check_options(o);
+    *ret_lock = NULL;
+    if (s == NULL || name == NULL || !zkli_lock_name_is_valid(name) ||
+        !zkli_options_copy(&o, sizeof(o), opts))
+        return ZKL_INVALID;
+    zkl_err err = check_options(&o);
     if (err != ZKL_OK)
         return err;
     if (!zkli_session_begin(s))
         return ZKL_FORKED;
-    struct zkl_lock *l = lock_new(s, name, o);
+    struct zkl_lock *l = lock_new(s, name, &o);
     zkli_session_lock(s);
     if (zkli_engine_state(s->engine) == ZKL_STATE_CLOSED)
         err = ZKL_CLOSED;

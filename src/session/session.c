@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/options.h"
 #include "zk/hosts.h"
 #include "zk/zk_client.h"
 
@@ -134,7 +135,7 @@ static bool is_in_range(int value) {
 }
 
 static zkl_err check_options(const zkl_session_options *o) {
-    if (o->size != sizeof(*o) || !is_in_range(o->session_timeout_ms) || o->connect_timeout_ms < 0 ||
+    if (!is_in_range(o->session_timeout_ms) || o->connect_timeout_ms < 0 ||
         o->connect_timeout_ms > TIMEOUT_MAX_MS)
         return ZKL_INVALID;
     if (o->root != NULL && (strlen(o->root) > ROOT_MAX || !zkli_root_is_valid(o->root)))
@@ -318,11 +319,13 @@ static zkl_err complete_hosts(char **ret_hosts, const char *hosts) {
 
 zkl_err zkl_session_open(zkl_session **ret_session, const char *hosts,
                          const zkl_session_options *opts) {
-    static const zkl_session_options defaults = {.size = sizeof(defaults)};
-    const zkl_session_options *o = opts == NULL ? &defaults : opts;
-    if (ret_session == NULL || hosts == NULL)
+    zkl_session_options o;
+    if (ret_session == NULL)
         return ZKL_INVALID;
-    zkl_err err = check_options(o);
+    *ret_session = NULL;
+    if (hosts == NULL || !zkli_options_copy(&o, sizeof(o), opts))
+        return ZKL_INVALID;
+    zkl_err err = check_options(&o);
     if (err != ZKL_OK)
         return err;
     if (zkli_in_callback())
@@ -330,7 +333,7 @@ zkl_err zkl_session_open(zkl_session **ret_session, const char *hosts,
     char *complete = NULL;
     err = complete_hosts(&complete, hosts);
     if (err == ZKL_OK)
-        err = open_at(ret_session, complete, o);
+        err = open_at(ret_session, complete, &o);
     free(complete);
     return err;
 }

@@ -407,8 +407,8 @@ static void inspect(void) {
     CHECK((err == ZKL_OK) == (queue != NULL));
     if (err != ZKL_OK)
         REQUIRE_INT(zkl_inspect(c->session, c->name, &queue), ZKL_OK);
-    CHECK_INT(queue->count, 2);
-    CHECK_INT(queue->contenders[0].token, client_token(c));
+    CHECK_INT(zkl_queue_count(queue), 2);
+    CHECK_INT(zkl_queue_at(queue, 0)->token, client_token(c));
     zkl_queue_free(queue);
     uproot(behind);
     client_close(c);

@@ -175,7 +175,7 @@ static void look(void) {
     err = zkl_inspect(c->session, c->name, &queue);
     check_reads(err, ZKL_OK);
     if (err == ZKL_OK && failing_failed() == 0)
-        CHECK_INT(queue->count, 1);
+        CHECK_INT(zkl_queue_count(queue), 1);
     zkl_queue_free(queue);
     err = zkl_list(c->session, c->name, count_lock, &count);
     check_reads(err, ZKL_OK);

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Each public header compiles alone: as C99 and C11 without extensions, and as C++. None needs
-# ZooKeeper's.
+# ZooKeeper's. What they declare can be used, with the types that api.h says.
 set -euo pipefail
 
 include=$ZKLOCK_SOURCE_DIR/include
 headers=("$include"/*.h)
+api=$ZKLOCK_SOURCE_DIR/tests/package/api
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 strict=(-Wall -Wextra -Wconversion -Wshadow -pedantic-errors -Werror -fsyntax-only)
@@ -43,6 +44,7 @@ for standard in c99 c11; do
         "${CC:-cc}" -std=$standard "${strict[@]}" -x c "$header"
     done
     "${CC:-cc}" -std=$standard "${strict[@]}" -I"$include" "$work/use.c"
+    "${CC:-cc}" -std=$standard "${strict[@]}" -I"$include" "$api.c"
     echo "- compiles as $standard"
 done
 
@@ -63,5 +65,6 @@ zkl_err write(zkl_lock *l, const zoo_op *op) { return zkl_guarded_multi(l, 1, op
 END
 for standard in c++11 c++17; do
     "$cxx" -std=$standard "${strict[@]}" -I"$include" "$work/use.cc"
+    "$cxx" -std=$standard "${strict[@]}" -I"$include" "$api.cc"
     echo "- compiles as $standard"
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # An installed copy, moved elsewhere, serves a program outside the tree: by pkg-config with the
-# shared and with the static library, and by CMake with both of its targets.
+# shared and with the static library, in C and in C++, and by CMake with both of its targets.
 set -euo pipefail
 
 work=$(mktemp -d)
@@ -78,8 +78,33 @@ read -ra flags < <(pkg-config --cflags --libs zklock)
 needs_our_library "$work/by_pkgconfig" || fail "not linked with the shared library"
 run_consumer "$work/by_pkgconfig"
 
-claim "the soname is the ABI's number and the symbols have their version"
+claim "programs in C and C++ find all of the header in the library"
+exported=$(nm -D --defined-only "$libdir/libzklock.so" | grep -c ' T zkl_')
+run_api() { # COMPILER FILE
+    "$1" -Wall -Wextra -Werror -o "$work/${2//./_}" "$ZKLOCK_SOURCE_DIR/tests/package/$2" \
+        "${flags[@]}" -Wl,-rpath,"$libdir"
+    local known
+    known=$("$work/${2//./_}") || fail "$2: something is not as the header says"
+    [[ $known == "$exported" ]] || fail "$2 knows $known functions, the library has $exported"
+}
+run_api "$cc" api.c
+if command -v "${CXX:-g++}" >/dev/null; then
+    run_api "${CXX:-g++}" api.cc
+else
+    claim "(no C++ compiler here)"
+fi
+
+claim "the library's file has the release's number, its soname the ABI's, its symbols their version"
+[[ -f $libdir/libzklock.so.$version && ! -L $libdir/libzklock.so.$version ]] ||
+    fail "libzklock.so.$version is no file"
+[[ $(readlink "$libdir/libzklock.so") == libzklock.so.0 ]] || fail "libzklock.so leads elsewhere"
+[[ $(readlink "$libdir/libzklock.so.0") == "libzklock.so.$version" ]] ||
+    fail "libzklock.so.0 leads elsewhere"
 readelf -d "$libdir/libzklock.so" | grep -q 'SONAME.*\[libzklock\.so\.0\]' || fail "another soname"
+grep -q "/libzklock\.so\.${version//./\\.}\"" "$libdir"/cmake/zklock/zklockTargets-*.cmake ||
+    fail "the CMake package has another file"
+grep -q '"libzklock\.so\.0"' "$libdir"/cmake/zklock/zklockTargets-*.cmake ||
+    fail "the CMake package has another soname"
 readelf --dyn-syms -W "$work/by_pkgconfig" | grep -q 'zkl_version@ZKLOCK_0\.1' ||
     fail "the program does not ask for ZKLOCK_0.1"
 

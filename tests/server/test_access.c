@@ -70,7 +70,7 @@ static void a_chroot_that_is_empty_has_no_locks(void) {
     REQUIRE_INT(raw_make_path(fixture_raw(), chroot), RAW_OK);
     s = session_open_with(hosts, (zkl_session_options){.root = "/locks"});
     REQUIRE_INT(zkl_inspect(s, "nowhere", &queue), ZKL_OK);
-    CHECK_INT(queue->count, 0);
+    CHECK_INT(zkl_queue_count(queue), 0);
     zkl_queue_free(queue);
     CHECK_INT(zkl_list(s, "", on_nothing, NULL), ZKL_OK);
     session_close(s);

@@ -511,13 +511,13 @@ static void who_looks_sees_the_order_of_creation(void) {
         client_queue_up(waiters[i], i + 2);
     }
     REQUIRE_INT(zkl_inspect(holder->session, "look", &queue), ZKL_OK);
-    REQUIRE_INT(queue->count, 6);
-    CHECK(queue->contenders[0].is_holder);
-    CHECK_INT(queue->contenders[0].token, client_token(holder));
+    REQUIRE_INT(zkl_queue_count(queue), 6);
+    CHECK(zkl_queue_at(queue, 0)->is_holder);
+    CHECK_INT(zkl_queue_at(queue, 0)->token, client_token(holder));
     for (size_t i = 0; i < 5; i++) {
-        CHECK(!queue->contenders[i + 1].is_holder);
-        CHECK(strstr(queue->contenders[i + 1].node, LAST) != NULL);
-        CHECK(queue->contenders[i + 1].session_id == zkl_session_id(waiters[i]->session));
+        CHECK(!zkl_queue_at(queue, i + 1)->is_holder);
+        CHECK(strstr(zkl_queue_at(queue, i + 1)->node, LAST) != NULL);
+        CHECK(zkl_queue_at(queue, i + 1)->session_id == zkl_session_id(waiters[i]->session));
     }
     zkl_queue_free(queue);
     client_close(holder);

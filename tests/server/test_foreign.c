@@ -94,7 +94,7 @@ static void unexpected_children_are_contenders_or_nothing(void) {
 
         CHECK_INT(client_acquire(here, 0), contenders > 0 ? ZKL_BUSY : ZKL_OK);
         REQUIRE_INT(zkl_inspect(c->session, name, &queue), ZKL_OK);
-        CHECK_INT(queue->count, contenders > 0 ? contenders : 1);
+        CHECK_INT(zkl_queue_count(queue), contenders > 0 ? contenders : 1);
         zkl_queue_free(queue);
         *(contenders > 0 ? &taken : &free) += 1;
         if (contenders > 0) {

@@ -22,12 +22,12 @@ static void a_queue_nobody_stands_in_is_empty(void) {
     const char *name = fresh_name("empty");
     zkl_queue *queue = look(s, name);
 
-    CHECK_INT(queue->count, 0);
+    CHECK_INT(zkl_queue_count(queue), 0);
     zkl_queue_free(queue);
     CHECK(!raw_exists(fixture_raw(), lock_dir(name)));
     plant(name, "stranger", RAW_PERSISTENT, NULL);
     queue = look(s, name);
-    CHECK_INT(queue->count, 0);
+    CHECK_INT(zkl_queue_count(queue), 0);
     zkl_queue_free(queue);
     session_close(s);
 }
@@ -64,21 +64,21 @@ static void a_queue_shows_holder_and_waiters_in_order(void) {
     plant(name, "stranger", RAW_EPHEMERAL, NULL);
 
     queue = look(second->session, name);
-    REQUIRE_INT(queue->count, 4);
+    REQUIRE_INT(zkl_queue_count(queue), 4);
     for (size_t i = 0; i < 4; i++) {
-        CHECK(queue->contenders[i].is_holder == (i == 0));
-        CHECK(i == 0 || queue->contenders[i].token > queue->contenders[i - 1].token);
+        CHECK(zkl_queue_at(queue, i)->is_holder == (i == 0));
+        CHECK(i == 0 || zkl_queue_at(queue, i)->token > zkl_queue_at(queue, i - 1)->token);
     }
-    check_is_ours(&queue->contenders[0], s, "night % shift = \xc3\xa9");
-    CHECK_STRING(queue->contenders[0].node, strrchr(path, '/') + 1);
-    CHECK_INT(queue->contenders[0].token, zkl_token(l));
-    CHECK_INT(queue->contenders[0].thread, syscall(SYS_gettid));
-    check_is_ours(&queue->contenders[1], second->session, "");
-    CHECK_STRING(queue->contenders[2].node, strrchr(kazoo, '/') + 1);
-    CHECK_STRING(queue->contenders[2].host, "");
-    CHECK_INT(queue->contenders[2].pid, 0);
-    CHECK(queue->contenders[2].session_id == raw_session(fixture_raw()));
-    check_is_ours(&queue->contenders[3], fourth->session, "");
+    check_is_ours(zkl_queue_at(queue, 0), s, "night % shift = \xc3\xa9");
+    CHECK_STRING(zkl_queue_at(queue, 0)->node, strrchr(path, '/') + 1);
+    CHECK_INT(zkl_queue_at(queue, 0)->token, zkl_token(l));
+    CHECK_INT(zkl_queue_at(queue, 0)->thread, syscall(SYS_gettid));
+    check_is_ours(zkl_queue_at(queue, 1), second->session, "");
+    CHECK_STRING(zkl_queue_at(queue, 2)->node, strrchr(kazoo, '/') + 1);
+    CHECK_STRING(zkl_queue_at(queue, 2)->host, "");
+    CHECK_INT(zkl_queue_at(queue, 2)->pid, 0);
+    CHECK(zkl_queue_at(queue, 2)->session_id == raw_session(fixture_raw()));
+    check_is_ours(zkl_queue_at(queue, 3), fourth->session, "");
     zkl_queue_free(queue);
     client_close(fourth);
     client_close(second);
@@ -96,7 +96,7 @@ static void looking_costs_a_list_and_a_read_each(void) {
     plant(name, "stranger", RAW_PERSISTENT, NULL);
     proxy_forget(c->proxy);
     queue = look(c->session, name);
-    CHECK_INT(queue->count, 5);
+    CHECK_INT(zkl_queue_count(queue), 5);
     CHECK_INT(proxy_count_tail(c->proxy, PROXY_LIST, name), 1);
     CHECK_INT(proxy_count(c->proxy, PROXY_GET, name), 5);
     CHECK_INT(proxy_count(c->proxy, PROXY_CREATE, NULL) + proxy_count(c->proxy, PROXY_SET, NULL) +
@@ -148,9 +148,9 @@ static void hostile_data_is_shown_or_left_out_and_harms_nobody(void) {
     plant_contender(name, CURATOR, path);
     CHECK_INT(raw_set(fixture_raw(), path, large, 900000), RAW_OK);
     queue = look(s, name);
-    REQUIRE_INT(queue->count, COUNT + 1);
+    REQUIRE_INT(zkl_queue_count(queue), COUNT + 1);
     for (size_t i = 0; i <= COUNT; i++) {
-        const zkl_contender *c = &queue->contenders[i];
+        const zkl_contender *c = zkl_queue_at(queue, i);
 
         CHECK(c->host && c->program && c->label && c->node);
         CHECK(strlen(c->host) <= 512 && strlen(c->program) <= 512 && strlen(c->label) <= 512);
@@ -259,9 +259,9 @@ static void looking_at_a_busy_queue_is_never_an_error(void) {
     while (!client_is_done(one) || !client_is_done(two)) {
         zkl_queue *queue = look(one->session, name);
 
-        CHECK_RANGE(queue->count, 0, 2);
-        for (size_t i = 0; i < queue->count; i++)
-            CHECK(queue->contenders[i].is_holder == (i == 0));
+        CHECK_RANGE(zkl_queue_count(queue), 0, 2);
+        for (size_t i = 0; i < zkl_queue_count(queue); i++)
+            CHECK(zkl_queue_at(queue, i)->is_holder == (i == 0));
         zkl_queue_free(queue);
         CHECK_INT(zkl_list(two->session, name, on_listed, &found), ZKL_OK);
         looks++;
@@ -317,7 +317,7 @@ static void a_slow_server_holds_up_no_look_for_longer_than_the_timeout(void) {
         CHECK_INT(told, is_slow ? 0 : COUNT + 1);
     }
     REQUIRE(queue != NULL);
-    CHECK_INT(queue->count, COUNT);
+    CHECK_INT(zkl_queue_count(queue), COUNT);
     zkl_queue_free(queue);
     session_close(s);
     proxy_close(p);

@@ -35,6 +35,7 @@ static int call_everything(zkl_session *s, zkl_lock *l, zkl_hold hold) {
     EXPECT(zkl_cancel(l) == ZKL_FORKED);
     EXPECT(!zkl_held(l));
     EXPECT(!zkl_hold_valid(l, hold));
+    EXPECT(zkl_lock_name(l) == NULL);
     EXPECT(zkl_remaining_ms(l) == 0);
     EXPECT(zkl_node_path(l, path, sizeof(path)) == ZKL_FORKED);
     EXPECT(zkl_inspect(s, "x", &queue) == ZKL_FORKED);

@@ -1,4 +1,5 @@
-/* Errors: every value has a name, a sentence and a class, and unknown ones are no trap. */
+/* Errors and events: every value has its name, errors a sentence and a class; unknown ones are no
+ * trap. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +93,26 @@ static void an_unknown_value_is_named_so_and_local(void) {
     }
 }
 
+static void every_event_has_the_value_and_name_it_was_given(void) {
+    static const struct {
+        zkl_event_type type;
+        int value;
+        const char *name;
+    } events[] = {
+        {ZKL_EVENT_QUEUED, 1, "QUEUED"},     {ZKL_EVENT_HELD, 2, "HELD"},
+        {ZKL_EVENT_LOST, 3, "LOST"},         {ZKL_EVENT_SUSPENDED, 4, "SUSPENDED"},
+        {ZKL_EVENT_RESUMED, 5, "RESUMED"},   {ZKL_EVENT_WANTED, 6, "WANTED"},
+        {ZKL_EVENT_REQUEUED, 7, "REQUEUED"},
+    };
+    static const int unknown[] = {0, -1, ZKL_EVENT_REQUEUED + 1, 0x7fffffff};
+    for (size_t i = 0; i < COUNT(events); i++) {
+        CHECK_INT(events[i].type, events[i].value);
+        CHECK_STRING(zkl_event_name(events[i].type), events[i].name);
+    }
+    for (size_t i = 0; i < COUNT(unknown); i++)
+        CHECK_STRING(zkl_event_name((zkl_event_type)unknown[i]), "UNKNOWN");
+}
+
 static void the_version_is_the_header_s(void) {
     char *end = NULL;
     CHECK_INT(strtol(zkl_version(), &end, 10), ZKL_VERSION_MAJOR);
@@ -111,6 +132,8 @@ int main(int argc, char **argv) {
         {"a text is a sentence without a full stop", a_text_is_a_sentence_without_a_full_stop},
         {"only success is of the class of success", only_success_is_of_the_class_of_success},
         {"an unknown value is named so, and local", an_unknown_value_is_named_so_and_local},
+        {"every event has the value and name it was given",
+         every_event_has_the_value_and_name_it_was_given},
         {"the version is the header's", the_version_is_the_header_s},
     };
     return TEST_MAIN(argc, argv, "error", cases);

@@ -70,9 +70,34 @@ static void each_name_has_tokens_of_its_own(void) {
     check_names(scratch_fresh("names"));
 }
 
+static void check_is_refused(const char *file, const zkl_fence_options *options) {
+    zkl_fence *f = (zkl_fence *)(void *)&f;
+
+    CHECK_INT(zkl_fence_open(&f, file, options), ZKL_INVALID);
+    CHECK(f == NULL);
+}
+
+/* A program that was compiled with another release of the header. */
+static void options_may_be_shorter_and_longer(void) {
+    struct {
+        zkl_fence_options known;
+        int64_t unknown;
+    } later = {.known = {.size = sizeof(later)}};
+    const zkl_fence_options earlier = {.size = sizeof(earlier.size), .must_exist = true};
+    const char *file = scratch_fresh("sizes");
+    zkl_fence *f = NULL;
+
+    CHECK_INT(zkl_fence_open(&f, file, &earlier), ZKL_OK); /* .must_exist is not read */
+    CHECK_INT(zkl_fence_close(f), ZKL_OK);
+    CHECK_INT(zkl_fence_open(&f, file, &later.known), ZKL_OK);
+    CHECK_INT(zkl_fence_close(f), ZKL_OK);
+    later.unknown = 1;
+    check_is_refused(file, &later.known);
+}
+
 static void what_makes_no_sense_is_invalid(void) {
     static const char *const bad[] = {"", "/", "a//b", "..", "a\nb", "a/", "/zklock fence 1/"};
-    zkl_fence *f = fence_open(NULL), *none = NULL;
+    zkl_fence *f = fence_open(NULL);
     char long_path[6000], name[257];
 
     memset(long_path, 'x', sizeof(long_path) - 1);
@@ -80,15 +105,19 @@ static void what_makes_no_sense_is_invalid(void) {
     memset(name, 'x', 256);
     name[256] = '\0';
     CHECK_INT(zkl_fence_open(NULL, NULL, NULL), ZKL_INVALID);
-    CHECK_INT(zkl_fence_open(&none, "", NULL), ZKL_INVALID);
-    CHECK_INT(zkl_fence_open(&none, "/tmp/", NULL), ZKL_INVALID);
-    CHECK_INT(zkl_fence_open(&none, "/tmp/..", NULL), ZKL_INVALID);
-    CHECK_INT(zkl_fence_open(&none, long_path, NULL), ZKL_INVALID);
+    check_is_refused("", NULL);
+    check_is_refused("/tmp/", NULL);
+    check_is_refused("/tmp/..", NULL);
+    check_is_refused(long_path, NULL);
     long_path[5000] = '/';
     long_path[5002] = '\0';
-    CHECK_INT(zkl_fence_open(&none, long_path, NULL), ZKL_INVALID);
-    CHECK_INT(zkl_fence_open(&none, NULL, &(zkl_fence_options){.size = 1}), ZKL_INVALID);
-    CHECK(none == NULL);
+    check_is_refused(long_path, NULL);
+    check_is_refused(NULL, &(zkl_fence_options){.size = 1});
+    for (size_t i = 0; i < sizeof(((zkl_fence_options *)NULL)->reserved); i++) {
+        zkl_fence_options options = ZKL_FENCE_OPTIONS(.must_exist = false);
+        options.reserved[i] = 1;
+        check_is_refused(NULL, &options);
+    }
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         CHECK_INT(zkl_fence_check(f, bad[i], 1), ZKL_INVALID);
     CHECK_INT(zkl_fence_check(f, name, 1), ZKL_INVALID);
@@ -401,6 +430,7 @@ int main(int argc, char **argv) {
          a_lower_token_is_refused_and_the_same_let_in},
         {"each name has tokens of its own", each_name_has_tokens_of_its_own},
         {"what makes no sense is invalid", what_makes_no_sense_is_invalid},
+        {"options may be shorter and longer", options_may_be_shorter_and_longer},
         {"the number of names is limited", the_number_of_names_is_limited},
         {"threads write between begin and end in the order of their tokens",
          threads_write_between_begin_and_end_in_the_order_of_their_tokens},

@@ -15,10 +15,12 @@
 static void a_file_that_is_gone_or_not_a_fence_s_is_an_error(void) {
     const char *file = scratch_fresh("gone"), *link = scratch_fresh("link");
     char cell[ZKLI_FENCE_CELL];
-    zkl_fence *f = NULL;
+    zkl_fence *f = (zkl_fence *)(void *)&cell;
 
     CHECK_INT(zkl_fence_open(&f, file, &ZKL_FENCE_OPTIONS(.must_exist = true)), ZKL_IO);
+    CHECK(f == NULL);
     CHECK_INT(zkl_fence_open(&f, scratch_path("no-directory/file"), NULL), ZKL_IO);
+    CHECK_INT(zkl_fence_close(f), ZKL_OK);
     f = fence_open(file);
     CHECK_INT(zkl_fence_check(f, "x", 5), ZKL_OK);
     REQUIRE(symlink(file, link) == 0);

@@ -12,6 +12,9 @@
 
 #define HOSTS "h:1"
 #define T_MS 400 /* so that a lease can be waited out */
+/* What a program may have left in a variable. */
+#define STALE(type) ((type *)(void *)&Stale)
+static char Stale;
 
 static zkl_session *open_session(int timeout_ms, const char *root) {
     zkl_session *s = NULL;
@@ -60,14 +63,59 @@ static void options_that_make_no_sense_are_refused(void) {
         zkl_lock_options options = cases[i].options;
         if (options.size == 0)
             options.size = sizeof(options);
+        l = STALE(zkl_lock);
         CHECK_INT(zkl_lock_open(&l, s, "a", &options), cases[i].err);
+        CHECK(l == NULL);
     }
     CHECK_INT(zkl_lock_open(NULL, s, "a", NULL), ZKL_INVALID);
+    l = STALE(zkl_lock);
     CHECK_INT(zkl_lock_open(&l, NULL, "a", NULL), ZKL_INVALID);
+    CHECK(l == NULL);
+    l = STALE(zkl_lock);
     CHECK_INT(zkl_lock_open(&l, s, NULL, NULL), ZKL_INVALID);
+    CHECK(l == NULL);
+    l = STALE(zkl_lock);
     CHECK_INT(zkl_lock_open(&l, s, "", NULL), ZKL_INVALID);
     CHECK(l == NULL);
     CHECK_INT(zkl_session_close(s), ZKL_OK);
+}
+
+/* A program that was compiled with another release of the header. */
+static void options_may_be_shorter_and_longer(void) {
+    struct {
+        zkl_lock_options known;
+        int64_t unknown;
+    } later = {.known = {.size = sizeof(later), .recursive = true}};
+    zkl_lock_options earlier = {.size = offsetof(zkl_lock_options, linger_ms),
+                                .recursive = true,
+                                .local_handoffs = 7, /* not read */
+                                .want_wanted = true};
+    fake_reset();
+    zkl_session *s = open_session(0, NULL);
+    zkl_lock *l = NULL;
+    REQUIRE_INT(zkl_lock_open(&l, s, "a", &earlier), ZKL_OK);
+    CHECK(l->is_recursive);
+    CHECK_INT(zkl_lock_close(l), ZKL_OK);
+    REQUIRE_INT(zkl_lock_open(&l, s, "a", &later.known), ZKL_OK);
+    CHECK(l->is_recursive);
+    CHECK_INT(zkl_lock_close(l), ZKL_OK);
+    later.unknown = 1;
+    CHECK_INT(zkl_lock_open(&l, s, "a", &later.known), ZKL_INVALID);
+    CHECK(l == NULL);
+    close_all(s, l);
+}
+
+static void a_handle_knows_its_name_until_it_is_closed(void) {
+    char name[] = "a/b c";
+    fake_reset();
+    zkl_session *s = open_session(0, NULL);
+    zkl_lock *l = open_lock(s, name);
+    memset(name, 'x', sizeof(name) - 1);
+    const char *said = zkl_lock_name(l);
+    CHECK_STRING(said, "a/b c");
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+    CHECK(zkl_lock_name(l) == said);
+    CHECK_INT(zkl_lock_close(l), ZKL_OK);
 }
 
 static void on_found(const char *name, size_t contenders, void *arg) {
@@ -77,11 +125,11 @@ static void on_found(const char *name, size_t contenders, void *arg) {
 
 /* A handle keeps its session's memory, and nothing else of it. */
 static void on_a_closed_session_every_call_says_closed(void) {
-    zkl_queue *queue = NULL;
+    zkl_queue *queue = STALE(zkl_queue);
     size_t found = 0;
     fake_reset();
     zkl_session *s = open_session(0, NULL);
-    zkl_lock *l = open_lock(s, "a"), *other = NULL;
+    zkl_lock *l = open_lock(s, "a"), *other = STALE(zkl_lock);
     CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
     CHECK_INT(zkl_session_close(s), ZKL_OK);
     CHECK_INT(zkl_lock_open(&other, s, "b", NULL), ZKL_CLOSED);
@@ -92,6 +140,7 @@ static void on_a_closed_session_every_call_says_closed(void) {
     CHECK_INT(zkl_release_wait(l, 0), ZKL_CLOSED);
     CHECK_INT(zkl_cancel(l), ZKL_CLOSED);
     CHECK_INT(zkl_inspect(s, "a", &queue), ZKL_CLOSED);
+    CHECK(other == NULL && queue == NULL);
     CHECK_INT(zkl_list(s, "", on_found, &found), ZKL_CLOSED);
     CHECK_INT(zkl_lock_close(l), ZKL_OK);
 }
@@ -324,7 +373,7 @@ static void what_a_look_cannot_see_it_says(void) {
     CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
     for (enum kind kind = LIST; kind <= GET; kind++)
         for (size_t i = 0; i < COUNT(cases); i++) {
-            zkl_queue *queue = NULL;
+            zkl_queue *queue = STALE(zkl_queue);
             fake_answer(kind, cases[i].code, FOREVER_AND_EVER);
             CHECK_INT(zkl_inspect(s, "a", &queue), cases[i].err);
             CHECK((queue != NULL) == (cases[i].err == ZKL_OK));
@@ -336,10 +385,10 @@ static void what_a_look_cannot_see_it_says(void) {
     fake_answer(GET, ZNONODE, FOREVER_AND_EVER); /* whoever leaves in between is left out */
     zkl_queue *queue = NULL;
     CHECK_INT(zkl_inspect(s, "a", &queue), ZKL_OK);
-    CHECK_INT(queue->count, 0);
+    CHECK_INT(zkl_queue_count(queue), 0);
     zkl_queue_free(queue);
     CHECK_INT(zkl_inspect(s, "nobody", &queue), ZKL_OK);
-    CHECK_INT(queue->count, 0);
+    CHECK_INT(zkl_queue_count(queue), 0);
     zkl_queue_free(queue);
     fake_answer(GET, ZOK, 0);
     close_all(s, l);
@@ -356,7 +405,7 @@ static zkl_err look(void *arg) {
 }
 
 static void a_look_ends_with_its_time_or_its_session(void) {
-    zkl_queue *queue = NULL;
+    zkl_queue *queue = STALE(zkl_queue);
     fake_reset();
     zkl_session *s = open_session(0, NULL);
     zkl_lock *l = open_lock(s, "a"); /* keeps the session's memory */
@@ -397,12 +446,15 @@ static void a_queue_is_shown_in_its_order(void) {
         if (is_near)
             fake_plant(last);
         CHECK_INT(zkl_inspect(s, "a", &queue), ZKL_OK);
-        REQUIRE(queue != NULL && queue->count == (is_near ? 4u : 3u));
-        for (size_t i = 0; i < queue->count; i++) {
+        REQUIRE(queue != NULL && zkl_queue_count(queue) == (is_near ? 4u : 3u));
+        for (size_t i = 0; i < zkl_queue_count(queue); i++) {
             int at = orders[is_near][i];
-            CHECK_STRING(queue->contenders[i].node, (at == 3 ? last : nodes[1 + at]) + 3);
-            CHECK_INT(queue->contenders[i].is_holder, i == 0);
+            CHECK_STRING(zkl_queue_at(queue, i)->node, (at == 3 ? last : nodes[1 + at]) + 3);
+            CHECK_INT(zkl_queue_at(queue, i)->is_holder, i == 0);
+            CHECK_INT(zkl_queue_at(queue, i)->size, sizeof(zkl_contender));
         }
+        CHECK(zkl_queue_at(queue, zkl_queue_count(queue)) == NULL);
+        CHECK(zkl_queue_at(queue, SIZE_MAX) == NULL);
         zkl_queue_free(queue);
         CHECK_INT(zkl_list(s, "", on_found, &found), ZKL_OK);
         CHECK_INT(found, is_near ? 4 : 3);
@@ -436,6 +488,8 @@ static void all_locks_are_listed_however_many(void) {
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"options that make no sense are refused", options_that_make_no_sense_are_refused},
+        {"options may be shorter and longer", options_may_be_shorter_and_longer},
+        {"a handle knows its name until it is closed", a_handle_knows_its_name_until_it_is_closed},
         {"on a closed session every call says closed", on_a_closed_session_every_call_says_closed},
         {"a try behind a thread of the same handle is busy",
          a_try_behind_a_thread_of_the_same_handle_is_busy},

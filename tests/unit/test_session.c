@@ -12,6 +12,9 @@
 #include "zk/hosts.h"
 
 #define HOSTS "h:1/chroot"
+/* What a program may have left in a variable. */
+#define STALE(type) ((type *)(void *)&Stale)
+static char Stale;
 
 static zkl_session *open_session(zkl_event_fn on_event, void *arg) {
     zkl_session *s = NULL;
@@ -69,6 +72,7 @@ static void a_chroot_has_at_most_255_bytes(void) {
     memset(longest, 'c', sizeof(longest));
     memcpy(longest, hosts, strlen(hosts));
     longest[3 + 256] = '\0';
+    s = STALE(zkl_session);
     CHECK_INT(zkl_session_open(&s, longest, NULL), ZKL_INVALID);
     CHECK(s == NULL);
     longest[3 + 255] = '\0';
@@ -100,14 +104,40 @@ static void options_that_make_no_sense_are_refused(void) {
     };
     fake_reset();
     for (size_t i = 0; i < COUNT(cases); i++) {
-        zkl_session *s = NULL;
+        zkl_session *s = STALE(zkl_session);
         zkl_session_options options = cases[i].options;
         if (options.size == 0)
             options.size = sizeof(options);
         CHECK_INT(zkl_session_open(&s, HOSTS, &options), cases[i].err);
         CHECK(s == NULL);
     }
+    CHECK_INT(zkl_session_open(NULL, HOSTS, NULL), ZKL_INVALID);
     CHECK_INT(fake_inits(), 0);
+}
+
+/* A program that was compiled with another release of the header. */
+static void options_may_be_shorter_and_longer(void) {
+    struct {
+        zkl_session_options known;
+        int64_t unknown;
+    } later = {.known = {.size = sizeof(later), .session_timeout_ms = 5000}};
+    zkl_session_options earlier = {.size = offsetof(zkl_session_options, root),
+                                   .session_timeout_ms = 5000,
+                                   .root = "not read",
+                                   .tls = "not read"};
+    zkl_session *s = NULL;
+    fake_reset();
+    REQUIRE_INT(zkl_session_open(&s, HOSTS, &earlier), ZKL_OK);
+    CHECK_INT(s->session_timeout_ms, 5000);
+    CHECK_STRING(s->root, "/locks");
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+    REQUIRE_INT(zkl_session_open(&s, HOSTS, &later.known), ZKL_OK);
+    CHECK_INT(s->session_timeout_ms, 5000);
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+    later.unknown = 1;
+    CHECK_INT(zkl_session_open(&s, HOSTS, &later.known), ZKL_INVALID);
+    CHECK(s == NULL);
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
 }
 
 /* What the process lacks is said at once; what the servers lack may come. */
@@ -117,7 +147,9 @@ static void a_client_that_cannot_start_is_out_of_memory_or_unreachable(void) {
     for (size_t i = 0; i < COUNT(exhausted); i++) {
         fake_reset();
         fake_fail_init(exhausted[i]);
+        s = STALE(zkl_session);
         CHECK_INT(zkl_session_open(&s, HOSTS, NULL), ZKL_NOMEM);
+        CHECK(s == NULL);
     }
     fake_reset();
     fake_fail_init(EHOSTUNREACH);
@@ -127,13 +159,15 @@ static void a_client_that_cannot_start_is_out_of_memory_or_unreachable(void) {
 }
 
 static void a_server_that_says_nothing_is_unreachable_and_one_that_says_no_is_believed(void) {
-    zkl_session *s = NULL;
+    zkl_session *s = STALE(zkl_session);
     fake_reset();
     Fake.first_state = 0;
     CHECK_INT(zkl_session_open(&s, HOSTS, &ZKL_SESSION_OPTIONS(.connect_timeout_ms = 50)),
               ZKL_UNREACHABLE);
+    CHECK(s == NULL);
     fake_reset();
     Fake.first_state = ZOO_AUTH_FAILED_STATE;
+    s = STALE(zkl_session);
     CHECK_INT(zkl_session_open(&s, HOSTS, NULL), ZKL_AUTH_FAILED);
     CHECK(s == NULL);
 }
@@ -259,8 +293,8 @@ static void on_found(const char *name, size_t contenders, void *arg) {
 static void in_a_child_every_call_says_forked(void) {
     fake_reset();
     zkl_session *s = open_session(NULL, NULL);
-    zkl_lock *l = open_lock(s, "a"), *other = NULL;
-    zkl_queue *queue = NULL;
+    zkl_lock *l = open_lock(s, "a"), *other = STALE(zkl_lock);
+    zkl_queue *queue = STALE(zkl_queue);
     pid_t pid = s->pid;
     s->pid++; /* as it looks there */
     CHECK_INT(zkl_session_state(s), ZKL_STATE_CLOSED);
@@ -276,8 +310,10 @@ static void in_a_child_every_call_says_forked(void) {
     CHECK_INT(zkl_cancel(l), ZKL_FORKED);
     CHECK_INT(zkl_lock_close(l), ZKL_FORKED);
     CHECK_INT(zkl_inspect(s, "a", &queue), ZKL_FORKED);
+    CHECK(other == NULL && queue == NULL);
     CHECK_INT(zkl_list(s, NULL, on_found, NULL), ZKL_FORKED);
     CHECK(!zkl_held(l));
+    CHECK(zkl_lock_name(l) == NULL);
     s->pid = pid;
     CHECK_INT(zkl_lock_close(l), ZKL_OK);
     CHECK_INT(zkl_session_close(s), ZKL_OK);
@@ -290,6 +326,9 @@ static void nothing_and_nobody_are_told_apart_from_something(void) {
     CHECK_INT(zkl_session_close(NULL), ZKL_OK);
     CHECK_INT(zkl_lock_close(NULL), ZKL_OK);
     CHECK_INT(zkl_acquire(NULL, 0), ZKL_INVALID);
+    CHECK(zkl_lock_name(NULL) == NULL);
+    CHECK_INT(zkl_queue_count(NULL), 0);
+    CHECK(zkl_queue_at(NULL, 0) == NULL);
     zkl_queue_free(NULL);
 }
 
@@ -362,6 +401,7 @@ int main(int argc, char **argv) {
         {"a list of servers has one form", a_list_of_servers_has_one_form},
         {"a chroot has at most 255 bytes", a_chroot_has_at_most_255_bytes},
         {"options that make no sense are refused", options_that_make_no_sense_are_refused},
+        {"options may be shorter and longer", options_may_be_shorter_and_longer},
         {"a client that cannot start is out of memory, or unreachable",
          a_client_that_cannot_start_is_out_of_memory_or_unreachable},
         {"a server that says nothing is unreachable, and one that says no is believed",
