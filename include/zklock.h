@@ -472,7 +472,7 @@ ZKL_API size_t zkl_queue_count(const zkl_queue *queue);
 ZKL_API const zkl_contender *zkl_queue_at(const zkl_queue *queue, size_t index);
 
 /*
- * Reads the queue of a lock: one list and one read a contender, one after the other, no write. The
+ * Reads the queue of a lock: one list, then a read for each contender, up to 64 at a time. The
  * queue is the caller's: zkl_queue_free. A lock that nobody uses has an empty queue. The session's
  * connect_timeout_ms is for the whole call: a queue that takes longer to read needs more.
  * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_UNREACHABLE: not all was read within connect_timeout_ms;
@@ -481,13 +481,18 @@ ZKL_API const zkl_contender *zkl_queue_at(const zkl_queue *queue, size_t index);
 ZKL_API ZKL_MUST_USE zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue);
 ZKL_API void zkl_queue_free(zkl_queue *queue);
 
-/* Called for each lock: its name, and how many contenders stand in its queue. */
+/* Instead of a number of contenders: the directory may not be read. */
+#define ZKL_UNREADABLE SIZE_MAX
+
+/* Called for each lock: its name, and how many contenders stand in its queue; or for a directory
+ * whose locks cannot be told, with ZKL_UNREADABLE. The name is "" for the root. */
 typedef void (*zkl_list_fn)(const char *name, size_t contenders, void *arg);
 /*
  * Calls fn, on the calling thread, for every lock at or below prefix (NULL or "": all), sorted by
- * name, that has contenders. One list a directory, one after the other; connect_timeout_ms is for
- * the whole call. fn is called when all is read. **Returns:** as zkl_inspect, and nothing was told
- * to fn unless it is ZKL_OK; ZKL_LIMIT: more than 65536 directories.
+ * name, that has contenders. One list a directory; connect_timeout_ms is for the whole call. fn is
+ * called when all is read.
+ * **Returns:** as zkl_inspect; ZKL_LIMIT: more than 65536 directories. ZKL_DENIED: some directories
+ * may not be read, of which fn was told, and of everything else. Any other error: fn was not called.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_list_fn fn,
                                       void *arg);

@@ -47,7 +47,7 @@ static const char Show[] =
 static const char Common[] =
     "\n"
     "options of every subcommand, before or after its name:\n"
-    "      --hosts HOST:PORT,... the servers, with /CHROOT at the end if any [ZKLOCK_HOSTS]\n"
+    "      --hosts LIST          the servers, HOST[:PORT],...[/CHROOT] [ZKLOCK_HOSTS]\n"
     "      --root PATH           where the locks live [/locks]\n"
     "      --timeout SECS        session timeout to ask for [10]\n"
     "      --auth-file FILE      a line SCHEME:CREDENTIALS, such as digest:user:password\n"

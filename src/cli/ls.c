@@ -20,6 +20,10 @@ typedef struct listing {
 
 static void add_lock(const char *name, size_t contenders, void *arg) {
     listing *l = (listing *)arg;
+    if (contenders == ZKL_UNREADABLE) {
+        cli_message("%s: no permission to read it; left out", name[0] == '\0' ? "the root" : name);
+        return;
+    }
     if (l->table != NULL) {
         cli_table_add(l->table, name);
         cli_table_addf(l->table, "%zu", contenders);
@@ -30,6 +34,11 @@ static void add_lock(const char *name, size_t contenders, void *arg) {
         fprintf(l->json, ",\"contenders\":%zu}", contenders);
     }
     l->count++;
+}
+
+/* What could be read is printed, also beside what could not. */
+static bool is_printed(int status) {
+    return status == CLI_EXIT_OK || status == CLI_EXIT_DENIED;
 }
 
 static int list(const cli_options *options, listing *l) {
@@ -44,7 +53,7 @@ static int list(const cli_options *options, listing *l) {
     (void)zkl_session_close(session); /* nothing was held */
     if (err == ZKL_INVALID && options->name != NULL) {
         cli_message_bad_name("ls", options->name);
-    } else if (err != ZKL_OK) {
+    } else if (err != ZKL_OK && err != ZKL_DENIED) { /* of what is denied it was told */
         cli_message_error(options->name == NULL ? "ls" : options->name, err);
     }
     return cli_exit_status_of(err);
@@ -57,7 +66,7 @@ static int list_table(const cli_options *options) {
         return CLI_EXIT_INTERNAL;
     }
     int status = list(options, &l);
-    if (status == CLI_EXIT_OK && !cli_table_print(l.table, stdout)) {
+    if (is_printed(status) && !cli_table_print(l.table, stdout)) {
         cli_message_error("ls", ZKL_NOMEM);
         status = CLI_EXIT_INTERNAL;
     }
@@ -76,10 +85,10 @@ static int list_json(const cli_options *options) {
     int status = list(options, &l);
     bool failed = ferror(l.json) != 0;
     failed = fclose(l.json) != 0 || failed;
-    if (status == CLI_EXIT_OK && failed) {
+    if (is_printed(status) && failed) {
         cli_message_error("ls", ZKL_NOMEM);
         status = CLI_EXIT_INTERNAL;
-    } else if (status == CLI_EXIT_OK) {
+    } else if (is_printed(status)) {
         printf("{\"locks\":[%s]}\n", text);
     }
     free(text);

@@ -261,7 +261,7 @@ static bool find_hosts(cli_options *o) {
         return refuse(o, "no servers: --hosts or ZKLOCK_HOSTS is empty", "");
     }
     if (o->hosts == NULL) {
-        return refuse(o, "no servers: give --hosts HOST:PORT,... or set ZKLOCK_HOSTS", "");
+        return refuse(o, "no servers: give --hosts HOST,... or set ZKLOCK_HOSTS", "");
     }
     return true;
 }

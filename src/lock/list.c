@@ -19,6 +19,7 @@ struct walk {
     struct zkli_reads reads;
     struct found *dirs;
     size_t count, max, next;
+    bool was_denied;
 };
 
 /* The name goes over. */
@@ -56,6 +57,11 @@ static zkl_err got(struct zkli_reads *reads, const struct zkli_read *read,
                    const struct zkli_reply *reply) {
     struct walk *walk = ZKLI_CONTAINER(reads, struct walk, reads);
     zkl_err err = ZKL_OK;
+    if (reply->result == ZKLI_RESULT_DENIED) {
+        walk->dirs[read->index].contenders = ZKL_UNREADABLE;
+        walk->was_denied = true;
+        return ZKL_OK;
+    }
     for (size_t i = 0; err == ZKL_OK && i < reply->child_count; i++) {
         if (zkli_node_name_parse(reply->children[i]).kind != ZKLI_KIND_NONE)
             walk->dirs[read->index].contenders++;
@@ -74,7 +80,7 @@ zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_list_fn fn, void *arg) 
     bool is_all = prefix == NULL || prefix[0] == '\0';
     if (s == NULL || fn == NULL || (!is_all && !zkli_lock_name_is_valid(prefix)))
         return ZKL_INVALID;
-    struct walk walk = {.reads = {.next = next_read, .got = got}};
+    struct walk walk = {.reads = {.takes_denials = true, .next = next_read, .got = got}};
     zkl_err err = walk_add(&walk, strdup(is_all ? "" : prefix));
     if (err == ZKL_OK)
         err = zkli_reads_run(&walk.reads, s);
@@ -86,5 +92,5 @@ zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_list_fn fn, void *arg) 
         free(walk.dirs[i].name);
     }
     free(walk.dirs);
-    return err;
+    return err == ZKL_OK && walk.was_denied ? ZKL_DENIED : err;
 }

@@ -103,6 +103,9 @@ static void on_reply(struct zkli_query *query, const struct zkli_reply *reply) {
     zkl_err err = error_of(reads, reply);
     if (err == ZKL_DENIED || err == ZKL_SERVER)
         log_refusal(reads, read, reply);
+    bool is_taken = read->is_of_chroot || reads->takes_denials;
+    if (err == ZKL_DENIED && is_taken) /* it is there */
+        err = ZKL_OK;
     bool is_missing = err == ZKL_OK && reply->result == ZKLI_RESULT_NO_NODE;
     if (err == ZKL_OK && !read->is_of_chroot)
         err = reads->got(reads, read, reply);

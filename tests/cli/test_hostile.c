@@ -112,6 +112,19 @@ static void denied_is_77_and_says_where(void) {
     CHECK_INT(shell(command("show secret")), 77);
 }
 
+static void ls_lists_the_rest_beside_what_it_may_not_read(void) {
+    put_contender("some/open", Child, "", 0);
+    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir("some/closed")), RAW_OK);
+    REQUIRE_INT(raw_restrict(fixture_raw(), lock_dir("some/closed"), 0), RAW_OK);
+    CHECK_INT(shell(command("ls some")), 77);
+    CHECK(strstr(Output, "zklock: some/closed: no permission to read it") != NULL);
+    CHECK(strstr(Output, "some/open") != NULL);
+    CHECK_INT(shell(command("ls --json some")), 77);
+    const char *json = strstr(Output, "{\"locks\"");
+    CHECK(json != NULL && json_is_valid(json));
+    CHECK(strstr(Output, "{\"name\":\"some/open\",\"contenders\":1}") != NULL);
+}
+
 static void a_command_whose_node_is_deleted_is_killed(void) {
     char path[RAW_PATH_MAX];
     FILE *runner = popen(command("run deleted -- sleep 1000"), "r");
@@ -134,6 +147,8 @@ int main(int argc, char **argv) {
         {"hostile names are escaped", hostile_names_are_escaped},
         {"a contender of another library is shown", a_contender_of_another_library_is_shown},
         {"denied is 77 and says where", denied_is_77_and_says_where},
+        {"ls lists the rest beside what it may not read",
+         ls_lists_the_rest_beside_what_it_may_not_read},
         {"a command whose node is deleted is killed: 75",
          a_command_whose_node_is_deleted_is_killed},
     };

@@ -1,11 +1,10 @@
 /*
  * The pure parts of the command: escaping, JSON strings, numbers and the arithmetic of the grace.
- * They belong to a program and not to a library, so they are compiled in here.
  */
-#include "cli/escape.c"
-#include "cli/grace.c"
-#include "cli/json.c"
-#include "cli/number.c"
+#include "cli/escape.h"
+#include "cli/grace.h"
+#include "cli/json.h"
+#include "cli/number.h"
 
 #include "support/main.h"
 #include "support/wait.h"

@@ -324,7 +324,27 @@ static void a_slow_server_holds_up_no_look_for_longer_than_the_timeout(void) {
     CHECK_INT(raw_delete_tree(fixture_raw(), lock_dir(name)), RAW_OK);
 }
 
+static void what_may_not_be_read_is_told_beside_the_rest(void) {
+    static const char *const names[] = {"beside", "beside/b", "beside/c"};
+    static const size_t contenders[] = {1, ZKL_UNREADABLE, 1};
+    zkl_session *s = session_open(server_hosts(), T_NORMAL, NULL);
+    struct listing found = {0};
+
+    plant_contender("beside", CURATOR, NULL);
+    plant_contender("beside/b", CURATOR, NULL);
+    plant_contender("beside/c", CURATOR, NULL);
+    REQUIRE_INT(raw_restrict(fixture_raw(), lock_dir("beside/b"), 0), RAW_OK);
+    CHECK_INT(zkl_list(s, "beside", on_listed, &found), ZKL_DENIED);
+    REQUIRE_INT(found.count, 3);
+    for (size_t i = 0; i < found.count; i++) {
+        CHECK_STRING(found.names[i], names[i]);
+        CHECK_INT(found.contenders[i], contenders[i]);
+    }
+    session_close(s);
+}
+
 static const test_case Cases[] = {
+    {"what may not be read is told beside the rest", what_may_not_be_read_is_told_beside_the_rest},
     {"a queue nobody stands in is empty, and is not made by looking",
      a_queue_nobody_stands_in_is_empty},
     {"a queue shows holder and waiters in order, and who they are",
