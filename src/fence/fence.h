@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "zklock.h"
+#include "zklock_fence.h"
 
 /* ---- Marks ---- */
 

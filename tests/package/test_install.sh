@@ -53,7 +53,7 @@ mv "$work/first" "$work/moved"
 prefix=$work/moved
 libdir=$(dirname "$(find "$prefix" -name libzklock.so)")
 for file in "$libdir"/libzklock.{so,so.0,a} \
-    "$libdir/pkgconfig/zklock.pc" "$prefix"/include/{zklock,zklock_zookeeper}.h \
+    "$libdir/pkgconfig/zklock.pc" "$prefix"/include/{zklock,zklock_fence,zklock_zookeeper}.h \
     "$libdir"/cmake/zklock/{zklockConfig,zklockConfigVersion,zklockTargets,FindZooKeeper}.cmake \
     "$prefix/bin/zklock"; do
     [[ -e $file ]] || fail "$file is not installed"
