@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "core/multi.h"
 #include "core/result.h"
 
 /* At most so many requests in flight, besides the heartbeat, which stands behind them: a burst of
@@ -48,13 +49,6 @@ enum zkli_watch_type {
     ZKLI_WATCH_CHANGED
 };
 
-struct zkli_stat {
-    int64_t czxid;
-    int64_t owner; /* ephemeralOwner */
-    int64_t ctime_ms;
-    int32_t version; /* of the data */
-};
-
 struct zoo_op; /* the client library's: the caller of zkl_guarded_multi has its header, we do not */
 struct zoo_op_result;
 
@@ -73,14 +67,6 @@ struct zkli_guarded {
     struct zoo_op_result *results; /* for copy_results; may be NULL */
     size_t bytes;                  /* as sent; zkli_client_check counts them */
 };
-
-/* The longest transaction, as sent. The servers cut the connection at a packet of more than 1048575
- * bytes (jute.maxbuffer, unless it is set otherwise), and what they add when they pass it on among
- * themselves must fit, too. */
-#define ZKLI_TRANSACTION_MAX 1024000
-/* Operations of one transaction: the leader's only thread for writes is held up for all of them,
- * and nobody else's write passes meanwhile. */
-#define ZKLI_TRANSACTION_OPS_MAX 64
 
 /* Valid during the call that delivers it. */
 struct zkli_reply {

@@ -32,7 +32,7 @@
 #include "zk/zk_client.h"
 #include "zklock_zookeeper.h"
 
-_Static_assert(ZKL_GUARDED_OPS_MAX == ZKLI_TRANSACTION_OPS_MAX, "the header names the limit");
+_Static_assert(ZKL_GUARDED_OPS_MAX + 1 == ZKLI_TRANSACTION_OPS_MAX, "the header names it");
 _Static_assert(ZKL_GUARDED_SET_MAX < ZKLI_TRANSACTION_MAX, "the header names the limit");
 
 /* So often a write is sent again whose reply was lost. A server with a smaller jute.maxbuffer than

@@ -98,7 +98,8 @@ static enum zkli_result result_of(int code) {
 static struct zkli_stat stat_of(const struct Stat *stat) {
     static const struct Stat none;
     const struct Stat *s = stat == NULL ? &none : stat;
-    return (struct zkli_stat){s->czxid, s->ephemeralOwner, s->ctime, s->version};
+    return (struct zkli_stat){
+        .czxid = s->czxid, .owner = s->ephemeralOwner, .ctime_ms = s->ctime, .version = s->version};
 }
 
 static struct zkli_reply reply_of(int code) {

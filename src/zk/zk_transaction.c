@@ -88,7 +88,7 @@ zkl_err zkli_client_check(struct zkli_guarded *write, size_t chroot_length) {
         bytes += OP_HEADER_BYTES + LENGTH_BYTES + string_bytes(write->path) +
                  data_bytes((int)write->length);
     }
-    if (write->op_count > ZKLI_TRANSACTION_OPS_MAX)
+    if (write->op_count >= ZKLI_TRANSACTION_OPS_MAX)
         return ZKL_LIMIT;
     for (size_t i = 0; i < write->op_count; i++) {
         zkl_err err = check_op(&write->ops[i], &bytes);
