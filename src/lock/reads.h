@@ -20,7 +20,7 @@ struct zkli_reads {
     struct zkli_operation operation;
     size_t under_way;
     /* The caller's, called with the session's lock. next: the path of a further read, in new memory
-     * that goes over, with its .index and .query.is_list; NULL: none as yet, or out of memory,
+     * that goes over, with its .index and .query.kind; NULL: none as yet, or out of memory,
      * which *ret_err says. got: with a reply that is OK or NO_NODE; not OK ends the call. */
     char *(*next)(struct zkli_reads *reads, struct zkli_read *ret_read, zkl_err *ret_err);
     zkl_err (*got)(struct zkli_reads *reads, const struct zkli_read *read,

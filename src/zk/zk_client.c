@@ -1,6 +1,7 @@
 /*
- * zk_client - see zk_client.h. The only file that knows the ZooKeeper client library: its calls,
- * codes, states and threads are turned into the port's words here.
+ * zk_client - see zk_client.h. The only file that calls the ZooKeeper client library: its calls,
+ * codes, states and threads are turned into the port's words here. (zk_transaction fills in its
+ * operations, and zk_ops reads those of a program.)
  *
  * The client delivers completions and watches one by one on a thread of its own, and authentication
  * on another. What it is handed as context lives in the port, which is freed only after
@@ -95,13 +96,6 @@ static enum zkli_result result_of(int code) {
     }
 }
 
-static struct zkli_stat stat_of(const struct Stat *stat) {
-    static const struct Stat none;
-    const struct Stat *s = stat == NULL ? &none : stat;
-    return (struct zkli_stat){
-        .czxid = s->czxid, .owner = s->ephemeralOwner, .ctime_ms = s->ctime, .version = s->version};
-}
-
 static struct zkli_reply reply_of(int code) {
     return (struct zkli_reply){
         .result = result_of(code), .code = code, .is_unimplemented = code == ZUNIMPLEMENTED};
@@ -123,7 +117,7 @@ static void deliver(const void *data, const struct zkli_reply *reply) {
 static void on_created(int code, const char *path, const struct Stat *stat, const void *data) {
     struct zkli_reply reply = reply_of(code == ZOK && path == NULL ? ZSYSTEMERROR : code);
     reply.path = path;
-    reply.stat = stat_of(stat);
+    reply.stat = zkli_stat_of(stat);
     deliver(data, &reply);
 }
 
@@ -159,7 +153,7 @@ static void on_read(int code, const char *value, int length, const struct Stat *
         deliver(data, &reply);
         return;
     }
-    reply.stat = stat_of(stat);
+    reply.stat = zkli_stat_of(stat);
     reply.data = value == NULL || length < 0 ? "" : value;
     reply.data_length = value == NULL || length < 0 ? 0 : (size_t)length;
     deliver(data, &reply);
@@ -181,14 +175,15 @@ static void on_barrier(int code, const void *data) {
 
 /* The operations before the one that failed have the error 0, those behind it another; the code is
  * that of the one. */
-static void on_guarded(int code, const void *data) {
+static void on_multi(int code, const void *data) {
     struct context *context = (struct context *)(uintptr_t)data;
     struct zkli_transaction *transaction = context->transaction;
     context->transaction = NULL;
     struct zkli_reply reply = reply_of(code);
-    reply.is_guard_gone = code == ZNONODE && transaction->results[0].err == ZNONODE;
-    reply.is_bad_version = code == ZBADVERSION;
-    reply.op_results = transaction;
+    if (code == ZBADVERSION)
+        reply.result = ZKLI_RESULT_BAD_VERSION;
+    reply.refused = zkli_transaction_read(transaction);
+    reply.op_results = transaction->read_results;
     deliver(data, &reply);
     free(transaction);
 }
@@ -307,23 +302,19 @@ static bool send_multi(zhandle_t *handle, size_t count, const zoo_op_t *ops,
            zoo_amulti(handle, (int)count, ops, results, completion, context) == ZOK;
 }
 
-static bool client_guarded(struct zkli_port *port, unsigned slot,
-                           const struct zkli_guarded *write) {
+static bool client_multi(struct zkli_port *port, unsigned slot, const struct zkli_op *ops,
+                         size_t count) {
     struct client *client = client_of(port);
     struct context *context = &client->contexts[slot];
-    struct zkli_transaction *t = zkli_transaction_new(write);
+    struct zkli_transaction *t = zkli_transaction_new(ops, count);
     if (t == NULL)
         return false;
     context->transaction = t;
-    if (send_multi(atomic_load(&client->handle), t->count, t->ops, t->results, on_guarded, context))
+    if (send_multi(atomic_load(&client->handle), t->count, t->ops, t->results, on_multi, context))
         return true;
     context->transaction = NULL;
     free(t);
     return false;
-}
-
-static void client_copy_results(const struct zkli_reply *reply, const struct zkli_guarded *write) {
-    zkli_transaction_copy_results(reply->op_results, write);
 }
 
 /*
@@ -435,9 +426,18 @@ static void client_close(struct zkli_port *port) {
 
 struct zkli_port *zkli_client_new(const struct zkli_client_config *config) {
     static const struct zkli_port_ops ops = {
-        client_create,    client_list,         client_get,        client_remove,     client_barrier,
-        client_guarded,   client_copy_results, client_session_id, client_timeout_ms, client_open,
-        client_set_hosts, client_close,        client_look,
+        .create = client_create,
+        .list = client_list,
+        .get = client_get,
+        .remove = client_remove,
+        .barrier = client_barrier,
+        .multi = client_multi,
+        .session_id = client_session_id,
+        .timeout_ms = client_timeout_ms,
+        .open = client_open,
+        .set_hosts = client_set_hosts,
+        .close = client_close,
+        .look = client_look,
     };
     struct client *client = calloc(1, sizeof(*client));
     if (client == NULL)

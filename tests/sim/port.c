@@ -248,7 +248,8 @@ static bool port_barrier(struct zkli_port *base, unsigned slot, const char *node
     return send(base, OP_BARRIER, slot, node, false, false);
 }
 
-static bool port_guarded(struct zkli_port *base, unsigned slot, const struct zkli_guarded *write) {
+static bool port_multi(struct zkli_port *base, unsigned slot, const struct zkli_op *ops,
+                       size_t count) {
     struct port *p = port_of(base);
     struct world *w = p->world;
     if (p->state != PORT_CONNECTED || is_refused(w, p))
@@ -256,18 +257,14 @@ static bool port_guarded(struct zkli_port *base, unsigned slot, const struct zkl
     int request = message_new(w, OP_GUARDED);
     struct message *r = &w->messages[request];
     r->slot = slot;
-    r->name = world_name(w, write->path);
-    r->guard = world_name(w, write->guard);
-    r->version = write->version;
-    memcpy(&r->value, write->data, sizeof(r->value));
+    assert(count == 2);
+    r->name = world_name(w, ops[1].path);
+    r->guard = world_name(w, ops[0].path);
+    r->version = ops[1].version;
+    memcpy(&r->value, ops[1].data, sizeof(r->value));
     r->is_reply = true;
     submit(p, request);
     return true;
-}
-
-static void port_copy_results(const struct zkli_reply *reply, const struct zkli_guarded *write) {
-    (void)reply;
-    (void)write;
 }
 
 /* With a request that nobody waits for, as zk_client.c sends it to wake the client library. */
@@ -419,6 +416,7 @@ static enum zkli_result result_of(const struct world *w, const struct message *m
     case CODE_THROTTLED:
         return ZKLI_RESULT_AGAIN;
     case CODE_BAD_VERSION:
+        return ZKLI_RESULT_BAD_VERSION;
     case CODE_NOT_EMPTY:
         break;
     }
@@ -426,18 +424,19 @@ static enum zkli_result result_of(const struct world *w, const struct message *m
 }
 
 static void deliver_reply(struct world *w, struct port *p, const struct message *m) {
+    static char data[ZKL_GUARDED_SET_MAX]; /* as a writer wrote it */
     char *children[CHILDREN_MAX];
+    memcpy(data, &m->value, sizeof(m->value));
     struct zkli_reply reply = {
         .result = result_of(w, m),
         .code = m->code,
         .path = w->names[m->name].text,
         .stat = {.czxid = m->czxid, .owner = port_session_id(m->session), .version = m->version},
-        .is_guard_gone = m->code == CODE_NO_GUARD,
-        .is_bad_version = m->code == CODE_BAD_VERSION,
+        .refused = m->code == CODE_NO_GUARD ? 0 : 1,
         .children = children,
         .child_count = (size_t)m->count,
-        .data = (const char *)&m->value,
-        .data_length = sizeof(m->value),
+        .data = data,
+        .data_length = sizeof(data),
     };
     for (int i = 0; i < m->count; i++)
         children[i] = strrchr(w->names[m->list[i]].text, '/') + 1;
@@ -501,8 +500,7 @@ struct zkli_port *port_new(struct world *w, int client) {
         .get = port_get,
         .remove = port_remove,
         .barrier = port_barrier,
-        .guarded = port_guarded,
-        .copy_results = port_copy_results,
+        .multi = port_multi,
         .session_id = session_id,
         .timeout_ms = timeout_ms,
         .look = port_look,

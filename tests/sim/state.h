@@ -302,6 +302,7 @@ struct actor {
     unsigned levels;  /* of it: acquired, and not given up by itself or another thread */
     int64_t until_ns; /* holds so long */
     struct zkli_write write;
+    struct zkli_op ops[2];
     int writing; /* the number of the write */
 };
 

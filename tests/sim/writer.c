@@ -5,6 +5,11 @@
 #include "sim/sim.h"
 
 #include <assert.h>
+#include <string.h>
+
+/* What each thread writes, behind the number of the write: so long that one write may have to wait
+ * for another. */
+static char data[CLIENTS_MAX * THREADS_MAX][ZKL_GUARDED_SET_MAX];
 
 static struct actor *actor_of(struct world *w, unsigned number) {
     return &w->list[number / THREADS_MAX].actors[number % THREADS_MAX];
@@ -50,11 +55,14 @@ void actor_write(struct world *w, unsigned number) {
     zkl_err err = zkli_lock_begin(a->lock);
     assert(err == ZKL_OK);
     zkli_lock_enter(a->lock);
-    err = zkli_write_begin(a->lock, &a->write,
-                           &(struct zkli_guarded){.path = paths[a->handle],
-                                                  .data = &a->writing,
-                                                  .length = sizeof(a->writing),
-                                                  .version = version});
+    memcpy(data[number], &a->writing, sizeof(a->writing));
+    a->ops[1] = (struct zkli_op){.type = ZKLI_OP_SET,
+                                 .path = paths[a->handle],
+                                 .data = data[number],
+                                 .length = sizeof(data[number]),
+                                 .version = version};
+    a->write = (struct zkli_write){.ops = a->ops, .op_count = 2, .is_set = true};
+    err = zkli_write_begin(a->lock, &a->write);
     if (err == ZKL_OK) {
         zkli_session_unlock(&c->session);
         return;
