@@ -4,9 +4,9 @@
  * operations, and zk_ops reads those of a program.)
  *
  * The client delivers completions and watches one by one on a thread of its own, and authentication
- * on another. What it is handed as context are numbers (zk_table.h): what comes when its port is
- * closed is ignored. Results of transactions it writes into the port, whose memory goes when it does
- * so no more; a completion that never comes (the client drops some when it is closed) leaks nothing.
+ * on another. As context it is handed numbers (zk_table.h), so what comes for a closed port is
+ * ignored. It writes results of transactions into memory of the port, which stays while it may do
+ * so. A completion that never comes (the client drops some when it is closed) leaks nothing.
  */
 #include "zk/zk_client.h"
 

@@ -41,8 +41,8 @@ void zkli_table_give_back(struct zkli_place *place);
 /* From now on the port is closed to deliveries that begin. Returns when those under way have ended:
  * never to be called in one. */
 void zkli_table_close(struct zkli_place *place);
-/* After close: takes the place out of the table and has it freed, when all that was lent is back. If
- * is_over, the handle is closed and its threads are gone: nothing is lent any more. */
+/* After close: takes the place out of the table and has it freed, when all that was lent is back.
+ * With is_over that is now: the handle is closed and its threads are gone. */
 void zkli_table_drop(struct zkli_place *place, bool is_over,
                      void (*free_place)(struct zkli_place *place));
 

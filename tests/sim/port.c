@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define MICROSECOND INT64_C(1000)
+#define CODE_AFTER (-1) /* of a part behind the one that was refused */
 
 static struct port *port_of(struct zkli_port *base) {
     return ZKLI_CONTAINER(base, struct port, base);
@@ -254,14 +255,21 @@ static bool port_multi(struct zkli_port *base, unsigned slot, const struct zkli_
     struct world *w = p->world;
     if (p->state != PORT_CONNECTED || is_refused(w, p))
         return false;
-    int request = message_new(w, OP_GUARDED);
+    int request = message_new(w, OP_MULTI);
     struct message *r = &w->messages[request];
+    assert(count <= PARTS_MAX);
     r->slot = slot;
-    assert(count == 2);
-    r->name = world_name(w, ops[1].path);
-    r->guard = world_name(w, ops[0].path);
-    r->version = ops[1].version;
-    memcpy(&r->value, ops[1].data, sizeof(r->value));
+    r->part_count = r->refused = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        assert((ops[i].flags & ZKLI_CREATE_SEQUENTIAL) == 0 && "no writer makes such nodes");
+        r->parts[i] = (struct part){.type = ops[i].type,
+                                    .is_ephemeral = ops[i].flags == ZKLI_CREATE_EPHEMERAL,
+                                    .name = world_name(w, ops[i].path),
+                                    .version = ops[i].version};
+        if (ops[i].length > 0)
+            memcpy(&r->parts[i].value, ops[i].data, sizeof(r->parts[i].value));
+    }
+    r->name = r->parts[0].name;
     r->is_reply = true;
     submit(p, request);
     return true;
@@ -401,8 +409,6 @@ static enum zkli_result result_of(const struct world *w, const struct message *m
     switch ((enum code)m->code) {
     case CODE_OK:
         return ZKLI_RESULT_OK;
-    case CODE_NO_GUARD:
-        return ZKLI_RESULT_NO_NODE;
     case CODE_NO_NODE:
         return is_nowhere ? ZKLI_RESULT_OK : ZKLI_RESULT_NO_NODE;
     case CODE_EXISTS:
@@ -423,16 +429,36 @@ static enum zkli_result result_of(const struct world *w, const struct message *m
     return ZKLI_RESULT_ERROR;
 }
 
+static void make_results(const struct world *w, const struct message *m,
+                         struct zkli_op_result *ret_results, struct zkli_stat *ret_stats) {
+    bool is_done = m->code == CODE_OK;
+    for (int i = 0; i < m->part_count; i++) {
+        const struct part *part = &m->parts[i];
+        ret_stats[i] = (struct zkli_stat){.version = part->version, .mzxid = m->zxid};
+        ret_results[i] = (struct zkli_op_result){.code = i < m->refused    ? 0
+                                                         : i == m->refused ? m->code
+                                                                           : CODE_AFTER};
+        if (is_done && part->type == ZKLI_OP_CREATE)
+            ret_results[i].path = w->names[part->name].text;
+        else if (is_done && part->type == ZKLI_OP_SET)
+            ret_results[i].stat = &ret_stats[i];
+    }
+}
+
 static void deliver_reply(struct world *w, struct port *p, const struct message *m) {
     static char data[ZKL_GUARDED_SET_MAX]; /* as a writer wrote it */
     char *children[CHILDREN_MAX];
+    struct zkli_stat stats[PARTS_MAX];
+    struct zkli_op_result results[PARTS_MAX];
     memcpy(data, &m->value, sizeof(m->value));
+    make_results(w, m, results, stats);
     struct zkli_reply reply = {
         .result = result_of(w, m),
         .code = m->code,
         .path = w->names[m->name].text,
         .stat = {.czxid = m->czxid, .owner = port_session_id(m->session), .version = m->version},
-        .refused = m->code == CODE_NO_GUARD ? 0 : 1,
+        .op_results = results,
+        .refused = (size_t)m->refused,
         .children = children,
         .child_count = (size_t)m->count,
         .data = data,
