@@ -149,13 +149,20 @@ struct zkli_work {
     } kind;
 };
 
-/* A single request on behalf of somebody who waits for it: a read, or a guarded write. */
+enum zkli_query_kind {
+    ZKLI_QUERY_GET,
+    ZKLI_QUERY_LIST,
+    ZKLI_QUERY_MULTI
+};
+
+/* A single request on behalf of a caller who waits for it: a read, or a transaction. */
 struct zkli_query {
     struct zkli_work work;
-    bool is_list; /* else get */
-    const char *path;
-    const struct zkli_guarded *write; /* not NULL: write this, and path is not used */
-    size_t bytes;                     /* of data, which are counted; 0: few */
+    enum zkli_query_kind kind;
+    const char *path;          /* GET, LIST */
+    const struct zkli_op *ops; /* MULTI */
+    size_t op_count;
+    size_t bytes; /* of data, which are counted; 0: few */
     bool is_sent;
     /* Called once with the reply, or with NULL: if it is_sent, its reply is lost; else it could
      * not be sent, or no session will come. */

@@ -1,5 +1,5 @@
 /*
- * queries - single requests on behalf of somebody who waits: reads, and guarded writes.
+ * queries - single requests on behalf of callers who wait: reads, and transactions.
  *
  * A heartbeat waits for the data sent before it, so data in flight are bounded (ZKLI_DATA_PER_MS).
  * A query with more than fits steps aside when its turn comes. The line goes on without it, and the
@@ -44,18 +44,26 @@ void zkli_queries_end(struct zkli_engine *e) {
     }
 }
 
+static bool send_by(struct zkli_port *port, unsigned number, const struct zkli_query *query) {
+    switch (query->kind) {
+    case ZKLI_QUERY_GET:
+        return port->ops->get(port, number, query->path, false);
+    case ZKLI_QUERY_LIST:
+        return port->ops->list(port, number, query->path);
+    case ZKLI_QUERY_MULTI:
+        return port->ops->multi(port, number, query->ops, query->op_count);
+    }
+    assert(false);
+    return false;
+}
+
 static void send_query(struct zkli_engine *e, struct zkli_query *query) {
     zkli_list_remove(&query->work.link);
     unsigned number = zkli_slot_take(e, ZKLI_SLOT_QUERY);
     e->slots[number].query = query;
     e->slots[number].bytes = query->bytes;
     e->data_in_flight += query->bytes;
-    if (query->write != NULL)
-        query->is_sent = e->port->ops->guarded(e->port, number, query->write);
-    else if (query->is_list)
-        query->is_sent = e->port->ops->list(e->port, number, query->path);
-    else
-        query->is_sent = e->port->ops->get(e->port, number, query->path, false);
+    query->is_sent = send_by(e->port, number, query);
     if (!query->is_sent) {
         zkli_slot_give_back(e, number);
         zkli_query_done(e, query, NULL);

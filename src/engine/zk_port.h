@@ -4,7 +4,8 @@
  *
  * A port is one ZooKeeper session: opened once, expired or closed once. Requests are answered in
  * the order they were sent, on one thread, or never once the port is closed. Replies and news carry
- * slot numbers and the port itself, never pointers to what asked.
+ * slot numbers and the port itself, never pointers to what asked. What a request points to is
+ * borrowed for the call that sends it.
  */
 #ifndef ZKLI_ENGINE_ZK_PORT_H
 #define ZKLI_ENGINE_ZK_PORT_H
@@ -14,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "core/multi.h"
 #include "core/result.h"
 
 /* At most so many requests in flight, besides the heartbeat, which stands behind them: a burst of
@@ -48,51 +50,16 @@ enum zkli_watch_type {
     ZKLI_WATCH_CHANGED
 };
 
-struct zkli_stat {
-    int64_t czxid;
-    int64_t owner; /* ephemeralOwner */
-    int64_t ctime_ms;
-    int32_t version; /* of the data */
-};
-
-struct zoo_op; /* the client library's: the caller of zkl_guarded_multi has its header, we do not */
-struct zoo_op_result;
-
-/*
- * A transaction that is refused unless the guard node exists: either one set, or the caller's own
- * operations. All of it is borrowed for the call that sends it.
- */
-struct zkli_guarded {
-    const char *guard; /* path of the lock's node */
-    const char *path;  /* set: NULL if ops are given */
-    const void *data;
-    size_t length;
-    int version; /* -1: any */
-    size_t op_count;
-    const struct zoo_op *ops;
-    struct zoo_op_result *results; /* for copy_results; may be NULL */
-    size_t bytes;                  /* as sent; zkli_client_check counts them */
-};
-
-/* The longest transaction, as sent. The servers cut the connection at a packet of more than 1048575
- * bytes (jute.maxbuffer, unless it is set otherwise), and what they add when they pass it on among
- * themselves must fit, too. */
-#define ZKLI_TRANSACTION_MAX 1024000
-/* Operations of one transaction: the leader's only thread for writes is held up for all of them,
- * and nobody else's write passes meanwhile. */
-#define ZKLI_TRANSACTION_OPS_MAX 64
-
 /* Valid during the call that delivers it. */
 struct zkli_reply {
     enum zkli_result result;
-    int code;               /* the client library's, for the log */
-    bool is_unimplemented;  /* the server does not know the operation */
-    const char *path;       /* create: the path made */
-    struct zkli_stat stat;  /* create, get */
-    bool is_guard_gone;     /* guarded, NO_NODE: of the guard, not of what was to be written */
-    bool is_bad_version;    /* guarded, ERROR: the guard was there, the node has another version */
-    const void *op_results; /* guarded, with the caller's operations: the port's */
-    char *const *children;  /* list */
+    int code;                                /* the client library's, for the log */
+    bool is_unimplemented;                   /* the server does not know the operation */
+    const char *path;                        /* create: the path made */
+    struct zkli_stat stat;                   /* create, get */
+    const struct zkli_op_result *op_results; /* multi: of each operation that was sent */
+    size_t refused;        /* multi: index of the operation that was refused; or their number */
+    char *const *children; /* list */
     size_t child_count;
     const char *data; /* get */
     size_t data_length;
@@ -124,11 +91,9 @@ struct zkli_port_ops {
     /* A write that changes nothing. OK: it was committed, and the node is there, if one is named;
      * no other answer says that anything was committed. A node has to be one that is ours. */
     bool (*barrier)(struct zkli_port *port, unsigned slot, const char *node);
-    /* OK: committed, and the guard was there. False also where memory is short, or where the
-     * connection has gone and on_state is about to say so. */
-    bool (*guarded)(struct zkli_port *port, unsigned slot, const struct zkli_guarded *write);
-    /* While a reply to the caller's own operations is being delivered: gives them their results. */
-    void (*copy_results)(const struct zkli_reply *reply, const struct zkli_guarded *write);
+    /* All of the operations, which zkli_multi_check has taken, or none. OK: committed. False also
+     * where memory is short, or where the connection has gone and on_state is about to say so. */
+    bool (*multi)(struct zkli_port *port, unsigned slot, const struct zkli_op *ops, size_t count);
     /* Of the session; only when there has been a connection. */
     int64_t (*session_id)(struct zkli_port *port);
     int (*timeout_ms)(struct zkli_port *port);

@@ -29,10 +29,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "zk/zk_client.h"
-#include "zklock_zookeeper.h"
-
-_Static_assert(ZKL_GUARDED_OPS_MAX == ZKLI_TRANSACTION_OPS_MAX, "the header names the limit");
 _Static_assert(ZKL_GUARDED_SET_MAX < ZKLI_TRANSACTION_MAX, "the header names the limit");
 
 /* So often a write is sent again whose reply was lost. A server with a smaller jute.maxbuffer than
@@ -54,15 +50,22 @@ static void finish_undone(struct zkli_write *w, zkl_err result) {
     finish(w, w->lost > 0 ? ZKL_UNSURE : result);
 }
 
+/* Of one that is a set. */
+static const struct zkli_op *set_of(const struct zkli_write *w) {
+    return &w->ops[1];
+}
+
 static void ask_to_write(struct zkli_write *w) {
-    w->query.write = &w->guarded;
-    w->query.bytes = w->guarded.bytes;
+    w->query.kind = ZKLI_QUERY_MULTI;
+    w->query.ops = w->ops;
+    w->query.op_count = w->op_count;
+    w->query.bytes = w->bytes;
     zkli_query_ask(w->lock->session->engine, &w->query);
 }
 
 static void ask_to_read(struct zkli_write *w) {
-    w->query.write = NULL;
-    w->query.path = w->guarded.path;
+    w->query.kind = ZKLI_QUERY_GET;
+    w->query.path = set_of(w)->path;
     w->query.bytes = ZKLI_TRANSACTION_MAX; /* the node may have more than we have written */
     zkli_query_ask(w->lock->session->engine, &w->query);
 }
@@ -86,7 +89,7 @@ static void on_lost(struct zkli_write *w) {
     const struct zkli_hold *current = w->lock->current;
     bool is_held = current != NULL && current->id == w->hold;
     w->lost++;
-    if (is_held && w->guarded.path != NULL && w->lost <= RESENDS_MAX)
+    if (is_held && w->is_set && w->lost <= RESENDS_MAX)
         ask_to_write(w); /* sent when there is a connection, unless the hold ends first */
     else
         finish(w, ZKL_UNSURE);
@@ -101,33 +104,34 @@ static void on_guard_gone(struct zkli_write *w) {
 
 static void on_written(struct zkli_write *w, const struct zkli_reply *reply) {
     struct zkli_engine *e = w->lock->session->engine;
-    if (w->guarded.ops != NULL)
-        zkli_engine_port(e)->ops->copy_results(reply, &w->guarded);
+    bool is_bad_version = reply->result == ZKLI_RESULT_BAD_VERSION;
+    if (w->on_answer != NULL)
+        w->on_answer(w, reply);
     if (reply->result == ZKLI_RESULT_OK) {
         finish(w, ZKL_OK);
-    } else if (reply->is_guard_gone) {
+    } else if (reply->result == ZKLI_RESULT_NO_NODE && reply->refused == 0) {
         on_guard_gone(w);
-    } else if (reply->is_bad_version && w->lost > 0) {
+    } else if (is_bad_version && w->lost > 0) {
         ask_to_read(w);
-    } else if (reply->is_bad_version) {
+    } else if (is_bad_version) {
         finish(w, ZKL_BAD_VERSION);
     } else if (reply->result == ZKLI_RESULT_NO_NODE) {
         finish(w, ZKL_NO_NODE); /* whatever was written before, it is not there now */
     } else {
         zkli_engine_log(e, ZKL_LOG_ERROR, "the server refuses a guarded write to %s (code %d)",
-                        w->guarded.path == NULL ? "several nodes" : w->guarded.path, reply->code);
+                        w->is_set ? set_of(w)->path : "several nodes", reply->code);
         finish_undone(w, reply->result == ZKLI_RESULT_DENIED ? ZKL_DENIED : ZKL_SERVER);
     }
 }
 
 /* The second attempt found another version: that which the first made, or somebody else's? */
 static void on_read(struct zkli_write *w, const struct zkli_reply *reply) {
+    const struct zkli_op *set = set_of(w);
     uint32_t version = (uint32_t)reply->stat.version;
-    if (reply->result != ZKLI_RESULT_OK || version != (uint32_t)w->guarded.version + 1)
+    if (reply->result != ZKLI_RESULT_OK || version != (uint32_t)set->version + 1)
         finish(w, ZKL_UNSURE);
-    else if (reply->data_length == w->guarded.length &&
-             (w->guarded.length == 0 ||
-              memcmp(reply->data, w->guarded.data, w->guarded.length) == 0))
+    else if (reply->data_length == (size_t)set->length &&
+             memcmp(reply->data, set->data, reply->data_length) == 0)
         finish(w, ZKL_OK);
     else
         finish(w, ZKL_BAD_VERSION); /* the step from our version to this one was not ours */
@@ -139,7 +143,7 @@ static void on_answer(struct zkli_query *query, const struct zkli_reply *reply) 
         on_lost(w);
     else if (reply == NULL)
         on_refused(w);
-    else if (query->write != NULL)
+    else if (query->kind == ZKLI_QUERY_MULTI)
         on_written(w, reply);
     else
         on_read(w, reply);
@@ -170,8 +174,10 @@ static zkl_err check_hold(struct zkl_lock *l, struct zkli_write *w) {
     bool fits = zkli_member_path(hold->member, w->guard, sizeof(w->guard));
     assert(fits);
     (void)fits; /* in a build without assertions */
-    w->guarded.guard = w->guard;
-    return zkli_client_check(&w->guarded, zkli_engine_chroot_length(l->session->engine));
+    w->ops[0] = (struct zkli_op){.type = ZKLI_OP_CHECK, .path = w->guard, .version = -1};
+    zkl_err err = zkli_multi_check(w->ops, w->op_count,
+                                   zkli_engine_chroot_length(l->session->engine), &w->bytes);
+    return err == ZKL_OK ? w->ops_error : err;
 }
 
 /* A write waits for the servers, or for the end of the hold. */
@@ -179,22 +185,21 @@ static void no_deadline(void *arg) {
     (void)arg;
 }
 
-zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w,
-                         const struct zkli_guarded *guarded) {
-    *w = (struct zkli_write){.guarded = *guarded, .query = {.done = on_answer}};
+zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w) {
     zkl_err err = check_hold(l, w);
     if (err != ZKL_OK)
         return err;
     if (!zkli_operation_init(&w->operation, l->session, no_deadline, w))
         return ZKL_NOMEM;
     zkli_operation_begin(&w->operation, ZKLI_NEVER);
+    w->query.done = on_answer;
     zkli_timer_init(&w->retry, retry, w);
     zkli_list_append(&l->writes, &w->link);
     ask_to_write(w);
     return ZKL_OK;
 }
 
-static zkl_err write_guarded(struct zkl_lock *l, const struct zkli_guarded *guarded) {
+zkl_err zkli_write_run(struct zkl_lock *l, struct zkli_write *w) {
     zkl_err err = zkli_lock_begin(l);
     if (err != ZKL_OK)
         return err;
@@ -202,12 +207,11 @@ static zkl_err write_guarded(struct zkl_lock *l, const struct zkli_guarded *guar
         zkli_lock_end(l);
         return ZKL_IN_CALLBACK;
     }
-    struct zkli_write w;
     zkli_lock_enter(l);
-    err = zkli_write_begin(l, &w, guarded);
+    err = zkli_write_begin(l, w);
     if (err == ZKL_OK) {
-        err = zkli_operation_wait(&w.operation);
-        zkli_operation_fini(&w.operation);
+        err = zkli_operation_wait(&w->operation);
+        zkli_operation_fini(&w->operation);
     }
     zkli_lock_leave(l);
     return err;
@@ -216,14 +220,11 @@ static zkl_err write_guarded(struct zkl_lock *l, const struct zkli_guarded *guar
 zkl_err zkl_guarded_set(zkl_lock *l, const char *path, const void *data, size_t len, int version) {
     if (path == NULL || len > ZKL_GUARDED_SET_MAX || version < -1)
         return ZKL_INVALID;
-    return write_guarded(
-        l, &(struct zkli_guarded){.path = path, .data = data, .length = len, .version = version});
-}
-
-zkl_err zkl_guarded_multi(zkl_lock *l, int count, const struct zoo_op *ops,
-                          struct zoo_op_result *results) {
-    if (count < 1 || ops == NULL)
-        return ZKL_INVALID;
-    return write_guarded(
-        l, &(struct zkli_guarded){.op_count = (size_t)count, .ops = ops, .results = results});
+    struct zkli_op ops[] = {[1] = {.type = ZKLI_OP_SET,
+                                   .path = path,
+                                   .data = len > 0 ? data : "",
+                                   .length = (int32_t)len,
+                                   .version = version}};
+    struct zkli_write w = {.ops = ops, .op_count = 2, .is_set = true};
+    return zkli_write_run(l, &w);
 }

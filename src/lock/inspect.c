@@ -69,7 +69,7 @@ static char *next_read(struct zkli_reads *reads, struct zkli_read *ret_read, zkl
     if (inspection->directory == NULL) {
         inspection->directory = zkli_path_join_new(reads->operation.session->root,
                                                    inspection->name);
-        ret_read->query.is_list = true;
+        ret_read->query.kind = ZKLI_QUERY_LIST;
         path = inspection->directory == NULL ? NULL : strdup(inspection->directory);
     } else if (inspection->queue == NULL || inspection->next == inspection->queue->entry_count) {
         return NULL;
@@ -115,7 +115,7 @@ static void take_node(struct entry *entry, const struct zkli_reply *reply) {
 static zkl_err got(struct zkli_reads *reads, const struct zkli_read *read,
                    const struct zkli_reply *reply) {
     struct inspection *inspection = ZKLI_CONTAINER(reads, struct inspection, reads);
-    if (read->query.is_list)
+    if (read->query.kind == ZKLI_QUERY_LIST)
         return take_listing(inspection, reply);
     if (reply->result == ZKLI_RESULT_OK)
         take_node(&inspection->queue->entries[read->index], reply);

@@ -45,7 +45,7 @@ static char *next_read(struct zkli_reads *reads, struct zkli_read *ret_read, zkl
     if (walk->next == walk->count)
         return NULL;
     ret_read->index = walk->next++;
-    ret_read->query.is_list = true;
+    ret_read->query.kind = ZKLI_QUERY_LIST;
     char *path = zkli_path_join_new(reads->operation.session->root,
                                     walk->dirs[ret_read->index].name);
     if (path == NULL)

@@ -3,8 +3,9 @@
  * is guarded by the session's mutex; what a contender has to say arrives through lock_notify.
  *
  * Files: lock.c the handle and its queue, acquire.c the calls that take and give up, hold.c the
- * calls about a hold, guard.c writes that need one, inspect.c looking at a queue, list.c at all
- * locks, reads.c what these two read, error.c texts.
+ * calls about a hold, guard.c writes that need one, guard_multi.c such writes by programs that have
+ * ZooKeeper's own header, inspect.c looking at a queue, list.c at all locks, reads.c what these two
+ * read, error.c texts.
  */
 #ifndef ZKLI_LOCK_LOCK_H
 #define ZKLI_LOCK_LOCK_H
@@ -67,13 +68,22 @@ struct zkli_release {
 
 /* A guarded write, on its caller's stack. */
 struct zkli_write {
+    /* Its caller's. The operations are borrowed until it is finished; the first place is for the
+     * guard's check. */
+    struct zkli_op *ops;
+    size_t op_count;
+    bool is_set;       /* two: the check, and a set, which may be sent again */
+    zkl_err ops_error; /* of an operation that stands behind these and has no place here */
+    /* With the lock held, when the servers have answered; may be NULL. */
+    void (*on_answer)(struct zkli_write *w, const struct zkli_reply *reply);
+    /* Its own */
     struct zkli_operation operation;
     struct zkli_query query;
     struct zkli_list link; /* in lock->writes until finished */
     struct zkl_lock *lock;
     zkl_hold hold;
-    struct zkli_guarded guarded;
     char guard[ZKLI_PATH_MAX];
+    size_t bytes;  /* as sent */
     unsigned lost; /* attempts that were sent and not answered */
     unsigned refusals;
     struct zkli_timer retry;
@@ -101,10 +111,9 @@ void zkli_lock_drop_hold(struct zkl_lock *l, struct zkli_hold *hold);
 void zkli_lock_give_up(struct zkl_lock *l, struct zkli_release *release);
 void zkli_release_finish(struct zkli_release *release, zkl_err result);
 void zkli_lock_start_next(struct zkl_lock *l);
-/* Begins a write under the calling thread's hold. OK: .operation runs; the caller waits for it and
- * ends it. Else there is nothing to end. */
-zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w,
-                         const struct zkli_guarded *guarded);
+/* Begins a write under the calling thread's hold; all but what is its caller's is 0. OK: .operation
+ * runs; the caller waits for it and ends it. Else there is nothing to end. */
+zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w);
 /* The hold is over: writes under it that are not under way end with this error (guard.c). */
 void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error);
 /* Every call on a handle begins with this, without the session's mutex. It counts the caller in
@@ -115,6 +124,8 @@ zkl_err zkli_lock_begin(struct zkl_lock *l);
 void zkli_lock_enter(struct zkl_lock *l);
 /* Releases it, and counts out. The last one out of a closed handle frees it. */
 void zkli_lock_leave(struct zkl_lock *l);
+/* A whole public call: begins the write, and waits for its end. */
+zkl_err zkli_write_run(struct zkl_lock *l, struct zkli_write *w);
 /* Counts out a caller that has not entered. */
 void zkli_lock_end(struct zkl_lock *l);
 /* With the lock held: the handle or its session. */

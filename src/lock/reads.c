@@ -71,6 +71,7 @@ static zkl_err error_of(const struct zkli_reads *reads, const struct zkli_reply 
     case ZKLI_RESULT_LOST:
     case ZKLI_RESULT_AGAIN:
     case ZKLI_RESULT_ERROR:
+    case ZKLI_RESULT_BAD_VERSION:
         break;
     }
     return ZKL_SERVER;

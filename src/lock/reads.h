@@ -23,7 +23,7 @@ struct zkli_reads {
     bool has_looked_at_chroot;
     bool takes_denials; /* else the first denial ends the call */
     /* The caller's, called with the session's lock. next: the path of a further read, in new memory
-     * that goes over, with its .index and .query.is_list; NULL: none as yet, or out of memory,
+     * that goes over, with its .index and .query.kind; NULL: none as yet, or out of memory,
      * which *ret_err says. got: with a reply that is OK, NO_NODE or, where .takes_denials, DENIED;
      * not OK ends the call. */
     char *(*next)(struct zkli_reads *reads, struct zkli_read *ret_read, zkl_err *ret_err);

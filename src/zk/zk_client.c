@@ -1,11 +1,12 @@
 /*
- * zk_client - see zk_client.h. The only file that knows the ZooKeeper client library: its calls,
- * codes, states and threads are turned into the port's words here.
+ * zk_client - see zk_client.h. The only file that calls the ZooKeeper client library: its calls,
+ * codes, states and threads are turned into the port's words here. (zk_transaction fills in its
+ * operations, and zk_ops reads those of a program.)
  *
  * The client delivers completions and watches one by one on a thread of its own, and authentication
- * on another. What it is handed as context lives in the port, which is freed only after
- * zookeeper_close has returned and both threads are gone: a late completion finds it, and one that
- * never comes (the client drops some when it is closed) leaks nothing.
+ * on another. As context it is handed numbers (zk_table.h), so what comes for a closed port is
+ * ignored. It writes results of transactions into memory of the port, which stays while it may do
+ * so. A completion that never comes (the client drops some when it is closed) leaks nothing.
  */
 #include "zk/zk_client.h"
 
@@ -19,6 +20,7 @@
 
 #include "zk/hosts.h"
 #include "zk/zk_log.h"
+#include "zk/zk_table.h"
 #include "zk/zk_transaction.h"
 
 /* The client looks up every server's name on each turn of its I/O loop, connected or not, so that
@@ -41,25 +43,35 @@ extern __attribute__((weak)) int zoo_set_servers_resolution_delay(zhandle_t *zh,
  * not have it. */
 #define UNKNOWN_SESSION (-12)
 
-struct context {
-    struct client *client;
-    unsigned slot;
-    struct zkli_transaction *transaction; /* NULL: none in flight */
-    zoo_op_result_t check;                /* of a barrier: the client library writes into it */
-};
+/* The number of what no slot has asked for: the session's news, and the nodes'. */
+#define NEWS ZKLI_SLOTS
+_Static_assert(NEWS < ZKLI_TABLE_SLOTS, "there is a number for each");
 
 struct client {
     struct zkli_port port;
+    struct zkli_place place;
     struct zkli_client_config config;
     char *hosts;
     _Atomic(zhandle_t *) handle;
     atomic_bool is_authenticated;
     struct zkli_log log;
-    struct context contexts[ZKLI_SLOTS];
+    /* By slots. What the client library writes into, while it is lent */
+    struct zkli_transaction *transactions[ZKLI_SLOTS]; /* NULL: none in flight */
+    zoo_op_result_t checks[ZKLI_SLOTS];                /* of a barrier */
 };
 
 static struct client *client_of(struct zkli_port *port) {
     return ZKLI_CONTAINER(port, struct client, port);
+}
+
+static void *context_of(const struct client *client, unsigned slot) {
+    return zkli_table_context(&client->place, slot);
+}
+
+/* A delivery begins, which zkli_table_end ends. NULL: its port is closed. */
+static struct client *begin(const void *context, unsigned *ret_slot) {
+    struct zkli_place *place = zkli_table_begin(context, ret_slot, NULL);
+    return place == NULL ? NULL : ZKLI_CONTAINER(place, struct client, place);
 }
 
 /* ---- Replies ---- */
@@ -95,25 +107,26 @@ static enum zkli_result result_of(int code) {
     }
 }
 
-static struct zkli_stat stat_of(const struct Stat *stat) {
-    static const struct Stat none;
-    const struct Stat *s = stat == NULL ? &none : stat;
-    return (struct zkli_stat){s->czxid, s->ephemeralOwner, s->ctime, s->version};
-}
-
 static struct zkli_reply reply_of(int code) {
     return (struct zkli_reply){
         .result = result_of(code), .code = code, .is_unimplemented = code == ZUNIMPLEMENTED};
 }
 
-static void deliver(const void *data, const struct zkli_reply *reply) {
-    const struct context *context = data;
-    struct client *client = context->client;
+static void deliver_to(struct client *client, unsigned slot, const struct zkli_reply *reply) {
     /* The client itself learns of the end of its session only when it connects. A follower that
      * resumed it just as the leader ended it goes on answering pings, and refuses every write. */
     if (reply->code == ZSESSIONEXPIRED || reply->code == UNKNOWN_SESSION)
         client->config.receiver->on_state(client->config.arg, &client->port, ZKLI_PORT_EXPIRED);
-    client->config.receiver->on_reply(client->config.arg, &client->port, context->slot, reply);
+    client->config.receiver->on_reply(client->config.arg, &client->port, slot, reply);
+}
+
+static void deliver(const void *data, const struct zkli_reply *reply) {
+    unsigned slot;
+    struct client *client = begin(data, &slot);
+    if (client == NULL)
+        return;
+    deliver_to(client, slot, reply);
+    zkli_table_end(&client->place);
 }
 
 /* Where the client has no memory for a part of a reply it says ZOK all the same, hands out NULL for
@@ -122,7 +135,7 @@ static void deliver(const void *data, const struct zkli_reply *reply) {
 static void on_created(int code, const char *path, const struct Stat *stat, const void *data) {
     struct zkli_reply reply = reply_of(code == ZOK && path == NULL ? ZSYSTEMERROR : code);
     reply.path = path;
-    reply.stat = stat_of(stat);
+    reply.stat = zkli_stat_of(stat);
     deliver(data, &reply);
 }
 
@@ -158,7 +171,7 @@ static void on_read(int code, const char *value, int length, const struct Stat *
         deliver(data, &reply);
         return;
     }
-    reply.stat = stat_of(stat);
+    reply.stat = zkli_stat_of(stat);
     reply.data = value == NULL || length < 0 ? "" : value;
     reply.data_length = value == NULL || length < 0 ? 0 : (size_t)length;
     deliver(data, &reply);
@@ -179,17 +192,28 @@ static void on_barrier(int code, const void *data) {
 }
 
 /* The operations before the one that failed have the error 0, those behind it another; the code is
- * that of the one. */
-static void on_guarded(int code, const void *data) {
-    struct context *context = (struct context *)(uintptr_t)data;
-    struct zkli_transaction *transaction = context->transaction;
-    context->transaction = NULL;
+ * that of the one. What was lent is back, and so is that of a closed port. */
+static void on_multi(int code, const void *data) {
+    unsigned slot;
+    bool is_open;
+    struct zkli_place *place = zkli_table_begin(data, &slot, &is_open);
+    if (place == NULL)
+        return;
+    struct client *client = ZKLI_CONTAINER(place, struct client, place);
+    struct zkli_transaction *transaction = client->transactions[slot];
+    client->transactions[slot] = NULL;
     struct zkli_reply reply = reply_of(code);
-    reply.is_guard_gone = code == ZNONODE && transaction->results[0].err == ZNONODE;
-    reply.is_bad_version = code == ZBADVERSION;
-    reply.op_results = transaction;
-    deliver(data, &reply);
+    if (code == ZBADVERSION)
+        reply.result = ZKLI_RESULT_BAD_VERSION;
+    if (transaction != NULL) { /* else a barrier */
+        reply.refused = zkli_transaction_read(transaction);
+        reply.op_results = transaction->read_results;
+    }
+    zkli_table_give_back(place); /* before the slot is used again */
+    if (is_open)
+        deliver_to(client, slot, &reply);
     free(transaction);
+    zkli_table_end(place);
 }
 
 /* ---- News ---- */
@@ -200,20 +224,24 @@ static void deliver_state(struct client *client, enum zkli_port_state state) {
 
 /* On the client's I/O thread. */
 static void on_authenticated(int code, const void *data) {
-    struct client *client = (struct client *)(uintptr_t)data;
+    unsigned slot;
+    struct client *client = begin(data, &slot);
+    if (client == NULL)
+        return;
     if (code == ZOK) {
         if (!atomic_exchange(&client->is_authenticated, true)) /* asked twice, if it took long */
             deliver_state(client, ZKLI_PORT_CONNECTED);
     } else if (code == ZAUTHFAILED) {
         deliver_state(client, ZKLI_PORT_AUTH_FAILED);
     } /* else the connection broke: asked again on the next */
+    zkli_table_end(&client->place);
 }
 
 /* False: out of memory. */
 static bool authenticate(struct client *client, zhandle_t *handle) {
     const char *auth = client->config.auth;
     int code = zoo_add_auth(handle, client->config.auth_scheme, auth, (int)strlen(auth),
-                            on_authenticated, client);
+                            on_authenticated, context_of(client, NEWS));
     return code == ZOK || code == ZINVALIDSTATE; /* that: it has broken again, another follows */
 }
 
@@ -228,9 +256,10 @@ static void on_connected(struct client *client, zhandle_t *handle) {
  * session event as well. */
 static void on_session_event(zhandle_t *handle, int type, int state, const char *path,
                              void *context) {
-    struct client *client = context;
+    unsigned slot;
+    struct client *client = type == ZOO_SESSION_EVENT ? begin(context, &slot) : NULL;
     (void)path;
-    if (type != ZOO_SESSION_EVENT)
+    if (client == NULL)
         return;
     atomic_store(&client->handle, handle); /* zookeeper_init may not have returned yet */
     if (state == ZOO_CONNECTED_STATE)
@@ -241,19 +270,22 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
         deliver_state(client, ZKLI_PORT_AUTH_FAILED);
     else
         deliver_state(client, ZKLI_PORT_CONNECTING);
+    zkli_table_end(&client->place);
 }
 
+/* Anything but these is no news of the node: session events, above all. */
 static void on_node_event(zhandle_t *handle, int type, int state, const char *path, void *context) {
-    struct client *client = context;
+    unsigned slot;
+    bool is_news = type == ZOO_DELETED_EVENT || type == ZOO_CHANGED_EVENT;
+    struct client *client = is_news ? begin(context, &slot) : NULL;
     (void)handle;
     (void)state;
-    if (type == ZOO_DELETED_EVENT)
-        client->config.receiver->on_watch(client->config.arg, &client->port, path,
-                                          ZKLI_WATCH_DELETED);
-    else if (type == ZOO_CHANGED_EVENT)
-        client->config.receiver->on_watch(client->config.arg, &client->port, path,
-                                          ZKLI_WATCH_CHANGED);
-    /* Anything else is no news of the node: session events, above all. */
+    if (client == NULL)
+        return;
+    client->config.receiver->on_watch(client->config.arg, &client->port, path,
+                                      type == ZOO_DELETED_EVENT ? ZKLI_WATCH_DELETED
+                                                                : ZKLI_WATCH_CHANGED);
+    zkli_table_end(&client->place);
 }
 
 /* ---- Requests ---- */
@@ -264,7 +296,7 @@ static bool client_create(struct zkli_port *port, unsigned slot, const char *pat
     zhandle_t *handle = atomic_load(&client->handle);
     const struct ACL_vector *acl = client->config.is_creator_acl ? &ZOO_CREATOR_ALL_ACL
                                                                  : &ZOO_OPEN_ACL_UNSAFE;
-    struct context *context = &client->contexts[slot];
+    void *context = context_of(client, slot);
     if (mode == ZKLI_EPHEMERAL_SEQUENTIAL)
         return zoo_acreate2(handle, path, data, (int)length, acl, ZOO_EPHEMERAL_SEQUENTIAL,
                             on_created, context) == ZOK;
@@ -276,20 +308,20 @@ static bool client_create(struct zkli_port *port, unsigned slot, const char *pat
 static bool client_list(struct zkli_port *port, unsigned slot, const char *path) {
     struct client *client = client_of(port);
     return zoo_aget_children(atomic_load(&client->handle), path, 0, on_listed,
-                             &client->contexts[slot]) == ZOK;
+                             context_of(client, slot)) == ZOK;
 }
 
 static bool client_get(struct zkli_port *port, unsigned slot, const char *path, bool is_watched) {
     struct client *client = client_of(port);
     /* One function and one context for all: the client keeps one watch a path, however often. */
-    return zoo_awget(atomic_load(&client->handle), path, is_watched ? on_node_event : NULL, client,
-                     on_read, &client->contexts[slot]) == ZOK;
+    return zoo_awget(atomic_load(&client->handle), path, is_watched ? on_node_event : NULL,
+                     context_of(client, NEWS), on_read, context_of(client, slot)) == ZOK;
 }
 
 static bool client_remove(struct zkli_port *port, unsigned slot, const char *path) {
     struct client *client = client_of(port);
     return zoo_adelete(atomic_load(&client->handle), path, -1, on_written,
-                       &client->contexts[slot]) == ZOK;
+                       context_of(client, slot)) == ZOK;
 }
 
 /* ---- Transactions ---- */
@@ -299,30 +331,30 @@ static bool client_remove(struct zkli_port *port, unsigned slot, const char *pat
  * be one which is connected at this look: the client learns it from the answer to a new connection,
  * two round trips from here; or, if the server has changed its mind about the credentials, from the
  * answer to those, one round trip after a new connection. */
-static bool send_multi(zhandle_t *handle, size_t count, const zoo_op_t *ops,
-                       zoo_op_result_t *results, void_completion_t completion,
-                       struct context *context) {
-    return zoo_state(handle) == ZOO_CONNECTED_STATE &&
-           zoo_amulti(handle, (int)count, ops, results, completion, context) == ZOK;
-}
-
-static bool client_guarded(struct zkli_port *port, unsigned slot,
-                           const struct zkli_guarded *write) {
-    struct client *client = client_of(port);
-    struct context *context = &client->contexts[slot];
-    struct zkli_transaction *t = zkli_transaction_new(write);
-    if (t == NULL)
+static bool send_multi(struct client *client, unsigned slot, size_t count, const zoo_op_t *ops,
+                       zoo_op_result_t *results) {
+    zhandle_t *handle = atomic_load(&client->handle);
+    if (zoo_state(handle) != ZOO_CONNECTED_STATE)
         return false;
-    context->transaction = t;
-    if (send_multi(atomic_load(&client->handle), t->count, t->ops, t->results, on_guarded, context))
+    zkli_table_lend(&client->place);
+    if (zoo_amulti(handle, (int)count, ops, results, on_multi, context_of(client, slot)) == ZOK)
         return true;
-    context->transaction = NULL;
-    free(t);
+    zkli_table_give_back(&client->place);
     return false;
 }
 
-static void client_copy_results(const struct zkli_reply *reply, const struct zkli_guarded *write) {
-    zkli_transaction_copy_results(reply->op_results, write);
+static bool client_multi(struct zkli_port *port, unsigned slot, const struct zkli_op *ops,
+                         size_t count) {
+    struct client *client = client_of(port);
+    struct zkli_transaction *t = zkli_transaction_new(ops, count);
+    if (t == NULL)
+        return false;
+    client->transactions[slot] = t;
+    if (send_multi(client, slot, count, t->ops, t->results))
+        return true;
+    client->transactions[slot] = NULL;
+    free(t);
+    return false;
 }
 
 /*
@@ -332,13 +364,12 @@ static void client_copy_results(const struct zkli_reply *reply, const struct zkl
  */
 static bool client_barrier(struct zkli_port *port, unsigned slot, const char *node) {
     struct client *client = client_of(port);
-    struct context *context = &client->contexts[slot];
-    zhandle_t *handle = atomic_load(&client->handle);
     zoo_op_t check;
     if (node == NULL)
-        return zoo_adelete(handle, BARRIER_PATH, BARRIER_VERSION, on_barrier, context) == ZOK;
+        return zoo_adelete(atomic_load(&client->handle), BARRIER_PATH, BARRIER_VERSION, on_barrier,
+                           context_of(client, slot)) == ZOK;
     zoo_check_op_init(&check, node, -1);
-    return send_multi(handle, 1, &check, &context->check, on_written, context);
+    return send_multi(client, slot, 1, &check, &client->checks[slot]);
 }
 
 static int64_t client_session_id(struct zkli_port *port) {
@@ -360,10 +391,11 @@ void zkli_client_credentials(struct zkli_port *port, int64_t *ret_id, char ret_p
 static bool client_open(struct zkli_port *port) {
     struct client *client = client_of(port);
     char *hosts = zkli_hosts_make_odd(client->hosts);
-    zhandle_t *handle = hosts == NULL ? NULL
-                                      : zookeeper_init2(hosts, on_session_event,
-                                                        client->config.timeout_ms, NULL, client,
-                                                        ZOO_NO_LOG_CLIENTENV, client->log.callback);
+    zhandle_t *handle = hosts == NULL
+                            ? NULL
+                            : zookeeper_init2(hosts, on_session_event, client->config.timeout_ms,
+                                              NULL, context_of(client, NEWS), ZOO_NO_LOG_CLIENTENV,
+                                              client->log.callback);
     int error = errno;
     free(hosts);
     errno = error; /* what the caller tells */
@@ -420,23 +452,38 @@ static bool client_set_hosts(struct zkli_port *port, const char *hosts) {
     return is_taken;
 }
 
-static void client_close(struct zkli_port *port) {
-    struct client *client = client_of(port);
-    zhandle_t *handle = atomic_load(&client->handle);
-    if (handle != NULL)
-        (void)zookeeper_close(handle); /* whatever it says, the handle is gone */
-    zkli_log_give_back(&client->log);
+static void client_free(struct zkli_place *place) {
+    struct client *client = ZKLI_CONTAINER(place, struct client, place);
     for (unsigned i = 0; i < ZKLI_SLOTS; i++)
-        free(client->contexts[i].transaction); /* its completion never came */
+        free(client->transactions[i]); /* its completion never came */
     free(client->hosts);
     free(client);
 }
 
+static void client_close(struct zkli_port *port) {
+    struct client *client = client_of(port);
+    zhandle_t *handle = atomic_load(&client->handle);
+    zkli_table_close(&client->place);
+    if (handle != NULL)
+        (void)zookeeper_close(handle); /* whatever it says, the handle is gone */
+    zkli_log_give_back(&client->log);
+    zkli_table_drop(&client->place, true, client_free);
+}
+
 struct zkli_port *zkli_client_new(const struct zkli_client_config *config) {
     static const struct zkli_port_ops ops = {
-        client_create,    client_list,         client_get,        client_remove,     client_barrier,
-        client_guarded,   client_copy_results, client_session_id, client_timeout_ms, client_open,
-        client_set_hosts, client_close,        client_look,
+        .create = client_create,
+        .list = client_list,
+        .get = client_get,
+        .remove = client_remove,
+        .barrier = client_barrier,
+        .multi = client_multi,
+        .session_id = client_session_id,
+        .timeout_ms = client_timeout_ms,
+        .open = client_open,
+        .set_hosts = client_set_hosts,
+        .close = client_close,
+        .look = client_look,
     };
     struct client *client = calloc(1, sizeof(*client));
     if (client == NULL)
@@ -451,7 +498,6 @@ struct zkli_port *zkli_client_new(const struct zkli_client_config *config) {
     atomic_init(&client->is_authenticated, config->auth_scheme == NULL);
     client->log = (struct zkli_log){.line = config->log, .arg = config->arg};
     zkli_log_take(&client->log);
-    for (unsigned i = 0; i < ZKLI_SLOTS; i++)
-        client->contexts[i] = (struct context){.client = client, .slot = i};
+    zkli_table_add(&client->place);
     return &client->port;
 }

@@ -19,11 +19,6 @@ struct zkli_client_config {
 
 /* NULL: out of memory. */
 struct zkli_port *zkli_client_new(const struct zkli_client_config *config);
-/* Whether the client library can be asked for this, with a chroot of so many bytes before each
- * path: ZKL_OK, with write->bytes counted; ZKL_INVALID: a path, or data; ZKL_UNSUPPORTED: an
- * operation; ZKL_LIMIT: too large for a transaction. The data of a set is at most
- * ZKLI_TRANSACTION_MAX bytes. */
-zkl_err zkli_client_check(struct zkli_guarded *write, size_t chroot_length);
 /* Of a connected port: what it takes to resume the session elsewhere. */
 void zkli_client_credentials(struct zkli_port *port, int64_t *ret_id, char ret_password[16]);
 

@@ -1,28 +1,33 @@
 /*
- * zk_transaction - a guarded write as the client library wants it: what may be asked for, how long
- * it is on the wire, and the memory that the client library writes into.
+ * zk_transaction - a transaction as the client library wants it: our operations in its words, and
+ * the memory that it writes the results into.
  */
-#ifndef ZKLI_ZK_TRANSACTION_H
-#define ZKLI_ZK_TRANSACTION_H
+#ifndef ZKLI_ZK_ZK_TRANSACTION_H
+#define ZKLI_ZK_ZK_TRANSACTION_H
 
 #include <zookeeper/zookeeper.h>
 
-#include "engine/zk_port.h"
-#include "zklock.h"
+#include "core/multi.h"
 
-/* What the client library writes into when a transaction is answered: never the caller's memory,
- * for he may be gone by then. In one allocation with what the pointers point to; free it. */
+/* What the client library writes into when a transaction is answered. It is never the caller's
+ * memory, for the caller may be gone by then. In one allocation with what the pointers point to;
+ * free it. */
 struct zkli_transaction {
-    size_t count; /* with the guard's check, which comes first */
+    size_t count;
+    /* For the call that sends them; what they point to is the caller's. */
     zoo_op_t *ops;
     zoo_op_result_t *results;
-    struct Stat *stats;
+    /* The same in our words, once they are read. */
+    struct zkli_op_result *read_results;
+    struct zkli_stat *read_stats;
 };
 
 /* NULL: out of memory. */
-struct zkli_transaction *zkli_transaction_new(const struct zkli_guarded *write);
-/* Gives the caller's operations their results. */
-void zkli_transaction_copy_results(const struct zkli_transaction *t,
-                                   const struct zkli_guarded *write);
+struct zkli_transaction *zkli_transaction_new(const struct zkli_op *ops, size_t count);
+/* When it was answered: reads the results. Returns which operation was refused; their number if it
+ * was none of them. */
+size_t zkli_transaction_read(struct zkli_transaction *t);
+/* NULL: all of it is 0. */
+struct zkli_stat zkli_stat_of(const struct Stat *stat);
 
 #endif

@@ -4,6 +4,11 @@
  */
 #include "alloc/fail_each.h"
 
+#include "support/target.h"
+
+#include <zklock_zookeeper.h>
+#include <zookeeper/zookeeper.h>
+
 /* ---- Session and handle ---- */
 
 static zkl_session_options all_options(events *e) {
@@ -442,6 +447,65 @@ static void queues_are_shown_whole_or_there_is_no_memory(void) {
     fail_each(list);
 }
 
+/* ---- Guarded writes ---- */
+
+static void set_under_a_guard(void) {
+    client *c = client_open("set", T_NORMAL);
+    const char *path = target_new();
+    zkl_err err;
+
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    arm();
+    err = guarded_set(c, path, "one", 0);
+    failing_disarm();
+    check_nomem_or(err, ZKL_OK);
+    target_check(path, err == ZKL_OK ? "one" : "zero", err == ZKL_OK);
+    check_holds(c);
+    client_close(c);
+}
+
+struct several {
+    zkl_lock *lock;
+    zoo_op_t ops[3];
+    zoo_op_result_t results[3];
+};
+
+static zkl_err run_several(void *arg) {
+    struct several *call = arg;
+
+    return zkl_guarded_multi(call->lock, 3, call->ops, call->results);
+}
+
+static void do_several_under_a_guard(void) {
+    client *c = client_open("several", T_NORMAL);
+    const char *path = target_new(), *gone = target_new();
+    char prefix[RAW_PATH_MAX], made[RAW_PATH_MAX] = "";
+    struct several call = {.lock = c->lock};
+    zkl_err err;
+
+    (void)snprintf(prefix, sizeof(prefix), "%s/made-", path);
+    zoo_set_op_init(&call.ops[0], path, "one", 3, 0, NULL);
+    zoo_create_op_init(&call.ops[1], prefix, "new", 3, &ZOO_OPEN_ACL_UNSAFE, ZOO_SEQUENCE, made,
+                       sizeof(made));
+    zoo_delete_op_init(&call.ops[2], gone, 0);
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    arm();
+    actor_begin(c->actor, run_several, &call);
+    err = client_result(c);
+    failing_disarm();
+    check_nomem_or(err, ZKL_OK);
+    target_check(path, err == ZKL_OK ? "one" : "zero", err == ZKL_OK);
+    CHECK_INT(raw_exists(fixture_raw(), gone), err != ZKL_OK);
+    CHECK_INT(made[0] != '\0', err == ZKL_OK);
+    check_holds(c);
+    client_close(c);
+}
+
+static void a_guarded_write_is_made_or_there_is_no_memory(void) {
+    fail_each(set_under_a_guard);
+    fail_each(do_several_under_a_guard);
+}
+
 static const test_case Cases[] = {
     {"a session opens, or there is no memory", a_session_opens_or_has_no_memory},
     {"a handle opens, or there is no memory", a_handle_opens_or_has_no_memory},
@@ -468,6 +532,8 @@ static const test_case Cases[] = {
     {"a release is done, or nothing is", a_release_is_done_or_nothing_is},
     {"a close ends everything, without memory, too", a_close_ends_everything_without_memory},
     {"queues are shown whole, or there is no memory", queues_are_shown_whole_or_there_is_no_memory},
+    {"a guarded write is made, or there is no memory",
+     a_guarded_write_is_made_or_there_is_no_memory},
 };
 
 int main(int argc, char **argv) {

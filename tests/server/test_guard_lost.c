@@ -468,9 +468,9 @@ static atomic_int Refusals;
 static const struct zkli_port_ops *Real_ops;
 static struct zkli_port_ops Short_ops;
 
-static bool guarded_or_refused(struct zkli_port *port, unsigned slot,
-                               const struct zkli_guarded *write) {
-    return atomic_fetch_sub(&Refusals, 1) <= 0 && Real_ops->guarded(port, slot, write);
+static bool multi_or_refused(struct zkli_port *port, unsigned slot, const struct zkli_op *ops,
+                             size_t count) {
+    return atomic_fetch_sub(&Refusals, 1) <= 0 && Real_ops->multi(port, slot, ops, count);
 }
 
 /* From now on the first so many writes are refused. */
@@ -483,7 +483,7 @@ static void refuse_writes(client *c, int count) {
     REQUIRE(port != NULL);
     Real_ops = port->ops == &Short_ops ? Real_ops : port->ops;
     Short_ops = *Real_ops;
-    Short_ops.guarded = guarded_or_refused;
+    Short_ops.multi = multi_or_refused;
     port->ops = &Short_ops;
     zkli_session_unlock(c->session);
 }

@@ -265,21 +265,24 @@ static void a_transaction_is_borrowed_for_the_call_that_sends_it(void) {
                                                   .arg = &r};
         struct zkli_port *port = zkli_client_new(&config);
         struct {
-            zoo_op_t ops[2];
-            struct Stat stat;
-            char prefix[RAW_PATH_MAX], made[RAW_PATH_MAX];
-            struct zkli_guarded write;
+            struct zkli_op ops[3];
+            struct zkli_acl acl;
+            char prefix[RAW_PATH_MAX], data[8];
         } lent, after;
 
         REQUIRE(port != NULL && port->ops->open(port));
         WAIT_UNTIL(atomic_load(&r.is_connected), SOON_MS);
         (void)snprintf(lent.prefix, sizeof(lent.prefix), "%s/made-", path);
-        zoo_set_op_init(&lent.ops[0], path, "x", 1, -1, &lent.stat);
-        zoo_create_op_init(&lent.ops[1], lent.prefix, NULL, -1, &ZOO_OPEN_ACL_UNSAFE, ZOO_SEQUENCE,
-                           lent.made, sizeof(lent.made));
-        lent.write = (struct zkli_guarded){.guard = guard, .op_count = 2, .ops = lent.ops};
+        lent.acl = (struct zkli_acl){ZOO_PERM_ALL, "world", "anyone"};
+        (void)snprintf(lent.data, sizeof(lent.data), "x");
+        lent.ops[0] = (struct zkli_op){ZKLI_OP_CHECK, .path = guard, .version = -1};
+        lent.ops[1] = (struct zkli_op){ZKLI_OP_SET, .path = path, .data = lent.data, .length = 1,
+                                       .version = -1};
+        lent.ops[2] = (struct zkli_op){ZKLI_OP_CREATE,   .path = lent.prefix,
+                                       .length = -1,     .flags = ZKLI_CREATE_SEQUENTIAL,
+                                       .acl = &lent.acl, .acl_count = 1};
         proxy_rule(p, PROXY_HOLD_REPLY, PROXY_MULTI, NULL, 1, false);
-        REQUIRE(port->ops->guarded(port, 0, &lent.write));
+        REQUIRE(port->ops->multi(port, 0, lent.ops, 3));
         memset(&lent, 0x5a, sizeof(lent));
         memset(&after, 0x5a, sizeof(after));
         WAIT_UNTIL(proxy_fired(p), SOON_MS);
@@ -382,7 +385,9 @@ static void a_chroot_stands_before_every_path(void) {
     zkl_lock *l;
     zoo_op_t ops[3];
     zoo_op_result_t results[3];
-    struct zkli_guarded write = {.guard = guard, .op_count = 1, .ops = ops};
+    struct zkli_op sent[] = {{ZKLI_OP_CHECK, .path = guard},
+                             {ZKLI_OP_SET, .path = "/made", .data = big}};
+    size_t bytes;
 
     (void)snprintf(chroot, sizeof(chroot), "%s-multi", fixture_root());
     (void)snprintf(hosts, sizeof(hosts), "%s%s", server_hosts(), chroot);
@@ -401,9 +406,10 @@ static void a_chroot_stands_before_every_path(void) {
 
     /* As large as may be without it, then with it. */
     REQUIRE_INT(zkl_node_path(l, guard, sizeof(guard)), ZKL_OK);
-    zoo_set_op_init(&ops[0], "/made", big, ZKLI_TRANSACTION_MAX, -1, NULL);
-    while (zkli_client_check(&write, 0) != ZKL_OK && ops[0].set_op.datalen > 0)
-        ops[0].set_op.datalen--;
+    sent[1].length = ZKLI_TRANSACTION_MAX;
+    while (zkli_multi_check(sent, 2, 0, &bytes) != ZKL_OK && sent[1].length > 0)
+        sent[1].length--;
+    zoo_set_op_init(&ops[0], "/made", big, sent[1].length, -1, NULL);
     CHECK_RANGE(ops[0].set_op.datalen, ZKL_GUARDED_SET_MAX, ZKLI_TRANSACTION_MAX);
     CHECK_INT(zkl_guarded_multi(l, 1, ops, NULL), ZKL_LIMIT);
     ops[0].set_op.datalen -= 2 * (int)strlen(chroot);

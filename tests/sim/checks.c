@@ -224,9 +224,11 @@ void checks_hold(struct world *w, int client, const struct actor *a) {
 
 /* ---- Guarded writes ---- */
 
-static void check_write_committed(struct world *w, const struct txn *txn) {
+/* The set of the register, under the guard that comes first. */
+static void check_write_committed(struct world *w, const struct txn *txn, int guard_name) {
     struct written *written = &w->writes[txn->value];
-    const struct name *guard = &w->names[txn->guard];
+    const struct name *guard = &w->names[guard_name];
+    w->figures->guarded_again += written->commits > 0;
     written->commits++;
     if (tree_find(&w->truth, written->node) == NULL)
         world_violate(w, CHECK_WRITES, "write %d is made without the node of its hold", txn->value);
@@ -234,14 +236,26 @@ static void check_write_committed(struct world *w, const struct txn *txn) {
         world_violate(w, CHECK_WRITES, "write %d under %s comes after a later holder's", txn->value,
                       guard->text);
     w->last_written[written->lock] = guard->czxid;
-    if (written->is_versioned && written->commits > 1)
+    if ((written->is_versioned || written->is_several) && written->commits > 1)
         world_violate(w, CHECK_WRITES, "write %d is made twice", txn->value);
     if (written->is_answered && written->result != ZKL_OK && written->result != ZKL_UNSURE)
         world_violate(w, CHECK_WRITES, "write %d is made after its caller was told %s", txn->value,
                       zkl_errname(written->result));
 }
 
-void checks_written(struct world *w, int number, zkl_err result) {
+/* Of a write that is not made again: what the servers have answered is what its caller is told. */
+static void check_answer(struct world *w, int number, const zkl_err *answer, zkl_err result) {
+    bool is_answer = result == ZKL_OK || result == ZKL_NO_NODE || result == ZKL_BAD_VERSION ||
+                     result == ZKL_SERVER;
+    if (!w->writes[number].is_several)
+        return;
+    if (answer == NULL ? is_answer : result != *answer)
+        world_violate(w, CHECK_WRITES, "write %d was answered %s, and its caller is told %s",
+                      number, answer == NULL ? "by nobody" : zkl_errname(*answer),
+                      zkl_errname(result));
+}
+
+void checks_written(struct world *w, int number, const zkl_err *answer, zkl_err result) {
     struct written *written = &w->writes[number];
     written->is_answered = true;
     written->result = result;
@@ -249,6 +263,9 @@ void checks_written(struct world *w, int number, zkl_err result) {
     w->figures->guarded_unsure += result == ZKL_UNSURE;
     w->figures->guarded_lost += result == ZKL_LOST;
     w->figures->guarded_unsent += result == ZKL_NOMEM;
+    w->figures->several += written->is_several && result == ZKL_OK;
+    w->figures->several_refused += written->is_several && answer != NULL && result != ZKL_OK;
+    check_answer(w, number, answer, result);
     if (result == ZKL_OK && written->commits == 0)
         world_violate(w, CHECK_WRITES, "write %d is OK and was not made", number);
     if (result != ZKL_OK && result != ZKL_UNSURE && written->commits > 0)
@@ -269,26 +286,36 @@ static void note_gone(struct world *w, int number, const struct txn *txn) {
                       w->session_client[txn->session], node->text, node->client);
 }
 
+static void note_created(struct world *w, const struct txn *txn) {
+    struct name *node = &w->names[txn->name];
+    node->czxid = txn->zxid;
+    node->gone_zxid = 0;
+    node->was_uprooted = false;
+    node->wakes = 0;
+    node->is_end_told = false;
+    node->client = txn->session == 0 ? NONE : w->session_client[txn->session];
+}
+
 void checks_committed(struct world *w, const struct txn *txn, const struct tree *before) {
     TRACE(w, "committed %llx: %s %s session %d%s", (unsigned long long)txn->zxid,
           txn->type == TXN_CREATE   ? "create"
           : txn->type == TXN_DELETE ? "delete"
           : txn->type == TXN_SET    ? "set"
+          : txn->type == TXN_MULTI  ? "several:"
           : txn->type == TXN_OPEN   ? "open"
           : txn->type == TXN_CLOSE  ? "close"
                                     : "nothing",
           w->names[txn->name].text, txn->session, txn->by_operator ? ", by an operator" : "");
     if (txn->type == TXN_CREATE) {
-        struct name *node = &w->names[txn->name];
-        node->czxid = txn->zxid;
-        node->gone_zxid = 0;
-        node->was_uprooted = false;
-        node->wakes = 0;
-        node->is_end_told = false;
-        node->client = txn->session == 0 ? NONE : w->session_client[txn->session];
-    } else if (txn->type == TXN_SET) {
-        w->figures->guarded_again += w->writes[txn->value].commits > 0;
-        check_write_committed(w, txn);
+        note_created(w, txn);
+    } else if (txn->type == TXN_MULTI) {
+        for (int i = 0; i < txn->part_count; i++) {
+            struct txn one = txn_part(txn, i);
+            if (one.type == TXN_SET)
+                check_write_committed(w, &one, txn->parts[0].name);
+            else
+                checks_committed(w, &one, before);
+        }
     } else if (txn->type == TXN_DELETE) {
         note_gone(w, txn->name, txn);
     } else if (txn->type == TXN_CLOSE) {

@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "zk/zk_client.h"
-
 #define MICROSECOND INT64_C(1000)
 
 static struct client *client_of(const struct zkl_session *s) {
@@ -138,13 +136,6 @@ void zkli_events_post(struct zkl_session *s, struct zkli_events *events, const z
 void zkli_callbacks_drop(struct zkl_session *s, const void *owner) {
     (void)s;
     (void)owner;
-}
-
-/* The longest that there are, so that one may have to wait for another. */
-zkl_err zkli_client_check(struct zkli_guarded *write, size_t chroot_length) {
-    (void)chroot_length;
-    write->bytes = ZKLI_TRANSACTION_MAX;
-    return ZKL_OK;
 }
 
 /* ---- The engine's host ---- */

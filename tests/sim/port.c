@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define MICROSECOND INT64_C(1000)
+#define CODE_AFTER (-1) /* of a part behind the one that was refused */
 
 static struct port *port_of(struct zkli_port *base) {
     return ZKLI_CONTAINER(base, struct port, base);
@@ -248,26 +249,30 @@ static bool port_barrier(struct zkli_port *base, unsigned slot, const char *node
     return send(base, OP_BARRIER, slot, node, false, false);
 }
 
-static bool port_guarded(struct zkli_port *base, unsigned slot, const struct zkli_guarded *write) {
+static bool port_multi(struct zkli_port *base, unsigned slot, const struct zkli_op *ops,
+                       size_t count) {
     struct port *p = port_of(base);
     struct world *w = p->world;
     if (p->state != PORT_CONNECTED || is_refused(w, p))
         return false;
-    int request = message_new(w, OP_GUARDED);
+    int request = message_new(w, OP_MULTI);
     struct message *r = &w->messages[request];
+    assert(count <= PARTS_MAX);
     r->slot = slot;
-    r->name = world_name(w, write->path);
-    r->guard = world_name(w, write->guard);
-    r->version = write->version;
-    memcpy(&r->value, write->data, sizeof(r->value));
+    r->part_count = r->refused = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        assert((ops[i].flags & ZKLI_CREATE_SEQUENTIAL) == 0 && "no writer makes such nodes");
+        r->parts[i] = (struct part){.type = ops[i].type,
+                                    .is_ephemeral = ops[i].flags == ZKLI_CREATE_EPHEMERAL,
+                                    .name = world_name(w, ops[i].path),
+                                    .version = ops[i].version};
+        if (ops[i].length > 0)
+            memcpy(&r->parts[i].value, ops[i].data, sizeof(r->parts[i].value));
+    }
+    r->name = r->parts[0].name;
     r->is_reply = true;
     submit(p, request);
     return true;
-}
-
-static void port_copy_results(const struct zkli_reply *reply, const struct zkli_guarded *write) {
-    (void)reply;
-    (void)write;
 }
 
 /* With a request that nobody waits for, as zk_client.c sends it to wake the client library. */
@@ -404,8 +409,6 @@ static enum zkli_result result_of(const struct world *w, const struct message *m
     switch ((enum code)m->code) {
     case CODE_OK:
         return ZKLI_RESULT_OK;
-    case CODE_NO_GUARD:
-        return ZKLI_RESULT_NO_NODE;
     case CODE_NO_NODE:
         return is_nowhere ? ZKLI_RESULT_OK : ZKLI_RESULT_NO_NODE;
     case CODE_EXISTS:
@@ -419,25 +422,47 @@ static enum zkli_result result_of(const struct world *w, const struct message *m
     case CODE_THROTTLED:
         return ZKLI_RESULT_AGAIN;
     case CODE_BAD_VERSION:
+        return ZKLI_RESULT_BAD_VERSION;
     case CODE_NOT_EMPTY:
         break;
     }
     return ZKLI_RESULT_ERROR;
 }
 
+static void make_results(const struct world *w, const struct message *m,
+                         struct zkli_op_result *ret_results, struct zkli_stat *ret_stats) {
+    bool is_done = m->code == CODE_OK;
+    for (int i = 0; i < m->part_count; i++) {
+        const struct part *part = &m->parts[i];
+        ret_stats[i] = (struct zkli_stat){.version = part->version, .mzxid = m->zxid};
+        ret_results[i] = (struct zkli_op_result){.code = i < m->refused    ? 0
+                                                         : i == m->refused ? m->code
+                                                                           : CODE_AFTER};
+        if (is_done && part->type == ZKLI_OP_CREATE)
+            ret_results[i].path = w->names[part->name].text;
+        else if (is_done && part->type == ZKLI_OP_SET)
+            ret_results[i].stat = &ret_stats[i];
+    }
+}
+
 static void deliver_reply(struct world *w, struct port *p, const struct message *m) {
+    static char data[ZKL_GUARDED_SET_MAX]; /* as a writer wrote it */
     char *children[CHILDREN_MAX];
+    struct zkli_stat stats[PARTS_MAX];
+    struct zkli_op_result results[PARTS_MAX];
+    memcpy(data, &m->value, sizeof(m->value));
+    make_results(w, m, results, stats);
     struct zkli_reply reply = {
         .result = result_of(w, m),
         .code = m->code,
         .path = w->names[m->name].text,
         .stat = {.czxid = m->czxid, .owner = port_session_id(m->session), .version = m->version},
-        .is_guard_gone = m->code == CODE_NO_GUARD,
-        .is_bad_version = m->code == CODE_BAD_VERSION,
+        .op_results = results,
+        .refused = (size_t)m->refused,
         .children = children,
         .child_count = (size_t)m->count,
-        .data = (const char *)&m->value,
-        .data_length = sizeof(m->value),
+        .data = data,
+        .data_length = sizeof(data),
     };
     for (int i = 0; i < m->count; i++)
         children[i] = strrchr(w->names[m->list[i]].text, '/') + 1;
@@ -501,8 +526,7 @@ struct zkli_port *port_new(struct world *w, int client) {
         .get = port_get,
         .remove = port_remove,
         .barrier = port_barrier,
-        .guarded = port_guarded,
-        .copy_results = port_copy_results,
+        .multi = port_multi,
         .session_id = session_id,
         .timeout_ms = timeout_ms,
         .look = port_look,

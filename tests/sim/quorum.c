@@ -225,19 +225,51 @@ static enum code prepare_remove(struct world *w, const struct message *r, struct
     return CODE_OK;
 }
 
-/* All or nothing: the guard is looked for at the place that the write has in the log. */
-static enum code prepare_guarded(struct world *w, const struct message *r, struct txn *txn) {
-    const struct znode *node = tree_find(&w->prepared, r->name);
-    if (tree_find(&w->prepared, r->guard) == NULL)
-        return CODE_NO_GUARD;
+static enum code check_version(const struct znode *node, int32_t version) {
     if (node == NULL)
         return CODE_NO_NODE;
-    if (r->version >= 0 && r->version != node->version)
-        return CODE_BAD_VERSION;
-    txn->type = TXN_SET;
-    txn->name = r->name;
-    txn->guard = r->guard;
-    txn->value = r->value;
+    return version >= 0 && version != node->version ? CODE_BAD_VERSION : CODE_OK;
+}
+
+/* Puts into the part what it will do. */
+static enum code prepare_part(struct world *w, struct tree *tree, struct part *part) {
+    const struct znode *node = tree_find(tree, part->name);
+    const struct znode *parent = tree_find(tree, w->names[part->name].parent);
+    enum code code = CODE_OK;
+    switch (part->type) {
+    case ZKLI_OP_CHECK:
+        return check_version(node, part->version);
+    case ZKLI_OP_CREATE:
+        if (parent == NULL)
+            return CODE_NO_NODE;
+        part->counter = parent->counter + 1;
+        return node != NULL ? CODE_EXISTS : CODE_OK;
+    case ZKLI_OP_SET:
+        code = check_version(node, part->version);
+        if (code == CODE_OK)
+            part->version = node->version + 1;
+        return code;
+    case ZKLI_OP_DELETE:
+        code = check_version(node, part->version);
+        return code == CODE_OK && has_children(w, tree, part->name) ? CODE_NOT_EMPTY : code;
+    }
+    return code;
+}
+
+/* All or nothing, at the place that it has in the log: each part sees those before it. */
+static enum code prepare_multi(struct world *w, const struct message *r, struct txn *txn) {
+    static struct tree tree;
+    tree = w->prepared;
+    txn->part_count = r->part_count;
+    memcpy(txn->parts, r->parts, sizeof(txn->parts));
+    for (txn->refused = 0; txn->refused < txn->part_count; txn->refused++) {
+        enum code code = prepare_part(w, &tree, &txn->parts[txn->refused]);
+        if (code != CODE_OK)
+            return code;
+        struct txn one = txn_part(txn, txn->refused);
+        tree_apply(w, &tree, &one, w->log_count);
+    }
+    txn->type = TXN_MULTI;
     return CODE_OK;
 }
 
@@ -246,7 +278,8 @@ static void leader_prepare(struct world *w, int leader, int server, const struct
                       .session = r->session,
                       .server = server,
                       .conn = r->conn,
-                      .conn_life = r->conn_life};
+                      .conn_life = r->conn_life,
+                      .refused = r->part_count};
     enum code code = CODE_OK;
     if (r->kind != OP_CONNECT)
         code = check_session(w, leader, server, r->session);
@@ -266,8 +299,8 @@ static void leader_prepare(struct world *w, int leader, int server, const struct
         case OP_REMOVE:
             code = prepare_remove(w, r, &txn);
             break;
-        case OP_GUARDED:
-            code = prepare_guarded(w, r, &txn);
+        case OP_MULTI:
+            code = prepare_multi(w, r, &txn);
             break;
         case OP_BARRIER:
             txn.name = r->name;

@@ -36,6 +36,8 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "guarded writes, unsure", f->guarded_unsure, n);
     row(out, "guarded writes made again", f->guarded_again, n);
     row(out, "guarded writes, not sent", f->guarded_unsent, n);
+    row(out, "guarded, several at once", f->several, n);
+    row(out, "guarded, several refused", f->several_refused, n);
     row(out, "held again", f->again, n);
     row(out, "held again, deadlock", f->again_refused, n);
     row(out, "held again, lost", f->again_lost, n);

@@ -43,6 +43,8 @@ static void configure(struct world *w) {
     w->dirs[1] = world_name(w, "/locks/b");
     w->registers[0] = world_name(w, "/a");
     w->registers[1] = world_name(w, "/b");
+    w->marks[0] = world_name(w, "/a/mark");
+    w->marks[1] = world_name(w, "/b/mark");
     w->nowhere = world_name(w, "/nowhere");
 }
 

@@ -227,7 +227,7 @@ static void answer_read(struct world *w, int conn, const struct message *r) {
 
 static bool is_write(enum op op) {
     return op == OP_CREATE || op == OP_CREATE_SEQUENTIAL || op == OP_REMOVE || op == OP_BARRIER ||
-           op == OP_GUARDED || op == OP_CLOSE;
+           op == OP_MULTI || op == OP_CLOSE;
 }
 
 static bool is_heartbeat(const struct message *r) {
@@ -272,6 +272,9 @@ static void answer(struct world *w, int conn) {
         m->czxid = r->czxid;
         m->zxid = r->zxid;
         m->session = r->session;
+        m->part_count = r->part_count;
+        m->refused = r->refused;
+        memcpy(m->parts, r->parts, sizeof(m->parts));
         bool is_end = r->kind == OP_CLOSE;
         message_free(w, request);
         if (is_cut_here(w, conn, message))
@@ -315,7 +318,7 @@ static const char *const op_names[] = {
     [OP_EXISTS] = "exists",
     [OP_SYNC] = "sync",
     [OP_REMOVE] = "delete",
-    [OP_GUARDED] = "guarded write",
+    [OP_MULTI] = "transaction",
     [OP_BARRIER] = "barrier",
     [OP_SET_WATCHES] = "set watches",
     [OP_PING] = "ping",
@@ -530,12 +533,18 @@ static void finish_write(struct world *w, int conn, const struct txn *txn) {
         r->code = txn->code;
         r->name = txn->name;
         r->czxid = r->zxid = txn->zxid;
+        r->refused = txn->refused;
+        if (txn->type == TXN_MULTI)
+            memcpy(r->parts, txn->parts, sizeof(r->parts));
         break;
     }
     answer(w, conn);
 }
 
 void server_applied(struct world *w, int server, const struct txn *txn, const struct tree *before) {
+    for (int i = 0; txn->type == TXN_MULTI && i < txn->part_count; i++)
+        if (txn->parts[i].type == ZKLI_OP_DELETE)
+            fire(w, server, txn->parts[i].name, txn->zxid);
     if (txn->type == TXN_DELETE)
         fire(w, server, txn->name, txn->zxid);
     else if (txn->type == TXN_CLOSE)

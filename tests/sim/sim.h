@@ -46,6 +46,8 @@ __attribute__((format(printf, 3, 4))) void world_violate(struct world *w, enum c
 int world_name(struct world *w, const char *path);
 struct znode *tree_find(struct tree *tree, int name);
 void tree_apply(struct world *w, struct tree *tree, const struct txn *txn, int index);
+/* What one part of a transaction of several does, as a transaction of its own. */
+struct txn txn_part(const struct txn *txn, int index);
 int message_new(struct world *w, int kind);
 void message_free(struct world *w, int message);
 void list_init(struct list *list);
@@ -166,8 +168,8 @@ void actor_close_lock(struct world *w, int client);
 
 /* The node of the handle's hold; 0 if it has none. */
 int checks_node(struct world *w, struct handle *h);
-/* A guarded write has an outcome. */
-void checks_written(struct world *w, int number, zkl_err result);
+/* A guarded write has an outcome. answer: what the servers' answer means; NULL: they gave none. */
+void checks_written(struct world *w, int number, const zkl_err *answer, zkl_err result);
 /* After every event. */
 void checks_step(struct world *w);
 void checks_event(struct world *w, struct handle *handle, const zkl_event *event);

@@ -25,6 +25,7 @@
 #define CHILDREN_MAX 72
 #define LOG_MAX (1 << 16)
 #define WRITES_MAX 2048
+#define PARTS_MAX 4 /* operations of a transaction, the check of its guard among them */
 #define CONNS_MAX 256
 #define MESSAGES_MAX 8192
 #define PORTS_MAX 256
@@ -55,7 +56,7 @@ struct znode {
     int32_t counter; /* of its children's creation */
     int touched_by;  /* the last entry of the log that changed the counter */
     int32_t version;
-    int value; /* which write it has: its number */
+    int value; /* which write it has: its number; of nodes that writes have made, too */
 };
 
 struct tree {
@@ -75,7 +76,7 @@ enum op {
     OP_EXISTS, /* no client of ours sends it, nor sync: mistakes do */
     OP_SYNC,
     OP_REMOVE,
-    OP_GUARDED,
+    OP_MULTI,
     OP_BARRIER,
     OP_SET_WATCHES,
     OP_PING,
@@ -85,7 +86,6 @@ enum op {
 enum code {
     CODE_OK,
     CODE_NO_NODE,
-    CODE_NO_GUARD,
     CODE_BAD_VERSION,
     CODE_EXISTS,
     CODE_NOT_EMPTY,
@@ -94,6 +94,15 @@ enum code {
     CODE_THROTTLED,
     CODE_DENIED,
     CODE_CONNECTION_LOSS
+};
+
+/* An operation of a transaction. In the log it has what was made of it. */
+struct part {
+    enum zkli_op_type type;
+    bool is_ephemeral;
+    int name, value;
+    int32_t version; /* in the log, of a set: the new one */
+    int32_t counter; /* in the log, of a create: its parent's */
 };
 
 /* One for all: requests, replies, what servers tell each other, what a client has to deliver. */
@@ -105,8 +114,10 @@ struct message {
     bool is_watched, is_container, is_done, is_reply, is_untold;
     unsigned slot;
     int name, index, conn, session;
-    int guard, value; /* OP_GUARDED */
+    int value;
     int32_t version;
+    int part_count, refused; /* OP_MULTI: refused is the index of a part, or their number */
+    struct part parts[PARTS_MAX];
     uint32_t conn_life;
     int64_t zxid, czxid;
     uint64_t touched[SESSIONS_MAX / 64];
@@ -152,7 +163,8 @@ enum txn_type {
     TXN_ERROR,
     TXN_CREATE,
     TXN_DELETE,
-    TXN_SET,
+    TXN_SET, /* as a part of a TXN_MULTI */
+    TXN_MULTI,
     TXN_OPEN,
     TXN_CLOSE
 };
@@ -162,9 +174,11 @@ struct txn {
     uint8_t type, code;
     bool is_container, by_operator;
     int name, session, server, conn; /* server NONE: no connection waits for it */
-    int guard, value;                /* TXN_SET */
+    int value;
     uint32_t conn_life;
     int32_t counter;
+    int part_count, refused; /* TXN_MULTI, or what was to be one; the guard comes first */
+    struct part parts[PARTS_MAX];
 };
 
 struct tracked {
@@ -302,12 +316,16 @@ struct actor {
     unsigned levels;  /* of it: acquired, and not given up by itself or another thread */
     int64_t until_ns; /* holds so long */
     struct zkli_write write;
+    struct zkli_op ops[PARTS_MAX];
+    bool is_answered; /* the servers have; and so */
+    zkl_err answer;
     int writing; /* the number of the write */
 };
 
 /* A guarded write, as its caller and as the servers see it. */
 struct written {
     int lock, node; /* of the hold */
+    bool is_several;
     bool is_versioned, is_answered;
     zkl_err result;
     unsigned commits;
@@ -420,8 +438,9 @@ struct world {
     int session_count;
     int session_client[SESSIONS_MAX];
     bool session_lost[SESSIONS_MAX]; /* the last heartbeat, by the server: not the next one, too */
-    int dirs[LOCKS_MAX], registers[LOCKS_MAX]; /* the znode that a lock protects */
-    struct written writes[WRITES_MAX];         /* from 1 */
+    int dirs[LOCKS_MAX];
+    int registers[LOCKS_MAX], marks[LOCKS_MAX]; /* the znodes that a lock protects */
+    struct written writes[WRITES_MAX];          /* from 1 */
     int write_count;
     /* Messages */
     struct message *messages;

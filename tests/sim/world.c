@@ -194,6 +194,24 @@ static void tree_remove(struct tree *tree, struct znode *node) {
     *node = tree->nodes[--tree->count];
 }
 
+struct txn txn_part(const struct txn *txn, int index) {
+    static const enum txn_type types[] = {
+        [ZKLI_OP_CHECK] = TXN_ERROR,
+        [ZKLI_OP_CREATE] = TXN_CREATE,
+        [ZKLI_OP_SET] = TXN_SET,
+        [ZKLI_OP_DELETE] = TXN_DELETE,
+    };
+    const struct part *part = &txn->parts[index];
+    struct txn one = *txn;
+    one.type = (uint8_t)types[part->type];
+    one.name = part->name;
+    one.value = part->value;
+    one.counter = part->counter;
+    if (part->type == ZKLI_OP_CREATE && !part->is_ephemeral)
+        one.session = 0;
+    return one;
+}
+
 void tree_apply(struct world *w, struct tree *tree, const struct txn *txn, int index) {
     struct znode *node;
     switch ((enum txn_type)txn->type) {
@@ -210,6 +228,7 @@ void tree_apply(struct world *w, struct tree *tree, const struct txn *txn, int i
             .name = txn->name,
             .session = txn->session,
             .is_container = txn->is_container,
+            .value = txn->value,
             .czxid = txn->zxid,
             .mzxid = txn->zxid,
             .counter = is_lock_dir ? w->counter_start : 0,
@@ -228,6 +247,12 @@ void tree_apply(struct world *w, struct tree *tree, const struct txn *txn, int i
         node->value = txn->value;
         node->version++;
         node->mzxid = txn->zxid;
+        break;
+    case TXN_MULTI:
+        for (int i = 0; i < txn->part_count; i++) {
+            struct txn one = txn_part(txn, i);
+            tree_apply(w, tree, &one, index);
+        }
         break;
     case TXN_OPEN:
         tree->is_alive[txn->session] = true;

@@ -24,7 +24,7 @@ enum kind {
     GET,
     REMOVE,
     BARRIER,
-    GUARDED,
+    MULTI,
     KINDS
 };
 
@@ -162,10 +162,11 @@ static inline bool port_barrier(struct zkli_port *port, unsigned slot, const cha
     return port_send(port, BARRIER, slot, node == NULL ? "" : node, &request);
 }
 
-static inline bool port_guarded(struct zkli_port *port, unsigned slot,
-                                const struct zkli_guarded *write) {
+/* Goes by the path of its last operation. */
+static inline bool port_multi(struct zkli_port *port, unsigned slot, const struct zkli_op *ops,
+                              size_t count) {
     struct request *request;
-    return port_send(port, GUARDED, slot, write->path, &request);
+    return port_send(port, MULTI, slot, ops[count - 1].path, &request);
 }
 
 static inline int64_t port_session_id(struct zkli_port *port) {
@@ -191,7 +192,7 @@ static inline struct zkli_port *host_new_port(void *arg) {
         .get = port_get,
         .remove = port_remove,
         .barrier = port_barrier,
-        .guarded = port_guarded,
+        .multi = port_multi,
         .session_id = port_session_id,
         .timeout_ms = port_timeout_ms,
         .look = port_look,

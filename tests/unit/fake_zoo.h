@@ -19,6 +19,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CALLS_MAX 512
 #define FOREVER_AND_EVER (-1)
+#define FAKE_OPS_MAX 8
 
 /* The library looks names up as the client library would; here none is asked for. Each host has one
  * address. */
@@ -46,6 +47,7 @@ enum kind {
     GET,
     REMOVE,
     BARRIER, /* a delete that names a version, or a transaction that only checks */
+    MULTI,   /* any other transaction */
     AUTH,
     KINDS
 };
@@ -65,6 +67,10 @@ struct call {
         void_completion_t plain;
     } done;
     const void *data;
+    /* MULTI */
+    int op_count;
+    zoo_op_t ops[FAKE_OPS_MAX];
+    zoo_op_result_t *results; /* to be written into when it is answered */
 };
 
 struct _zhandle {
@@ -219,6 +225,27 @@ static inline struct call fake_take(void) {
     }
     (void)pthread_mutex_unlock(&Fake.mutex);
     return call;
+}
+
+/* By hand: the answer to a transaction, written as the client library does. The operation of this
+ * number is refused; -1: none is. */
+static inline void fake_answer_multi(const struct call *call, int refused, int code) {
+    for (int i = 0; i < call->op_count; i++) {
+        const zoo_op_t *op = &call->ops[i];
+        zoo_op_result_t *result = &call->results[i];
+        result->err = refused < 0 || i < refused ? ZOK
+                      : i == refused             ? code
+                                                 : ZRUNTIMEINCONSISTENCY;
+        if (op->type == ZOO_CREATE_OP && refused < 0)
+            (void)snprintf(result->value, (size_t)result->valuelen, "%s", "/made-0000000007");
+        else
+            result->value = NULL;
+        if (op->type == ZOO_SETDATA_OP && refused < 0)
+            *result->stat = (struct Stat){1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+        else
+            result->stat = NULL;
+    }
+    call->done.plain(code, call->data);
 }
 
 /* ---- The thread ---- */
@@ -404,10 +431,24 @@ int zoo_adelete(zhandle_t *zh, const char *path, int version, void_completion_t 
 
 int zoo_amulti(zhandle_t *zh, int count, const zoo_op_t *ops, zoo_op_result_t *results,
                void_completion_t completion, const void *data) {
-    struct call call = {.kind = BARRIER, .done.plain = completion, .data = data};
-    REQUIRE(count == 1 && ops[0].type == ZOO_CHECK_OP);
-    memset(results, 0, sizeof(*results)); /* it is there to be written into */
-    return fake_call(zh, &call, ops[0].check_op.path);
+    bool is_barrier = count == 1 && ops[0].type == ZOO_CHECK_OP;
+    struct call call = {.kind = is_barrier ? BARRIER : MULTI,
+                        .done.plain = completion,
+                        .data = data,
+                        .op_count = count,
+                        .results = results};
+    REQUIRE(count <= FAKE_OPS_MAX);
+    for (int i = 0; i < count; i++) { /* they are there to be written into */
+        call.ops[i] = ops[i];
+        results[i] = (zoo_op_result_t){.err = ZOK};
+        if (ops[i].type == ZOO_CREATE_OP) {
+            results[i].value = ops[i].create_op.buf;
+            results[i].valuelen = ops[i].create_op.buflen;
+        } else if (ops[i].type == ZOO_SETDATA_OP) {
+            results[i].stat = ops[i].set_op.stat;
+        }
+    }
+    return fake_call(zh, &call, is_barrier ? ops[0].check_op.path : "");
 }
 
 int zoo_add_auth(zhandle_t *zh, const char *scheme, const char *cert, int certLen,

@@ -61,6 +61,7 @@ static struct expected when_enqueued(unsigned create, unsigned list) {
         return (struct expected){ZKLI_LEAVING, ZKLI_DO_FAIL | BARRIER_AND_LIST};
     case ZKLI_RESULT_DENIED:
     case ZKLI_RESULT_ERROR:
+    case ZKLI_RESULT_BAD_VERSION:
         break;
     }
     return (struct expected){ZKLI_GONE, ZKLI_DO_FAIL | ZKLI_DO_FORGET};

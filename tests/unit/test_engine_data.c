@@ -8,7 +8,7 @@
 
 struct asked {
     struct zkli_query query;
-    struct zkli_guarded write;
+    struct zkli_op op;
     char path[32];
     size_t bytes;
     size_t done, replies;
@@ -26,8 +26,10 @@ static void ask(struct bench *b, size_t number, size_t bytes) {
     struct asked *asked = &Asked[number];
     *asked = (struct asked){.query = {.done = on_done, .bytes = bytes}};
     (void)snprintf(asked->path, sizeof(asked->path), "/write-%zu", number);
-    asked->write.path = asked->path;
-    asked->query.write = &asked->write;
+    asked->op = (struct zkli_op){.type = ZKLI_OP_SET, .path = asked->path, .version = -1};
+    asked->query.kind = ZKLI_QUERY_MULTI;
+    asked->query.ops = &asked->op;
+    asked->query.op_count = 1;
     zkli_engine_enter(b->engine);
     zkli_query_ask(b->engine, &asked->query);
     settle(b);
@@ -57,7 +59,7 @@ static size_t in_flight(const struct bench *b, enum kind kind) {
 }
 
 static void answer_write(struct bench *b) {
-    answer_next(b, GUARDED, ZKLI_RESULT_OK);
+    answer_next(b, MULTI, ZKLI_RESULT_OK);
 }
 
 /* A third of the limit each, so that three fit. */
@@ -66,7 +68,7 @@ static void no_more_data_is_in_flight_than_the_timeout_allows(void) {
     bench_begin(b);
     ask_all(b, WRITES, BYTES_MAX / 3);
     for (size_t left = WRITES; left > 0; left--) {
-        CHECK_INT(in_flight(b, GUARDED), left < 3 ? left : 3);
+        CHECK_INT(in_flight(b, MULTI), left < 3 ? left : 3);
         CHECK(b->engine->data_in_flight <= BYTES_MAX);
         answer_write(b);
     }
@@ -83,13 +85,13 @@ static void a_shorter_timeout_allows_less(void) {
     connect(b);
     serve_all(b);
     ask_all(b, 4, BYTES_MAX / 4);
-    CHECK_INT(in_flight(b, GUARDED), 2);
+    CHECK_INT(in_flight(b, MULTI), 2);
     cut(b, 0);
     b->timeout_ms = T_MS; /* which this server alone knows */
     connect(b);
     serve_all(b);
     ask_all(b, 4, BYTES_MAX / 4);
-    CHECK_INT(in_flight(b, GUARDED), 2);
+    CHECK_INT(in_flight(b, MULTI), 2);
     come_to_rest(b);
     bench_end(b);
 }
@@ -100,15 +102,15 @@ static void one_write_is_always_sent_at_once(void) {
     bench_begin(b);
     for (int i = 0; i < 5; i++) {
         ask(b, 0, 2 * BYTES_MAX);
-        CHECK_INT(in_flight(b, GUARDED), 1);
+        CHECK_INT(in_flight(b, MULTI), 1);
         answer_write(b);
         check_done(0, 1, 1);
     }
     ask(b, 0, 2 * BYTES_MAX);
     ask(b, 1, 1);
-    CHECK_INT(in_flight(b, GUARDED), 1);
+    CHECK_INT(in_flight(b, MULTI), 1);
     answer_write(b);
-    CHECK_INT(in_flight(b, GUARDED), 1);
+    CHECK_INT(in_flight(b, MULTI), 1);
     serve_all(b);
     bench_end(b);
 }
@@ -120,7 +122,7 @@ static void writes_are_sent_in_the_order_in_which_they_were_asked_for(void) {
     for (size_t i = 0; i < WRITES; i++)
         ask(b, i, i % 3 == 0 ? BYTES_MAX / 2 : i % 3 == 1 ? BYTES_MAX : 100);
     for (size_t i = 0; i < WRITES; i++) {
-        struct request request = serve_until(b, GUARDED);
+        struct request request = serve_until(b, MULTI);
         CHECK_STRING(request.path, Asked[i].path);
         answer(b, &request, ZKLI_RESULT_OK);
     }
@@ -135,23 +137,23 @@ static void what_has_no_data_passes_by(void) {
     bench_begin(b);
     struct owner *holder = hold(b, "a");
     ask_all(b, 10, BYTES_MAX);
-    *list = (struct asked){.query = {.path = "/locks/a", .is_list = true, .done = on_done}};
+    *list = (struct asked){.query = {.kind = ZKLI_QUERY_LIST, .path = "/locks/a", .done = on_done}};
     zkli_engine_enter(b->engine);
     zkli_query_ask(b->engine, &list->query);
     settle(b);
     release(b, holder);
     struct owner *other = begin(b, "b");
     advance(b, T_MS / 10 * MS);
-    CHECK_INT(in_flight(b, GUARDED), 1);
-    struct request write = serve_until(b, GUARDED);
+    CHECK_INT(in_flight(b, MULTI), 1);
+    struct request write = serve_until(b, MULTI);
     serve_all(b);
-    CHECK_INT(in_flight(b, GUARDED), 0);
+    CHECK_INT(in_flight(b, MULTI), 0);
     check_done(WRITES - 1, 1, 1);
     CHECK(holder->member == NULL);
     CHECK_INT(other->grants, 1);
     CHECK(zkli_engine_is_certain(b->engine));
     answer(b, &write, ZKLI_RESULT_OK);
-    CHECK_INT(in_flight(b, GUARDED), 1);
+    CHECK_INT(in_flight(b, MULTI), 1);
     serve_all(b);
     check_all_done_once(10);
     bench_end(b);
@@ -172,7 +174,7 @@ static void a_write_that_waited_takes_the_next_slot(void) {
     CHECK_INT(b->request_count, ZKLI_WINDOW);
     answer_write(b);
     CHECK_INT(b->request_count, ZKLI_WINDOW);
-    CHECK_INT(in_flight(b, GUARDED), 1); /* there is room for the third, and no slot */
+    CHECK_INT(in_flight(b, MULTI), 1); /* there is room for the third, and no slot */
     come_to_rest(b);
     check_all_done_once(3);
     bench_end(b);
@@ -186,7 +188,7 @@ static void a_forgotten_write_counts_until_it_is_answered(void) {
     zkli_query_forget(b->engine, &Asked[0].query);
     zkli_query_forget(b->engine, &Asked[2].query);
     ask(b, 4, 1);
-    CHECK_INT(in_flight(b, GUARDED), 1);
+    CHECK_INT(in_flight(b, MULTI), 1);
     serve_all(b);
     check_done(0, 0, 0);
     check_done(1, 1, 1);
@@ -201,7 +203,7 @@ static void a_write_that_is_refused_makes_room(void) {
     struct bench *b = &Bench;
     bench_begin(b);
     ask_all(b, 3, BYTES_MAX);
-    b->refused = 1u << GUARDED;
+    b->refused = 1u << MULTI;
     answer_write(b);
     check_done(0, 1, 1);
     check_done(1, 1, 0);
@@ -229,9 +231,9 @@ static void after_an_outage_what_waited_is_sent_in_order(void) {
         check_done(1, 1, 0);
         check_done(2, 0, 0);
         connect(b);
-        CHECK_INT(in_flight(b, GUARDED), 2);
+        CHECK_INT(in_flight(b, MULTI), 2);
         for (size_t i = 2; i < 6; i++) {
-            struct request request = serve_until(b, GUARDED);
+            struct request request = serve_until(b, MULTI);
             CHECK_STRING(request.path, Asked[i].path);
             answer(b, &request, ZKLI_RESULT_OK);
             check_done(i, 1, 1);
@@ -253,7 +255,7 @@ static void without_a_session_to_come_every_write_is_done(void) {
             settle(b);
             serve_all(b);
             CHECK(zkli_engine_is_drained(b->engine));
-            CHECK_INT(b->sent[GUARDED], 1); /* the first, before the drain */
+            CHECK_INT(b->sent[MULTI], 1); /* the first, before the drain */
             zkli_engine_shut(b->engine);
             settle(b);
         }

@@ -425,8 +425,8 @@ static void on_done(struct zkli_query *query, const struct zkli_reply *reply) {
     asked->replies += reply != NULL;
 }
 
-static void ask(struct bench *b, struct asked *asked, bool is_list) {
-    *asked = (struct asked){.query = {.path = "/locks/a", .is_list = is_list, .done = on_done}};
+static void ask(struct bench *b, struct asked *asked, enum zkli_query_kind kind) {
+    *asked = (struct asked){.query = {.kind = kind, .path = "/locks/a", .done = on_done}};
     zkli_engine_enter(b->engine);
     zkli_query_ask(b->engine, &asked->query);
     settle(b);
@@ -441,25 +441,25 @@ static void a_query_is_done_once_with_a_reply_or_without(void) {
     struct bench *b = &Bench;
     struct asked list, get, lost, unsent, forgotten, late;
     bench_begin(b);
-    ask(b, &list, true);
-    ask(b, &get, false);
+    ask(b, &list, ZKLI_QUERY_LIST);
+    ask(b, &get, ZKLI_QUERY_GET);
     serve_all(b);
     check_asked(&list, 1, 1);
     check_asked(&get, 1, 1);
-    ask(b, &lost, false);
+    ask(b, &lost, ZKLI_QUERY_GET);
     answer_next(b, GET, ZKLI_RESULT_LOST);
     check_asked(&lost, 1, 0);
     b->refused = 1u << LIST;
-    ask(b, &unsent, true);
+    ask(b, &unsent, ZKLI_QUERY_LIST);
     check_asked(&unsent, 1, 0);
     b->refused = 0;
-    ask(b, &list, false);
-    ask(b, &forgotten, false);
+    ask(b, &list, ZKLI_QUERY_GET);
+    ask(b, &forgotten, ZKLI_QUERY_GET);
     zkli_query_forget(b->engine, &forgotten.query);
     serve_all(b);
     check_asked(&forgotten, 0, 0);
     check_asked(&list, 1, 1);
-    ask(b, &late, true);
+    ask(b, &late, ZKLI_QUERY_LIST);
     expire(b);
     check_asked(&late, 1, 0);
     bench_end(b);
@@ -472,7 +472,7 @@ static void a_query_waits_for_a_session_until_there_will_be_none(void) {
     bench_begin(b);
     hold(b, "a");
     cut(b, 0);
-    ask(b, &one, true);
+    ask(b, &one, ZKLI_QUERY_LIST);
     (void)begin(b, "b");
     expire(b);
     check_asked(&one, 0, 0);
@@ -480,9 +480,9 @@ static void a_query_waits_for_a_session_until_there_will_be_none(void) {
     come_to_rest(b);
     check_asked(&one, 1, 1);
     fill_window(b);
-    ask(b, &two, true);
+    ask(b, &two, ZKLI_QUERY_LIST);
     (void)begin(b, "b");
-    ask(b, &three, false);
+    ask(b, &three, ZKLI_QUERY_GET);
     tell_state(b, b->engine->port, ZKLI_PORT_AUTH_FAILED);
     check_asked(&two, 1, 0);
     check_asked(&three, 1, 0);

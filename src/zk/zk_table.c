@@ -1,0 +1,113 @@
+/* zk_table - see zk_table.h. */
+#include "zk/zk_table.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stddef.h>
+
+/* Powers of 2. A process has a few ports; with a thousand, sixteen share a bucket. */
+#define BUCKETS 64
+#define ID_MAX (UINTPTR_MAX >> ZKLI_TABLE_SLOT_BITS)
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* nothing is called under it */
+static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;   /* a delivery of a closed port */
+static struct zkli_place *buckets[BUCKETS];
+static uintptr_t last_id;
+
+/* ---- With the mutex ---- */
+
+/* What points to the place with this id; to NULL: none has it. */
+static struct zkli_place **find(uintptr_t id) {
+    struct zkli_place **link = &buckets[id % BUCKETS];
+    while (*link != NULL && (*link)->id != id)
+        link = &(*link)->next;
+    return link;
+}
+
+/* Takes it out, if it was dropped and nothing holds it. */
+static bool take_out(struct zkli_place *place) {
+    if (place->free == NULL || place->deliveries > 0 || place->lent > 0)
+        return false;
+    *find(place->id) = place->next;
+    return true;
+}
+
+/* ---- Ports ---- */
+
+void zkli_table_add(struct zkli_place *place) {
+    (void)pthread_mutex_lock(&mutex);
+    do
+        last_id = last_id < ID_MAX ? last_id + 1 : 1; /* so no context is NULL */
+    while (*find(last_id) != NULL);
+    *place = (struct zkli_place){.id = last_id, .next = buckets[last_id % BUCKETS]};
+    buckets[last_id % BUCKETS] = place;
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+void *zkli_table_context(const struct zkli_place *place, unsigned slot) {
+    assert(slot < ZKLI_TABLE_SLOTS);
+    return (void *)(place->id << ZKLI_TABLE_SLOT_BITS | slot);
+}
+
+void zkli_table_close(struct zkli_place *place) {
+    (void)pthread_mutex_lock(&mutex);
+    place->is_closed = true;
+    while (place->deliveries > 0)
+        (void)pthread_cond_wait(&ended, &mutex);
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+void zkli_table_drop(struct zkli_place *place, bool is_over,
+                     void (*free_place)(struct zkli_place *place)) {
+    (void)pthread_mutex_lock(&mutex);
+    assert(place->is_closed);
+    if (is_over)
+        place->lent = 0;
+    place->free = free_place;
+    bool is_out = take_out(place);
+    (void)pthread_mutex_unlock(&mutex);
+    if (is_out)
+        free_place(place);
+}
+
+/* ---- Requests and deliveries ---- */
+
+void zkli_table_lend(struct zkli_place *place) {
+    (void)pthread_mutex_lock(&mutex);
+    place->lent++;
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+void zkli_table_give_back(struct zkli_place *place) {
+    (void)pthread_mutex_lock(&mutex);
+    assert(place->lent > 0);
+    place->lent--;
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+struct zkli_place *zkli_table_begin(const void *context, unsigned *ret_slot, bool *ret_is_open) {
+    uintptr_t number = (uintptr_t)context;
+    (void)pthread_mutex_lock(&mutex);
+    struct zkli_place *place = *find(number >> ZKLI_TABLE_SLOT_BITS);
+    if (place != NULL && place->is_closed && ret_is_open == NULL)
+        place = NULL;
+    if (place != NULL) {
+        place->deliveries++;
+        *ret_slot = (unsigned)(number % ZKLI_TABLE_SLOTS);
+        if (ret_is_open != NULL)
+            *ret_is_open = !place->is_closed;
+    }
+    (void)pthread_mutex_unlock(&mutex);
+    return place;
+}
+
+void zkli_table_end(struct zkli_place *place) {
+    (void)pthread_mutex_lock(&mutex);
+    place->deliveries--;
+    if (place->is_closed)
+        (void)pthread_cond_broadcast(&ended);
+    bool is_out = take_out(place);
+    (void)pthread_mutex_unlock(&mutex);
+    if (is_out)
+        place->free(place);
+}
