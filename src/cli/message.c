@@ -184,6 +184,12 @@ void cli_message_log(zkl_log_level level, const char *text, void *arg) {
     cli_message_detail("%s: %s", level_name(level), text);
 }
 
+void cli_message_last_error(char *ret_text, size_t size) {
+    pthread_mutex_lock(&Log.mutex);
+    (void)snprintf(ret_text, size, "%s", Log.last_error);
+    pthread_mutex_unlock(&Log.mutex);
+}
+
 void cli_message_bad_name(const char *subcommand, const char *name) {
     cli_message("'%s' is not a valid lock name (see 'zklock %s --help')", name, subcommand);
 }

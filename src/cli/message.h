@@ -9,6 +9,7 @@
 #define CLI_MESSAGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <zklock.h>
 
 __attribute__((format(printf, 1, 2))) void cli_message(const char *format, ...);
@@ -25,6 +26,9 @@ void cli_message_finish(void);
 
 /* A zkl_log_fn: prints the line if verbose, and keeps the last error for cli_message_error. */
 void cli_message_log(zkl_log_level level, const char *text, void *arg);
+
+/* The last error that the library logged, "" if none; cut to fit. */
+void cli_message_last_error(char *ret_text, size_t size);
 
 /* That the library does not take this name or prefix of names. */
 void cli_message_bad_name(const char *subcommand, const char *name);

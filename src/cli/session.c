@@ -59,8 +59,12 @@ static bool read_auth_file(const char *path, char *line, int size, const char **
 static int explain(zkl_err err, const cli_options *o, int connect_timeout_ms) {
     bool has_others = o->label != NULL || o->auth_file != NULL;
     if (err == ZKL_UNREACHABLE) {
-        cli_message("no server answers at %s within %g s", o->hosts,
-                    (double)connect_timeout_ms / 1000);
+        char last[256];
+        cli_message_last_error(last, sizeof(last));
+        const char *why = strncmp(last, "no session", strlen("no session")) == 0 ? strchr(last, ':')
+                                                                                 : NULL;
+        cli_message("no session at %s within %g s%s", o->hosts, (double)connect_timeout_ms / 1000,
+                    why == NULL ? "" : why);
     } else if (err == ZKL_INVALID && has_others) {
         cli_message("--hosts '%s' or another option of the session is not valid (see 'zklock "
                     "--help')",

@@ -197,6 +197,7 @@ static struct zkli_port *host_new_port(void *arg) {
         .auth = s->auth,
         .is_creator_acl = s->is_creator_acl,
         .receiver = &receiver,
+        .last_errno = &s->client_errno,
         .log = host_log,
         .arg = s,
     };

@@ -269,6 +269,20 @@ static bool is_exhausted(int error) {
     return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
+static void tell_why_not(struct zkl_session *s) {
+    char text[128];
+    int error = atomic_load(&s->client_errno);
+    const char *why = "no server answers";
+    if (s->open_error != 0)
+        why = "the servers' names cannot be looked up";
+    else if (error == ECONNREFUSED)
+        why = "the servers refuse connections";
+    else if (error != 0)
+        why = strerror_r(error, text, sizeof(text));
+    zkli_engine_log(s->engine, ZKL_LOG_ERROR, "no session within %d ms: %s", s->connect_timeout_ms,
+                    why);
+}
+
 static zkl_err await_connection(struct zkl_session *s) {
     int64_t until_ns = zkli_monotonic_ns() + s->connect_timeout_ms * ZKLI_NS_PER_MS;
     zkli_session_lock(s);
@@ -280,6 +294,8 @@ static zkl_err await_connection(struct zkl_session *s) {
         in_time = zkli_session_wait_until(s, &s->changed, until_ns);
     zkl_state state = zkli_engine_state(s->engine);
     bool has_no_room = !is_started || is_exhausted(s->open_error);
+    if (!has_no_room && state == ZKL_STATE_CONNECTING)
+        tell_why_not(s);
     zkli_session_unlock(s);
     if (has_no_room)
         return ZKL_NOMEM;

@@ -61,6 +61,7 @@ struct zkl_session {
     struct zkli_timer helper_retry; /* no thread could be started */
     struct zkli_timer hosts_retry;  /* a new list of servers was refused */
     int open_error;                 /* errno of the last port that could not be opened, or 0 */
+    atomic_int client_errno;        /* the last one that the client library has told, or 0 */
     uint64_t mixed;                 /* counts what was made where the kernel gave nothing random */
     /* Callback thread (callbacks.c) */
     struct zkli_list callbacks;

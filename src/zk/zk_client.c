@@ -496,7 +496,8 @@ struct zkli_port *zkli_client_new(const struct zkli_client_config *config) {
     client->port.ops = &ops;
     client->config = *config;
     atomic_init(&client->is_authenticated, config->auth_scheme == NULL);
-    client->log = (struct zkli_log){.line = config->log, .arg = config->arg};
+    client->log = (struct zkli_log){
+        .line = config->log, .arg = config->arg, .last_errno = config->last_errno};
     zkli_log_take(&client->log);
     zkli_table_add(&client->place);
     return &client->port;

@@ -2,6 +2,8 @@
 #ifndef ZKLI_ZK_CLIENT_H
 #define ZKLI_ZK_CLIENT_H
 
+#include <stdatomic.h>
+
 #include "engine/zk_port.h"
 #include "zklock.h"
 
@@ -13,6 +15,7 @@ struct zkli_client_config {
     const char *auth;
     bool is_creator_acl;
     const struct zkli_port_receiver *receiver;
+    atomic_int *last_errno; /* of what the client library could not do */
     void (*log)(void *arg, zkl_log_level level, const char *text); /* any thread */
     void *arg;                                                     /* of the receiver and of log */
 };

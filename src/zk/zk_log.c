@@ -2,6 +2,7 @@
 #include "zk/zk_log.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The client's log callback carries no context, so each session has a function of its own; what
@@ -20,6 +21,14 @@ static zkl_log_level level_of(const char *message) {
     return strstr(message, ":ZOO_INFO@") != NULL ? ZKL_LOG_INFO : ZKL_LOG_DEBUG;
 }
 
+/* "errno=111(Connection refused)" */
+static void note_errno(const struct zkli_log *log, const char *text) {
+    static const char key[] = "errno=";
+    const char *found = strstr(text, key);
+    if (found != NULL)
+        atomic_store(log->last_errno, (int)strtol(found + sizeof(key) - 1, NULL, 10));
+}
+
 static void log_to_slot(int slot, const char *message) {
     const struct zkli_log *log = slot < LOG_SLOTS ? atomic_load(&logs[slot]) : NULL;
     if (log == NULL)
@@ -30,6 +39,8 @@ static void log_to_slot(int slot, const char *message) {
         length--;
     memcpy(text, message, length);
     text[length] = '\0';
+    if (level_of(text) == ZKL_LOG_ERROR)
+        note_errno(log, text);
     log->line(log->arg, level_of(text), text);
 }
 

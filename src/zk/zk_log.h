@@ -2,12 +2,15 @@
 #ifndef ZKLI_ZK_LOG_H
 #define ZKLI_ZK_LOG_H
 
+#include <stdatomic.h>
+
 #include "zklock.h"
 
 /* One session's. */
 struct zkli_log {
     void (*line)(void *arg, zkl_log_level level, const char *text); /* any thread */
     void *arg;
+    atomic_int *last_errno;                /* of the last line at ERROR that names one */
     void (*callback)(const char *message); /* from take: for the client library */
     int slot;
 };

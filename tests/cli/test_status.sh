@@ -85,7 +85,11 @@ claim "a grace that fits" status_is 0 zkl --timeout 4 run --grace 1.44 a -- true
 
 claim "69 when no server answers" status_is 69 zklock --hosts 127.0.0.1:1 run -w 1 a -- true
 claim "... and says where, and how long it tried" matches "$(cat "$Work/err")" \
-    '^zklock: no server answers at 127.0.0.1:1 within 1 s$'
+    '^zklock: no session at 127.0.0.1:1 within 1 s: the servers refuse connections$'
+claim "69 for a server that has no name" status_is 69 zklock --hosts no-such-host.invalid \
+    run -w 1 a -- true
+claim "... and says so" matches "$(cat "$Work/err")" \
+    "within 1 s: the servers' names cannot be looked up\$"
 claim "70 for output that cannot be written" status_is 70 bash -c "
     zklock --root $Root ls --json >/dev/full"
 printf 'nosuchscheme:secret\n' >"$Work/auth"
