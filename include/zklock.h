@@ -19,12 +19,12 @@
  * Threads: every function may be called from any thread at any time, but no call on an object may
  * start once its close has begun. A call that is running by then is safe, and close does not wait
  * for it: the object stays in memory until that call returns. The call is through before the object
- * is closed, or it returns ZKL_CLOSED, false or 0. Three differ: zkl_session_timeout_ms says the
- * last T, zkl_hold_of the number of a lost hold that is not released, and a guarded write that was
- * under way may say ZKL_UNSURE. A call is running from its first access to the object. A program
- * can know this only of a call that is seen to wait; every other call must have returned before
- * close. A callback for which close waits may still make calls, also zkl_lock_close; but a session
- * is closed by one call. A hold belongs to the thread that acquired it.
+ * is closed, or it returns ZKL_CLOSED, false, 0 or NULL. Three differ: zkl_session_timeout_ms says
+ * the last T, zkl_hold_of the number of a lost hold that is not released, and a guarded write that
+ * was under way may say ZKL_UNSURE. A call is running from its first access to the object. A
+ * program can know this only of a call that is seen to wait; every other call must have returned
+ * before close. A callback for which close waits may still make calls, also zkl_lock_close; but a
+ * session is closed by one call. A hold belongs to the thread that acquired it.
  * In a child of fork() every call on an inherited object returns ZKL_FORKED; what returns no
  * zkl_err says false, 0, NULL or ZKL_STATE_CLOSED there, and on NULL.
  * Failures: a function that has a ret_... argument sets *ret_... to NULL unless it returns ZKL_OK.
@@ -312,7 +312,8 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, 
  */
 ZKL_API zkl_err zkl_lock_close(zkl_lock *l);
 
-/* The name that the lock was opened with; valid until the lock is closed. */
+/* The name that the lock was opened with; valid until close, and in a callback for which close
+ * waits. */
 ZKL_API const char *zkl_lock_name(const zkl_lock *l);
 
 #define ZKL_FOREVER INT64_C(-1)

@@ -72,12 +72,12 @@ zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size) {
     return err;
 }
 
-/* Like every call that does not wait, it is over before close begins: the name is still there. */
 const char *zkl_lock_name(const zkl_lock *l) {
-    struct zkl_lock *counted = (struct zkl_lock *)l; /* only its count of users changes */
-    if (zkli_lock_begin(counted) != ZKL_OK)
+    struct zkl_lock *entered = (struct zkl_lock *)l; /* what changes is how many are in it */
+    if (zkli_lock_begin(entered) != ZKL_OK)
         return NULL;
-    const char *name = counted->name;
-    zkli_lock_end(counted);
+    zkli_lock_enter(entered);
+    const char *name = entered->is_gone ? NULL : entered->name;
+    zkli_lock_leave(entered);
     return name;
 }

@@ -317,6 +317,7 @@ zkl_err zkl_lock_close(zkl_lock *l) {
     if (l->current != NULL)
         zkli_lock_give_up(l, NULL);
     zkli_callbacks_drop(s, l);
+    l->is_gone = true;
     if (!was_closed)
         (void)atomic_fetch_sub(&l->users, 1); /* the owner, once; this call is still counted */
     zkli_lock_leave(l);

@@ -45,6 +45,7 @@ struct zkl_lock {
     struct zkl_session *session; /* a reference */
     bool is_recursive;
     bool is_closed;
+    bool is_gone; /* close waits for no callback any more: the handle goes with its last user */
     atomic_uint users; /* the owner, until close, and each call that is running; the last frees */
     zkl_event_fn on_event;
     void *arg;

@@ -105,6 +105,11 @@ static zkl_err call_list(zkl_session *s, zkl_lock *l) {
     return zkl_list(s, NULL, on_found, NULL);
 }
 
+static zkl_err call_name(zkl_session *s, zkl_lock *l) {
+    (void)s;
+    return closed_if(zkl_lock_name(l) == NULL);
+}
+
 static zkl_err call_acquire(zkl_session *s, zkl_lock *l) {
     (void)s;
     return zkl_acquire(l, ZKL_FOREVER);
@@ -203,6 +208,7 @@ static const struct {
         {"list", call_list},
 },
   lock_calls[] = {
+      {"name", call_name},
       {"acquire", call_acquire},
       {"try", call_try},
       {"acquire, wrongly", call_acquire_wrongly},

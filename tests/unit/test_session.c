@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "engine/engine_internal.h"
-#include "session/session.h"
+#include "lock/lock.h"
 #include "support/actor.h"
 #include "zk/hosts.h"
 
@@ -396,6 +396,40 @@ static void a_closed_lock_s_events_are_dropped_and_no_others(void) {
     CHECK_INT(zkl_session_close(s), ZKL_OK);
 }
 
+static void say_name_late(const zkl_event *event, void *arg) {
+    stay_inside(event, NULL);
+    const char *name = zkl_lock_name(event->lock);
+    (void)snprintf(arg, 8, "%s", name == NULL ? "NULL" : name);
+}
+
+static zkl_err close_lock(void *arg) {
+    return zkl_lock_close(arg);
+}
+
+static void a_callback_that_close_waits_for_knows_the_lock_s_name(void) {
+    char said[8] = "";
+    fake_reset();
+    (void)pthread_mutex_lock(&Told.mutex);
+    Told.is_inside = Told.may_go = false;
+    (void)pthread_mutex_unlock(&Told.mutex);
+    zkl_session *s = open_session(NULL, NULL);
+    zkl_lock *l = NULL;
+    REQUIRE_INT(
+        zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.on_event = say_name_late, .arg = said)),
+        ZKL_OK);
+    CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
+    WAIT_UNTIL(is_inside(), SOON_MS);
+    actor *a = actor_new();
+    actor_begin(a, close_lock, l);
+    WAIT_UNTIL(actor_is_blocked(a), SOON_MS);
+    CHECK(l->is_closed);
+    let_go();
+    CHECK_INT(actor_result(a, SOON_MS), ZKL_OK);
+    CHECK_STRING(said, "a");
+    actor_free(a);
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a list of servers has one form", a_list_of_servers_has_one_form},
@@ -422,6 +456,8 @@ int main(int argc, char **argv) {
          nothing_and_nobody_are_told_apart_from_something},
         {"a closed lock's events are dropped, and no others",
          a_closed_lock_s_events_are_dropped_and_no_others},
+        {"a callback that close waits for knows the lock's name",
+         a_callback_that_close_waits_for_knows_the_lock_s_name},
     };
     return TEST_MAIN(argc, argv, "session", cases);
 }
