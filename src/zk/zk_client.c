@@ -44,9 +44,10 @@ extern __attribute__((weak)) int zoo_set_servers_resolution_delay(zhandle_t *zh,
 #define UNKNOWN_SESSION (-12)
 
 /*
- * The number of a request is its slot, and how many the slot has had (the last few bits of that).
- * Where memory is short, the client may refuse a request and keep its completion all the same,
- * which comes when the connection breaks, and is not to be taken for the slot's next request's.
+ * The number of a request is its slot, with the last bits of how many requests the slot has had.
+ * Where memory is short, the client may refuse a request and keep its completion all the same. That
+ * comes when the connection breaks. By then the slot may have its next request, which has another
+ * number.
  */
 #define SLOT_BITS 9
 /* The slot of what was no request: the session's news, and the nodes'. */
@@ -66,8 +67,7 @@ struct client {
     /* What the client library writes into, while it is lent */
     _Atomic(struct zkli_transaction *) transactions[ZKLI_SLOTS]; /* NULL: none in flight */
     zoo_op_result_t checks[ZKLI_SLOTS];                          /* of a barrier */
-    struct zkli_transaction
-        *refused; /* a list: what was not sent and may be completed all the same */
+    struct zkli_transaction *refused; /* a list: they may be completed all the same */
 };
 
 static struct client *client_of(struct zkli_port *port) {
@@ -238,7 +238,7 @@ static void finish_multi(struct client *client, unsigned slot, bool is_open, int
     free(transaction);
 }
 
-/* What was lent is back, and so is that of a closed port. */
+/* What was lent is back, also that of a closed port. */
 static void on_multi(int code, const void *data) {
     unsigned number;
     bool is_open;

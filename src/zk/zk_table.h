@@ -36,8 +36,8 @@ void *zkli_table_context(const struct zkli_place *place, unsigned number);
  * place stays until the delivery is ended. */
 struct zkli_place *zkli_table_begin(const void *context, unsigned *ret_number, bool *ret_is_open);
 void zkli_table_end(struct zkli_place *place);
-/* Before a request whose results are written into the port; and in the delivery of its reply, or
- * where it was not sent and none will come. */
+/* Before a request whose results are written into the port. It is given back in the delivery of its
+ * reply, or at once if none will come. */
 void zkli_table_lend(struct zkli_place *place);
 void zkli_table_give_back(struct zkli_place *place);
 /* From now on the port is closed to deliveries that begin. Returns when those under way have ended:

@@ -45,6 +45,11 @@ static void operations_are_handed_on_as_they_are(void) {
     CHECK(acl->data[0].perms == 31 && acl->data[1].perms == 1 && acl->data[1].id.id == NULL);
     CHECK_STRING(acl->data[0].id.scheme, "world");
     CHECK_STRING(acl->data[0].id.id, "anyone");
+    /* A container asked for in a create: the server's to refuse. The library's own operation for it
+     * would bring the library down. */
+    const struct zkli_op container = {ZKLI_OP_CREATE, .path = "/a", .flags = ZOO_CONTAINER};
+    CHECK(port->ops->multi(port, 4, &container, 1));
+    CHECK_INT(fake_take().ops[0].type, ZOO_CREATE_OP);
     port->ops->close(port); /* unanswered */
 }
 
