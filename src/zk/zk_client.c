@@ -43,9 +43,16 @@ extern __attribute__((weak)) int zoo_set_servers_resolution_delay(zhandle_t *zh,
  * not have it. */
 #define UNKNOWN_SESSION (-12)
 
-/* The number of what no slot has asked for: the session's news, and the nodes'. */
+/*
+ * The number of a request is its slot, with the last bits of how many requests the slot has had.
+ * Where memory is short, the client may refuse a request and keep its completion all the same. That
+ * comes when the connection breaks. By then the slot may have its next request, which has another
+ * number.
+ */
+#define SLOT_BITS 9
+/* The slot of what was no request: the session's news, and the nodes'. */
 #define NEWS ZKLI_SLOTS
-_Static_assert(NEWS < ZKLI_TABLE_SLOTS, "there is a number for each");
+_Static_assert(NEWS < 1 << SLOT_BITS, "there is a number for each");
 
 struct client {
     struct zkli_port port;
@@ -55,23 +62,47 @@ struct client {
     _Atomic(zhandle_t *) handle;
     atomic_bool is_authenticated;
     struct zkli_log log;
-    /* By slots. What the client library writes into, while it is lent */
-    struct zkli_transaction *transactions[ZKLI_SLOTS]; /* NULL: none in flight */
-    zoo_op_result_t checks[ZKLI_SLOTS];                /* of a barrier */
+    /* By slots */
+    atomic_uint requests[NEWS + 1]; /* how many there were */
+    /* What the client library writes into, while it is lent */
+    _Atomic(struct zkli_transaction *) transactions[ZKLI_SLOTS]; /* NULL: none in flight */
+    zoo_op_result_t checks[ZKLI_SLOTS];                          /* of a barrier */
+    struct zkli_transaction *refused; /* a list: they may be completed all the same */
 };
 
 static struct client *client_of(struct zkli_port *port) {
     return ZKLI_CONTAINER(port, struct client, port);
 }
 
-static void *context_of(const struct client *client, unsigned slot) {
-    return zkli_table_context(&client->place, slot);
+static unsigned number_of(struct client *client, unsigned slot) {
+    unsigned count = atomic_load(&client->requests[slot]);
+    return (count << SLOT_BITS | slot) % ZKLI_TABLE_NUMBERS;
 }
 
-/* A delivery begins, which zkli_table_end ends. NULL: its port is closed. */
+/* For a new request. */
+static void *context_for(struct client *client, unsigned slot) {
+    (void)atomic_fetch_add(&client->requests[slot], 1);
+    return zkli_table_context(&client->place, number_of(client, slot));
+}
+
+/* For what comes again and again: always the same. */
+static void *context_for_news(struct client *client) {
+    return zkli_table_context(&client->place, number_of(client, NEWS));
+}
+
+/* A delivery begins, which zkli_table_end ends. NULL: its port is closed, or its slot has a newer
+ * request. */
 static struct client *begin(const void *context, unsigned *ret_slot) {
-    struct zkli_place *place = zkli_table_begin(context, ret_slot, NULL);
-    return place == NULL ? NULL : ZKLI_CONTAINER(place, struct client, place);
+    unsigned number;
+    struct zkli_place *place = zkli_table_begin(context, &number, NULL);
+    if (place == NULL)
+        return NULL;
+    struct client *client = ZKLI_CONTAINER(place, struct client, place);
+    *ret_slot = number % (1u << SLOT_BITS);
+    if (number == number_of(client, *ret_slot))
+        return client;
+    zkli_table_end(place);
+    return NULL;
 }
 
 /* ---- Replies ---- */
@@ -192,27 +223,32 @@ static void on_barrier(int code, const void *data) {
 }
 
 /* The operations before the one that failed have the error 0, those behind it another; the code is
- * that of the one. What was lent is back, and so is that of a closed port. */
-static void on_multi(int code, const void *data) {
-    unsigned slot;
-    bool is_open;
-    struct zkli_place *place = zkli_table_begin(data, &slot, &is_open);
-    if (place == NULL)
-        return;
-    struct client *client = ZKLI_CONTAINER(place, struct client, place);
-    struct zkli_transaction *transaction = client->transactions[slot];
-    client->transactions[slot] = NULL;
+ * that of the one. */
+static void finish_multi(struct client *client, unsigned slot, bool is_open, int code) {
+    struct zkli_transaction *transaction = atomic_exchange(&client->transactions[slot], NULL);
     struct zkli_reply reply = reply_of(code);
     if (code == ZBADVERSION)
         reply.result = ZKLI_RESULT_BAD_VERSION;
-    if (transaction != NULL) { /* else a barrier */
+    if (transaction != NULL) { /* else it is a barrier */
         reply.refused = zkli_transaction_read(transaction);
         reply.op_results = transaction->read_results;
     }
-    zkli_table_give_back(place); /* before the slot is used again */
     if (is_open)
         deliver_to(client, slot, &reply);
     free(transaction);
+}
+
+/* What was lent is back, also that of a closed port. */
+static void on_multi(int code, const void *data) {
+    unsigned number;
+    bool is_open;
+    struct zkli_place *place = zkli_table_begin(data, &number, &is_open);
+    if (place == NULL)
+        return;
+    struct client *client = ZKLI_CONTAINER(place, struct client, place);
+    zkli_table_give_back(place); /* before the slot is used again */
+    if (number == number_of(client, number % (1u << SLOT_BITS)))
+        finish_multi(client, number % (1u << SLOT_BITS), is_open, code);
     zkli_table_end(place);
 }
 
@@ -241,7 +277,7 @@ static void on_authenticated(int code, const void *data) {
 static bool authenticate(struct client *client, zhandle_t *handle) {
     const char *auth = client->config.auth;
     int code = zoo_add_auth(handle, client->config.auth_scheme, auth, (int)strlen(auth),
-                            on_authenticated, context_of(client, NEWS));
+                            on_authenticated, context_for_news(client));
     return code == ZOK || code == ZINVALIDSTATE; /* that: it has broken again, another follows */
 }
 
@@ -296,7 +332,7 @@ static bool client_create(struct zkli_port *port, unsigned slot, const char *pat
     zhandle_t *handle = atomic_load(&client->handle);
     const struct ACL_vector *acl = client->config.is_creator_acl ? &ZOO_CREATOR_ALL_ACL
                                                                  : &ZOO_OPEN_ACL_UNSAFE;
-    void *context = context_of(client, slot);
+    void *context = context_for(client, slot);
     if (mode == ZKLI_EPHEMERAL_SEQUENTIAL)
         return zoo_acreate2(handle, path, data, (int)length, acl, ZOO_EPHEMERAL_SEQUENTIAL,
                             on_created, context) == ZOK;
@@ -308,39 +344,44 @@ static bool client_create(struct zkli_port *port, unsigned slot, const char *pat
 static bool client_list(struct zkli_port *port, unsigned slot, const char *path) {
     struct client *client = client_of(port);
     return zoo_aget_children(atomic_load(&client->handle), path, 0, on_listed,
-                             context_of(client, slot)) == ZOK;
+                             context_for(client, slot)) == ZOK;
 }
 
 static bool client_get(struct zkli_port *port, unsigned slot, const char *path, bool is_watched) {
     struct client *client = client_of(port);
     /* One function and one context for all: the client keeps one watch a path, however often. */
     return zoo_awget(atomic_load(&client->handle), path, is_watched ? on_node_event : NULL,
-                     context_of(client, NEWS), on_read, context_of(client, slot)) == ZOK;
+                     context_for_news(client), on_read, context_for(client, slot)) == ZOK;
 }
 
 static bool client_remove(struct zkli_port *port, unsigned slot, const char *path) {
     struct client *client = client_of(port);
     return zoo_adelete(atomic_load(&client->handle), path, -1, on_written,
-                       context_of(client, slot)) == ZOK;
+                       context_for(client, slot)) == ZOK;
 }
 
 /* ---- Transactions ---- */
+
+/* Of a request that was refused: it was not for want of memory. */
+static bool is_never_completed(int code) {
+    return code == ZINVALIDSTATE || code == ZBADARGUMENTS;
+}
 
 /* At an operation that it refuses, zoo_amulti goes on to the next with what was to be freed left
  * undefined. It refuses bad paths, which do not get here, and a session that is over. That cannot
  * be one which is connected at this look: the client learns it from the answer to a new connection,
  * two round trips from here; or, if the server has changed its mind about the credentials, from the
  * answer to those, one round trip after a new connection. */
-static bool send_multi(struct client *client, unsigned slot, size_t count, const zoo_op_t *ops,
-                       zoo_op_result_t *results) {
+static int send_multi(struct client *client, unsigned slot, size_t count, const zoo_op_t *ops,
+                      zoo_op_result_t *results) {
     zhandle_t *handle = atomic_load(&client->handle);
     if (zoo_state(handle) != ZOO_CONNECTED_STATE)
-        return false;
+        return ZINVALIDSTATE;
     zkli_table_lend(&client->place);
-    if (zoo_amulti(handle, (int)count, ops, results, on_multi, context_of(client, slot)) == ZOK)
-        return true;
-    zkli_table_give_back(&client->place);
-    return false;
+    int code = zoo_amulti(handle, (int)count, ops, results, on_multi, context_for(client, slot));
+    if (is_never_completed(code))
+        zkli_table_give_back(&client->place);
+    return code;
 }
 
 static bool client_multi(struct zkli_port *port, unsigned slot, const struct zkli_op *ops,
@@ -349,11 +390,19 @@ static bool client_multi(struct zkli_port *port, unsigned slot, const struct zkl
     struct zkli_transaction *t = zkli_transaction_new(ops, count);
     if (t == NULL)
         return false;
-    client->transactions[slot] = t;
-    if (send_multi(client, slot, count, t->ops, t->results))
+    atomic_store(&client->transactions[slot], t);
+    int code = send_multi(client, slot, count, t->ops, t->results);
+    if (code == ZOK)
         return true;
-    client->transactions[slot] = NULL;
-    free(t);
+    t = atomic_exchange(&client->transactions[slot], NULL);
+    if (t == NULL) /* refused, and completed already */
+        return false;
+    if (is_never_completed(code)) {
+        free(t);
+    } else {
+        t->next = client->refused;
+        client->refused = t;
+    }
     return false;
 }
 
@@ -367,9 +416,9 @@ static bool client_barrier(struct zkli_port *port, unsigned slot, const char *no
     zoo_op_t check;
     if (node == NULL)
         return zoo_adelete(atomic_load(&client->handle), BARRIER_PATH, BARRIER_VERSION, on_barrier,
-                           context_of(client, slot)) == ZOK;
+                           context_for(client, slot)) == ZOK;
     zoo_check_op_init(&check, node, -1);
-    return send_multi(client, slot, 1, &check, &client->checks[slot]);
+    return send_multi(client, slot, 1, &check, &client->checks[slot]) == ZOK;
 }
 
 static int64_t client_session_id(struct zkli_port *port) {
@@ -394,7 +443,7 @@ static bool client_open(struct zkli_port *port) {
     zhandle_t *handle = hosts == NULL
                             ? NULL
                             : zookeeper_init2(hosts, on_session_event, client->config.timeout_ms,
-                                              NULL, context_of(client, NEWS), ZOO_NO_LOG_CLIENTENV,
+                                              NULL, context_for_news(client), ZOO_NO_LOG_CLIENTENV,
                                               client->log.callback);
     int error = errno;
     free(hosts);
@@ -455,7 +504,12 @@ static bool client_set_hosts(struct zkli_port *port, const char *hosts) {
 static void client_free(struct zkli_place *place) {
     struct client *client = ZKLI_CONTAINER(place, struct client, place);
     for (unsigned i = 0; i < ZKLI_SLOTS; i++)
-        free(client->transactions[i]); /* its completion never came */
+        free(atomic_load(&client->transactions[i])); /* its completion never came */
+    while (client->refused != NULL) {
+        struct zkli_transaction *t = client->refused;
+        client->refused = t->next;
+        free(t);
+    }
     free(client->hosts);
     free(client);
 }

@@ -7,7 +7,7 @@
 
 /* Powers of 2. A process has a few ports; with a thousand, sixteen share a bucket. */
 #define BUCKETS 64
-#define ID_MAX (UINTPTR_MAX >> ZKLI_TABLE_SLOT_BITS)
+#define ID_MAX (UINTPTR_MAX >> ZKLI_TABLE_BITS)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* nothing is called under it */
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;   /* a delivery of a closed port */
@@ -44,9 +44,9 @@ void zkli_table_add(struct zkli_place *place) {
     (void)pthread_mutex_unlock(&mutex);
 }
 
-void *zkli_table_context(const struct zkli_place *place, unsigned slot) {
-    assert(slot < ZKLI_TABLE_SLOTS);
-    return (void *)(place->id << ZKLI_TABLE_SLOT_BITS | slot);
+void *zkli_table_context(const struct zkli_place *place, unsigned number) {
+    assert(number < ZKLI_TABLE_NUMBERS);
+    return (void *)(place->id << ZKLI_TABLE_BITS | number);
 }
 
 void zkli_table_close(struct zkli_place *place) {
@@ -85,15 +85,15 @@ void zkli_table_give_back(struct zkli_place *place) {
     (void)pthread_mutex_unlock(&mutex);
 }
 
-struct zkli_place *zkli_table_begin(const void *context, unsigned *ret_slot, bool *ret_is_open) {
-    uintptr_t number = (uintptr_t)context;
+struct zkli_place *zkli_table_begin(const void *context, unsigned *ret_number, bool *ret_is_open) {
+    uintptr_t whole = (uintptr_t)context;
     (void)pthread_mutex_lock(&mutex);
-    struct zkli_place *place = *find(number >> ZKLI_TABLE_SLOT_BITS);
+    struct zkli_place *place = *find(whole >> ZKLI_TABLE_BITS);
     if (place != NULL && place->is_closed && ret_is_open == NULL)
         place = NULL;
     if (place != NULL) {
         place->deliveries++;
-        *ret_slot = (unsigned)(number % ZKLI_TABLE_SLOTS);
+        *ret_number = (unsigned)(whole % ZKLI_TABLE_NUMBERS);
         if (ret_is_open != NULL)
             *ret_is_open = !place->is_closed;
     }

@@ -1,6 +1,6 @@
 /*
  * zk_table - what the client library is handed as context: numbers, for which this table says the
- * port and the slot.
+ * port, and which request of the port's.
  *
  * A completion or a watch may come when its port is closed already, if the library's handle lives
  * on. Its number then stands for a closed port, or for none, and it is ignored. A pointer would
@@ -9,11 +9,13 @@
 #ifndef ZKLI_ZK_ZK_TABLE_H
 #define ZKLI_ZK_ZK_TABLE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ZKLI_TABLE_SLOT_BITS 9
-#define ZKLI_TABLE_SLOTS (1u << ZKLI_TABLE_SLOT_BITS)
+/* Bits of a request's number within its port: 25 or, where a pointer has 32 bits, 13. */
+#define ZKLI_TABLE_BITS (UINTPTR_MAX > UINT_MAX ? 25 : 13)
+#define ZKLI_TABLE_NUMBERS (1u << ZKLI_TABLE_BITS)
 
 /* A port's, in the port. */
 struct zkli_place {
@@ -25,17 +27,17 @@ struct zkli_place {
     void (*free)(struct zkli_place *place); /* NULL: not dropped */
 };
 
-/* With an id that no port in the table has, nor had (but after 8 million ports, where a pointer has
- * 32 bits). */
+/* With an id that no port in the table has or had. (Where a pointer has 32 bits, ids begin anew
+ * after half a million ports.) */
 void zkli_table_add(struct zkli_place *place);
-/* The number of a slot below ZKLI_TABLE_SLOTS. */
-void *zkli_table_context(const struct zkli_place *place, unsigned slot);
+/* number: below ZKLI_TABLE_NUMBERS. */
+void *zkli_table_context(const struct zkli_place *place, unsigned number);
 /* A delivery begins; NULL: the port is gone. Without ret_is_open a closed one is gone, too. The
  * place stays until the delivery is ended. */
-struct zkli_place *zkli_table_begin(const void *context, unsigned *ret_slot, bool *ret_is_open);
+struct zkli_place *zkli_table_begin(const void *context, unsigned *ret_number, bool *ret_is_open);
 void zkli_table_end(struct zkli_place *place);
-/* Before a request whose results are written into the port; and in the delivery of its reply, or
- * when it was not sent. */
+/* Before a request whose results are written into the port. It is given back in the delivery of its
+ * reply, or at once if none will come. */
 void zkli_table_lend(struct zkli_place *place);
 void zkli_table_give_back(struct zkli_place *place);
 /* From now on the port is closed to deliveries that begin. Returns when those under way have ended:

@@ -82,6 +82,7 @@ static void create_init(zoo_op_t *ret_op, const struct zkli_op *op, struct room 
                                         {name_of(op->acl[i].scheme), name_of(op->acl[i].id)}};
     zoo_create_op_init(ret_op, op->path, op->data, op->length, acl, op->flags, room->text,
                        (int)path_size(op));
+    ret_op->type = ZOO_CREATE_OP; /* whatever the flags are: see zk_ops.c */
     room->text += path_size(op);
 }
 

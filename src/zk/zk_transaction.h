@@ -13,6 +13,7 @@
  * memory, for the caller may be gone by then. In one allocation with what the pointers point to;
  * free it. */
 struct zkli_transaction {
+    struct zkli_transaction *next; /* in a list of the port's */
     size_t count;
     /* For the call that sends them; what they point to is the caller's. */
     zoo_op_t *ops;

@@ -373,9 +373,13 @@ int zookeeper_close(zhandle_t *zh) {
 static inline int fake_call(zhandle_t *zh, const struct call *call, const char *path) {
     (void)pthread_mutex_lock(&Fake.mutex);
     int code = Fake.orders[call->kind].refusal;
-    if (code == ZOK && zh->call_count == CALLS_MAX)
+    /* Out of memory, when the completion was in line already. */
+    bool is_in_line = code == ZOK || code == ZMARSHALLINGERROR;
+    if (is_in_line && zh->call_count == CALLS_MAX) {
         code = ZMARSHALLINGERROR;
-    if (code == ZOK) {
+        is_in_line = false;
+    }
+    if (is_in_line) {
         struct call *slot = &zh->calls[zh->call_count++];
         *slot = *call;
         (void)snprintf(slot->path, sizeof(slot->path), "%s", path);

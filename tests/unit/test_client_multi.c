@@ -45,6 +45,11 @@ static void operations_are_handed_on_as_they_are(void) {
     CHECK(acl->data[0].perms == 31 && acl->data[1].perms == 1 && acl->data[1].id.id == NULL);
     CHECK_STRING(acl->data[0].id.scheme, "world");
     CHECK_STRING(acl->data[0].id.id, "anyone");
+    /* A container asked for in a create: the server's to refuse. The library's own operation for it
+     * would bring the library down. */
+    const struct zkli_op container = {ZKLI_OP_CREATE, .path = "/a", .flags = ZOO_CONTAINER};
+    CHECK(port->ops->multi(port, 4, &container, 1));
+    CHECK_INT(fake_take().ops[0].type, ZOO_CREATE_OP);
     port->ops->close(port); /* unanswered */
 }
 
@@ -188,6 +193,41 @@ static void a_completion_that_comes_after_close_is_ignored(void) {
     }
 }
 
+/* The client library may refuse a request for want of memory, and complete it all the same. By then
+ * the slot may have another one. */
+static void a_completion_of_what_was_refused_is_nobody_s(void) {
+    struct zkli_port *port = open_port(NULL);
+    for (int i = 0; i < 3; i++) {
+        fake_refuse(MULTI, ZMARSHALLINGERROR);
+        CHECK(!port->ops->multi(port, 3, Ops, COUNT(Ops)));
+        fake_refuse(MULTI, ZOK);
+        struct call refused = fake_take();
+        REQUIRE_INT(refused.kind, MULTI);
+        if (i > 0) {
+            CHECK(i == 1 ? port->ops->list(port, 3, "/a") : port->ops->barrier(port, 3, "/a"));
+            CHECK(fake_take().kind == (i == 1 ? LIST : BARRIER));
+        }
+        struct call call = send_multi(port, 3);
+        Seen.replies = 0;
+        fake_answer_multi(&refused, 0, ZCONNECTIONLOSS); /* it writes where it was told to */
+        CHECK_INT(Seen.replies, 0);
+        fake_answer_multi(&call, -1, ZOK);
+        CHECK_INT(Seen.replies, 1);
+        CHECK(Seen.reply.result == ZKLI_RESULT_OK && Seen.reply.op_results != NULL);
+    }
+    fake_refuse(LIST, ZMARSHALLINGERROR);
+    CHECK(!port->ops->list(port, 3, "/a"));
+    struct call refused = fake_take();
+    CHECK(port->ops->remove(port, 3, "/a"));
+    struct call call = fake_take();
+    refused.done.list(ZCONNECTIONLOSS, NULL, refused.data);
+    CHECK_INT(Seen.replies, 1);
+    call.done.plain(ZNONODE, call.data);
+    CHECK_INT(Seen.replies, 2);
+    CHECK(Seen.slot == 3 && Seen.reply.result == ZKLI_RESULT_NO_NODE);
+    port->ops->close(port);
+}
+
 static zkl_err close_port(void *arg) {
     struct zkli_port *port = arg;
     port->ops->close(port);
@@ -224,6 +264,8 @@ int main(int argc, char **argv) {
          a_refused_transaction_says_which_operation_it_was},
         {"a completion that comes after close is ignored",
          a_completion_that_comes_after_close_is_ignored},
+        {"a completion of what was refused is nobody's",
+         a_completion_of_what_was_refused_is_nobody_s},
         {"results that come during close find their memory",
          results_that_come_during_close_find_their_memory},
     };

@@ -1,4 +1,4 @@
-/* Numbers for ports and slots: what they stand for, and when no more. */
+/* Numbers for ports and their requests: what they stand for, and when no more. */
 #include "zk/zk_table.h"
 
 #include "support/actor.h"
@@ -19,9 +19,9 @@ static void drop(struct zkli_place *place) {
     zkli_table_drop(place, true, count_freed);
 }
 
-static void a_number_stands_for_its_port_and_slot(void) {
+static void a_number_stands_for_its_port_and_request(void) {
     static struct zkli_place places[PLACES];
-    const unsigned slots[] = {0, 1, ZKLI_TABLE_SLOTS - 1};
+    const unsigned slots[] = {0, 1, ZKLI_TABLE_NUMBERS - 1};
     Freed = 0;
     for (size_t i = 0; i < PLACES; i++)
         zkli_table_add(&places[i]);
@@ -132,7 +132,7 @@ static void close_waits_for_deliveries_under_way(void) {
 
 int main(int argc, char **argv) {
     static const test_case cases[] = {
-        {"a number stands for its port and slot", a_number_stands_for_its_port_and_slot},
+        {"a number stands for its port and request", a_number_stands_for_its_port_and_request},
         {"a number is not given again", a_number_is_not_given_again},
         {"a closed port is gone, but for what was lent",
          a_closed_port_is_gone_but_for_what_was_lent},
