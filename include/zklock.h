@@ -154,10 +154,12 @@ typedef struct zkl_event {
     size_t size; /* of this struct, in the library that is running: see ZKL_HAS */
     zkl_event_type type;
     zkl_session *session;
-    zkl_lock *lock;  /* NULL for an event of the session */
-    zkl_hold hold;   /* HELD and LOST: which hold; else 0 */
-    int64_t token;   /* HELD and LOST: its fencing token; else 0 */
-    size_t position; /* QUEUED: contenders before ours; else 0 */
+    zkl_lock *lock;      /* NULL for an event of the session */
+    zkl_hold hold;       /* HELD and LOST: which hold; else 0 */
+    int64_t token;       /* HELD and LOST: its fencing token; else 0 */
+    size_t position;     /* QUEUED: contenders before ours; else 0 */
+    bool is_new_session; /* RESUMED: the old session expired, and this is another; else false */
+    uint8_t reserved[7]; /* zero */
 } zkl_event;
 
 /* The constant's name without ZKL_EVENT_, such as "QUEUED"; static, never NULL. */
@@ -288,6 +290,7 @@ typedef struct zkl_lock_options {
     bool want_wanted;      /* reserved: false */
     zkl_event_fn on_event; /* events of this lock [none] */
     void *arg;             /* handed to on_event */
+    const char *label;     /* copied */
 } zkl_lock_options;
 
 #define ZKL_LOCK_OPTIONS(...) ((zkl_lock_options){.size = sizeof(zkl_lock_options), __VA_ARGS__})
