@@ -1,8 +1,9 @@
 /*
  * zklock.h - distributed locks on ZooKeeper, for C programs.
  *
- * A lock is a queue of ephemeral sequential nodes under <root>/<name>. The lowest holds it, every
- * other watches only the node just before its own, and the end of a session frees whatever it held.
+ * A lock is a queue of ephemeral sequential nodes under <root>/<name>. The lowest node holds the
+ * lock. Every other contender watches only the node just before its own. The end of a session
+ * deletes its nodes, and so frees its locks.
  *
  *     zkl_session *s;
  *     zkl_lock *l;
@@ -16,21 +17,28 @@
  *     }
  *     zkl_session_close(s);
  *
- * Threads: every function may be called from any thread at any time, but no call on an object may
- * start once its close has begun. A call that is running by then is safe, and close does not wait
- * for it: the object stays in memory until that call returns. The call is through before the object
- * is closed, or it returns ZKL_CLOSED, false, 0 or NULL. Three differ: zkl_session_timeout_ms says
- * the last T, zkl_hold_of the number of a lost hold that is not released, and a guarded write that
- * was under way may say ZKL_UNSURE. A call is running from its first access to the object. A
- * program can know this only of a call that is seen to wait; every other call must have returned
- * before close. A callback for which close waits may still make calls, also zkl_lock_close; but a
- * session is closed by one call. A hold belongs to the thread that acquired it.
- * In a child of fork() every call on an inherited object returns ZKL_FORKED; what returns no
- * zkl_err says false, 0, NULL or ZKL_STATE_CLOSED there, and on NULL.
- * Failures: a function that has a ret_... argument sets *ret_... to NULL unless it returns ZKL_OK.
+ * **Threads:** Any thread may call any function at any time, with one limit: once the close of an
+ * object has begun, no call on it may start. A call that is under way by then is safe. Close does
+ * not wait for it, and the object stays in memory until it returns. Either that call is done before
+ * the object is closed, or it returns ZKL_CLOSED, false, 0 or NULL. There are three exceptions.
+ * zkl_session_timeout_ms returns the last T. zkl_hold_of returns the number of a lost hold that is
+ * not released. A guarded write that was under way may return ZKL_UNSURE.
+ *
+ * A call is under way from its first access to the object. A program can know this only of a call
+ * that it sees waiting. Every other call must have returned before close begins. A callback for
+ * which close waits may still make calls, zkl_lock_close included. Only one call may close a
+ * session. A hold belongs to the thread that acquired it.
+ *
+ * **Fork:** In a child of fork(), every call on an inherited object returns ZKL_FORKED. A function
+ * that returns no zkl_err returns false, 0, NULL or ZKL_STATE_CLOSED there. It does the same if its
+ * object is NULL. A zkl_queue is the exception: the child may use it.
+ *
+ * **Failures:** A function with a ret_... argument sets *ret_... to NULL unless it returns ZKL_OK.
  * Every close and free accepts NULL, so one cleanup path serves after any failure.
- * The library installs no signal handler, raises no SIGPIPE, writes to no standard stream, and
- * keeps no errno. Times are in milliseconds; a pause or a suspended machine counts as time passed.
+ *
+ * The library installs no signal handler, raises no SIGPIPE and writes to no standard stream. It
+ * does not preserve errno. Times are in milliseconds. A pause of the process and a suspension of
+ * the machine count as time passed.
  */
 #ifndef ZKLOCK_H
 #define ZKLOCK_H
@@ -58,14 +66,15 @@ extern "C" {
  * end of structs, values to enums, and functions. It changes nothing else. A program and a library
  * of different releases work together in this way:
  *
- * - Options: the program sets .size to its own sizeof, as ZKL_SESSION_OPTIONS does, and zeroes what
+ * - Options: The program sets .size to its own sizeof, as ZKL_SESSION_OPTIONS does, and zeroes what
  *   it does not use. The library takes members beyond that size as zero. It returns ZKL_INVALID if
- *   a byte that it does not know is not zero, or if the size is below sizeof(size_t) or above 4096.
- * - Events and contenders: the library sets .size to its own sizeof. Before a program reads a
+ *   a byte that it does not know is not zero. It does the same if the size is below sizeof(size_t)
+ *   or above 4096.
+ * - Events and contenders: The library sets .size to its own sizeof. Before a program reads a
  *   member that 0.1.0 did not have, it asks ZKL_HAS. It copies no more than .size bytes. It ignores
  *   types of events that it does not know.
  */
-/* Whether *ptr is long enough for the member: ZKL_HAS(event, position). Evaluates ptr thrice. */
+/* Whether *ptr is long enough for the member: ZKL_HAS(event, position). Evaluates ptr 3 times. */
 #define ZKL_HAS(ptr, member)                                                                       \
     ((size_t)((const char *)(&(ptr)->member + 1) - (const char *)(ptr)) <= (ptr)->size)
 
@@ -86,8 +95,8 @@ typedef enum zkl_class {
 /* X(name, value, class, text); values are never reused. */
 #define ZKL_ERRORS(X)                                                                              \
     X(OK, 0, OK, "success")                                                                        \
-    X(TIMEOUT, 1, RETRY, "the lock was not acquired in time")                                      \
-    X(BUSY, 2, RETRY, "somebody else holds the lock")                                              \
+    X(TIMEOUT, 1, RETRY, "the time allowed ran out")                                               \
+    X(BUSY, 2, RETRY, "another contender holds the lock")                                          \
     X(CANCELED, 3, RETRY, "the wait was canceled")                                                 \
     X(LOST, 4, LOST, "the hold was lost")                                                          \
     X(CLOSED, 5, LOCAL, "the lock or its session is closed")                                       \
@@ -103,11 +112,11 @@ typedef enum zkl_class {
     X(IN_CALLBACK, 15, USAGE, "a blocking call from a callback")                                   \
     X(NOMEM, 16, LOCAL, "out of memory or threads")                                                \
     X(FORKED, 17, USAGE, "the object was opened before fork()")                                    \
-    X(SERVER, 18, RETRY, "the server answered with an error that has no meaning here")             \
+    X(SERVER, 18, RETRY, "the servers refused the request; the log has its code and path")         \
     X(NO_NODE, 19, USAGE, "the node to be written does not exist")                                 \
     X(BAD_VERSION, 20, RETRY, "the node has another version")                                      \
-    X(UNSURE, 21, UNSURE, "the connection broke under the write, which may have been done")        \
-    X(STALE, 22, LOST, "a later holder has been here")                                             \
+    X(UNSURE, 21, UNSURE, "the connection broke during the write, which may have been done")       \
+    X(STALE, 22, LOST, "a later holder has shown its token")                                       \
     X(IO, 23, LOCAL, "the fence's file cannot be read or written")                                 \
     X(CORRUPT, 24, LOCAL, "the fence's file is damaged")                                           \
     X(NO_CHROOT, 25, USAGE, "the chroot in the list of servers does not exist")
@@ -119,17 +128,17 @@ typedef enum zkl_err {
     ZKL_ERR_MAX_ = 0x7fffffff /* fixes the enum's size; never returned */
 } zkl_err;
 
-/* One English sentence without a full stop; static, never NULL, also for unknown values. */
+/* One English sentence without a full stop. Static, and never NULL, even for an unknown value. */
 ZKL_API const char *zkl_strerror(zkl_err err);
-/* The constant's name without ZKL_, such as "TIMEOUT"; static, never NULL. */
+/* The constant's name without ZKL_, such as "TIMEOUT". Static, and never NULL. */
 ZKL_API const char *zkl_errname(zkl_err err);
-/* The class of an error; ZKL_CLASS_LOCAL for unknown values. */
+/* The class of an error; ZKL_CLASS_LOCAL for an unknown value. */
 ZKL_API zkl_class zkl_errclass(zkl_err err);
 
 #define ZKL_VERSION_MAJOR 0
 #define ZKL_VERSION_MINOR 1
 #define ZKL_VERSION_PATCH 0
-/* The version of the library that is running, "MAJOR.MINOR.PATCH"; static. */
+/* The version of the running library, "MAJOR.MINOR.PATCH". Static. */
 ZKL_API const char *zkl_version(void);
 
 /* ---- Events ---------------------------------------------------------------------------------- */
@@ -137,16 +146,16 @@ ZKL_API const char *zkl_version(void);
 typedef struct zkl_session zkl_session;
 typedef struct zkl_lock zkl_lock;
 
-/* A grant's number: never 0, never used twice by a process. 0 stands for "no hold". */
+/* A grant's number. A process never uses one twice; 0 stands for "no hold". */
 typedef uint64_t zkl_hold;
 
 typedef enum zkl_event_type {
-    ZKL_EVENT_QUEUED = 1,    /* lock: waiting; position says how many contenders are before us */
+    ZKL_EVENT_QUEUED = 1,    /* lock: waiting; position says how many contenders are before ours */
     ZKL_EVENT_HELD = 2,      /* lock: granted; hold and token say which grant */
     ZKL_EVENT_LOST = 3,      /* lock: the hold is not certain any more and will never be again */
     ZKL_EVENT_SUSPENDED = 4, /* session: the connection broke; holds last until they are LOST */
     ZKL_EVENT_RESUMED = 5,   /* session: connected again */
-    ZKL_EVENT_WANTED = 6,    /* lock: somebody queued behind us or asked (reserved, not sent yet) */
+    ZKL_EVENT_WANTED = 6,    /* lock: another contender queued or asked (reserved, not sent yet) */
     ZKL_EVENT_REQUEUED = 7   /* lock: the place in the queue was lost, a new one is being taken */
 } zkl_event_type;
 
@@ -154,23 +163,28 @@ typedef struct zkl_event {
     size_t size; /* of this struct, in the library that is running: see ZKL_HAS */
     zkl_event_type type;
     zkl_session *session;
-    zkl_lock *lock;  /* NULL for an event of the session */
-    zkl_hold hold;   /* HELD and LOST: which hold; else 0 */
-    int64_t token;   /* HELD and LOST: its fencing token; else 0 */
-    size_t position; /* QUEUED: contenders before ours; else 0 */
+    zkl_lock *lock;      /* NULL for an event of the session */
+    zkl_hold hold;       /* HELD and LOST: which hold; else 0 */
+    int64_t token;       /* HELD and LOST: its fencing token; else 0 */
+    size_t position;     /* QUEUED: contenders before ours; else 0 */
+    bool is_new_session; /* RESUMED: the old session is over, this is another; else false */
+    uint8_t reserved[7]; /* zero */
 } zkl_event;
 
-/* The constant's name without ZKL_EVENT_, such as "QUEUED"; static, never NULL. */
+/* The constant's name without ZKL_EVENT_, such as "QUEUED". Static, and never NULL. */
 ZKL_API const char *zkl_event_name(zkl_event_type type);
 
 /*
- * Called for each event, in order, one at a time for a session, on a thread of the library's own.
- * The event is borrowed for the call. A callback that takes long delays later callbacks of the
- * session, which queue in memory, and nothing else: no heartbeat, no other lock. If there is no
- * memory to queue them, positions may be skipped for newer ones; nothing else is. It may call
- * zkl_release_hold, zkl_cancel, zkl_lock_close and whatever does not block; a call that blocks
- * returns ZKL_IN_CALLBACK. The thread of callbacks has no hold of its own: what speaks of the
- * calling thread's says that there is none.
+ * Called for each event, in order, one at a time for a session, on a thread of the library. The
+ * event is borrowed for the call. A slow callback delays the later callbacks of its session, which
+ * queue in memory. It delays nothing else: no heartbeat and no lock.
+ *
+ * If there is no memory to queue them, older positions may be skipped, and no other event. The
+ * RESUMED events next to a new session's may then say is_new_session, too.
+ *
+ * A callback may call zkl_release_hold, zkl_cancel, zkl_lock_close and all else that does not
+ * block. A call that blocks returns ZKL_IN_CALLBACK. The callback thread has no hold, and calls
+ * about the calling thread's hold say so: zkl_held is false, zkl_token is 0.
  */
 typedef void (*zkl_event_fn)(const zkl_event *event, void *arg);
 
@@ -182,9 +196,9 @@ typedef enum zkl_log_level {
 } zkl_log_level;
 
 /*
- * Called with each line that the library or its ZooKeeper client has to say. The text has no
- * newline and is borrowed for the call. **Threads:** any, also inside a call of the library and
- * with its locks held: it must not block and must not call the library.
+ * Called with each log line of the library and of its ZooKeeper client library. The text has no
+ * newline and is borrowed for the call. **Threads:** The call comes on any thread, also inside a
+ * call of the library and with its locks held. It must not block and must not call the library.
  */
 typedef void (*zkl_log_fn)(zkl_log_level level, const char *text, void *arg);
 
@@ -199,21 +213,21 @@ typedef enum zkl_state {
 } zkl_state;
 
 typedef enum zkl_acl {
-    ZKL_ACL_OPEN = 0,   /* anybody may read and change the nodes */
-    ZKL_ACL_CREATOR = 1 /* only who authenticates as we did; needs auth_scheme and auth */
+    ZKL_ACL_OPEN = 0,   /* any client may read and change the nodes */
+    ZKL_ACL_CREATOR = 1 /* only clients with our credentials may; needs auth_scheme and auth */
 } zkl_acl;
 
 /* All-zero means the defaults in brackets. Strings are copied. */
 typedef struct zkl_session_options {
     size_t size;             /* sizeof(zkl_session_options); ZKL_SESSION_OPTIONS sets it */
     int session_timeout_ms;  /* asked of the server, 100 to 3600000 [10000] */
-    int connect_timeout_ms;  /* how long zkl_session_open waits, and zkl_inspect and zkl_list; 1 to
-                                3600000 [10000] */
+    int connect_timeout_ms;  /* how long zkl_session_open, zkl_inspect and zkl_list wait at most, 1
+                                to 3600000 [10000] */
     bool lazy_heartbeat;     /* no heartbeat while nothing is held or waited for; then a first
                                 acquire may take 0.6 T longer */
     bool manual_dispatch;    /* must be false: ZKL_UNSUPPORTED otherwise */
-    const char *root;        /* where the locks live, an absolute path ["/locks"] */
-    const char *label;       /* shown to whoever lists the queue [none] */
+    const char *root;        /* of the locks: an absolute path, at most 255 bytes ["/locks"] */
+    const char *label;       /* shown in queues; bytes beyond 128 are cut off [none] */
     const char *auth_scheme; /* such as "digest" [none] */
     const char *auth;        /* such as "user:password" [none] */
     zkl_acl acl;             /* of the nodes we create [ZKL_ACL_OPEN] */
@@ -223,20 +237,26 @@ typedef struct zkl_session_options {
     void *arg;               /* handed to on_event and log */
 } zkl_session_options;
 
-/* A compound literal, in C: &ZKL_SESSION_OPTIONS(.session_timeout_ms = 4000). In C++ fill a
+/* A compound literal, for C: &ZKL_SESSION_OPTIONS(.session_timeout_ms = 4000). In C++ fill a
  * variable, .size included. */
 #define ZKL_SESSION_OPTIONS(...)                                                                   \
     ((zkl_session_options){.size = sizeof(zkl_session_options), __VA_ARGS__})
 
 /*
  * Opens a session and waits until a server has granted it, at most connect_timeout_ms.
- * hosts: "host[:port][,host[:port]...][/chroot]", copied. Without a port it is 2181. Spaces around
- * a server are ignored. The chroot must exist, and has at most 255 bytes, its first '/' included.
- * opts may be NULL. The session is the caller's: close it with zkl_session_close, after its locks.
+ *
+ * The servers in hosts are "host[:port][,host[:port]...][/chroot]", copied. The default port is
+ * 2181. Spaces around a server are ignored. A chroot has at most 255 bytes, its first '/' included,
+ * and must exist. If it does not, the session opens, but zkl_acquire, zkl_inspect and zkl_list
+ * return ZKL_NO_CHROOT. What is below it need not exist. An acquire creates the root, its parents
+ * and the lock's directories when they are missing. The root is "/", or a '/' and then a text that
+ * would be valid as a lock's name (see zkl_lock_open).
+ *
+ * opts may be NULL. The session is the caller's: close its locks, then call zkl_session_close.
  * **Returns:**
- * ZKL_OK
- * ZKL_INVALID: a NULL, an empty or malformed hosts, too long a chroot, an option out of range or
- * unknown.
+ * ZKL_OK.
+ * ZKL_INVALID: a NULL, an empty or malformed hosts, too long a chroot, an option that is out of
+ * range or unknown.
  * ZKL_UNSUPPORTED: tls or manual_dispatch is set.
  * ZKL_UNREACHABLE: no server granted a session within connect_timeout_ms.
  * ZKL_AUTH_FAILED: the server rejected the credentials.
@@ -247,24 +267,28 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_session_open(zkl_session **ret_session, const c
                                               const zkl_session_options *opts);
 
 /*
- * Ends the session and frees it. All it held is free at once if a server can be reached, else when
- * the session times out there. Waiting acquires return ZKL_CLOSED. Locks still open on it stay
- * valid objects whose calls return ZKL_CLOSED; they must still be closed. NULL is accepted.
- * Returns within 2 s, whatever the network does; it waits for a callback that is running.
+ * Ends the session and frees it. Its locks are free at once if a server can be reached, else when
+ * the session times out there. Waiting acquires return ZKL_CLOSED. Any other call that is under way
+ * when close begins is safe, too: see Threads at the top. Locks that are still open stay valid
+ * objects, whose calls return ZKL_CLOSED. They must still be closed. NULL is accepted.
+ *
+ * Close returns within 2 s, whatever the network does. Only a callback that is running can make it
+ * longer: close waits for it.
  * **Returns:** ZKL_OK; ZKL_IN_CALLBACK; ZKL_FORKED.
  */
 ZKL_API zkl_err zkl_session_close(zkl_session *s);
 
+/* What the session is doing at this moment. */
 ZKL_API zkl_state zkl_session_state(zkl_session *s);
-/* ZooKeeper's session id; 0 while there is none. A session that is reopened has another. */
+/* ZooKeeper's session id; 0 while there is none. After an expiry the new session has another. */
 ZKL_API int64_t zkl_session_id(zkl_session *s);
-/* T: the timeout the server granted. A holder's crash frees its locks after about T. */
+/* T: the timeout that the server granted. A holder's crash frees its locks after about T. */
 ZKL_API int zkl_session_timeout_ms(zkl_session *s);
 
 /*
- * Replaces the list of servers, for an ensemble that moved. hosts is copied; its chroot, if any,
- * is ignored: the first one stays. Names are looked up in the background. The client library tells
- * servers apart by address, not by port: a server that has only changed its port is not noticed.
+ * Replaces the list of servers, for an ensemble that moved. hosts is copied. A chroot in it is
+ * ignored: the first one stays. Names are looked up in the background. The client library tells
+ * servers apart by address, not by port, and does not notice a server with another port only.
  * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_CLOSED; ZKL_FORKED; ZKL_NOMEM.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_session_set_hosts(zkl_session *s, const char *hosts);
@@ -278,6 +302,7 @@ typedef enum zkl_kind {
     ZKL_SEMAPHORE = 3 /* reserved: ZKL_UNSUPPORTED */
 } zkl_kind;
 
+/* All-zero means the defaults in brackets. Strings are copied. */
 typedef struct zkl_lock_options {
     size_t size;           /* sizeof(zkl_lock_options); ZKL_LOCK_OPTIONS sets it */
     zkl_kind kind;         /* [ZKL_MUTEX] */
@@ -288,25 +313,34 @@ typedef struct zkl_lock_options {
     bool want_wanted;      /* reserved: false */
     zkl_event_fn on_event; /* events of this lock [none] */
     void *arg;             /* handed to on_event */
+    const char *label;     /* shown for its contenders; cut as the session's [the session's] */
 } zkl_lock_options;
 
 #define ZKL_LOCK_OPTIONS(...) ((zkl_lock_options){.size = sizeof(zkl_lock_options), __VA_ARGS__})
 
 /*
- * Makes a handle for the lock <name>; talks to nobody. name: components joined by '/', none empty,
- * "." or "..", none that looks like a contender's node ("..lock-0000000001"), no control
- * characters, at most 255 bytes; copied. opts may be NULL. Threads may share the handle: they queue
- * in this process, first come first served, and one at a time stands in the queue on the server.
- * **Returns:** ZKL_OK; ZKL_INVALID: a NULL, a bad name, an option out of range or unknown;
- * ZKL_UNSUPPORTED: a reserved kind or option; ZKL_CLOSED: the session is closing; ZKL_NOMEM;
- * ZKL_FORKED.
+ * Makes a handle for the lock <name>, without a request to the servers. opts may be NULL.
+ *
+ * name is copied. It has at most 255 bytes. Its components are joined by '/'. None is empty, "." or
+ * "..", and none looks like a contender's node ("..lock-0000000001"). The name is UTF-8. It has
+ * none of the characters that ZooKeeper's servers refuse in paths (PathUtils). These are control
+ * characters (U+0001 to U+001F, U+007F to U+009F), surrogates and private use (U+D800 to U+F8FF),
+ * and all from U+FFF0 on. So a character of four bytes is refused, too.
+ *
+ * Threads may share the handle. They queue in this process, first come, first served. Only the
+ * first of them stands in the queue on the server.
+ * **Returns:** ZKL_OK; ZKL_CLOSED: the session is closing; ZKL_NOMEM; ZKL_FORKED.
+ * ZKL_INVALID: a NULL, a bad name, an option that is out of range or unknown.
+ * ZKL_UNSUPPORTED: a reserved kind or option.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
                                            const zkl_lock_options *opts);
 
 /*
- * Releases what is held through the handle, ends every wait on it with ZKL_CLOSED, and frees it.
- * Returns at once; the node is deleted in the background. It waits for a callback of this lock
+ * Releases what is held through the handle, ends every wait on it with ZKL_CLOSED, and frees it. A
+ * call that is under way when close begins is safe: see Threads at the top.
+ *
+ * Returns at once; the node is deleted in the background. But it waits for a callback of this lock
  * that is running, unless called from a callback. NULL is accepted.
  * **Returns:** ZKL_OK; ZKL_FORKED.
  */
@@ -319,46 +353,58 @@ ZKL_API const char *zkl_lock_name(const zkl_lock *l);
 #define ZKL_FOREVER INT64_C(-1)
 
 /*
- * Acquires the lock for the calling thread. timeout_ms: ZKL_FOREVER; 0, a try, which reads once
- * and writes nothing when the lock is taken; or the time after which to give up. The deadline is
- * the caller's: reconnects, new sessions and new places in the queue do not extend it. A try gives
- * up after 2T/3 if it gets no answer, or no lease to begin on (at once when not connected).
+ * Acquires the lock for the calling thread. timeout_ms is the time after which to give up, or
+ * ZKL_FOREVER, or 0 for a try. A try reads once and writes nothing when the lock is taken.
+ *
+ * The deadline is the caller's: reconnects, new sessions and new places in the queue do not extend
+ * it. A try gives up at once when not connected. It gives up after 2T/3 if it gets no answer, or no
+ * lease to begin on.
  * **Returns:**
- * ZKL_OK: held, and certainly so at the moment of return; granted on a lease that heartbeats extend
- * in time if nothing breaks. After an outage or a silence of more than T/8 a grant may have to wait
- * for that, up to T/2 where round trips take T/60 or less, 0.6 T where they take T/15.
- * ZKL_TIMEOUT; ZKL_BUSY (try); ZKL_UNREACHABLE (try: no answer, or no such lease).
- * ZKL_CANCELED: zkl_cancel was called, or another thread gave the hold up by its number before this
- * call returned. ZKL_CLOSED: the lock or the session was closed.
- * ZKL_DEADLOCK: the calling thread holds it and the lock is not recursive.
- * ZKL_LOST (recursive only): the calling thread's hold was lost and is not released yet: an inner
+ * ZKL_OK: held, and certainly so at the moment of return. Heartbeats extend the lease of the grant
+ * in time if nothing breaks. After an outage or a silence of more than T/8, a grant may have to
+ * wait for such a lease. It waits up to T/2 where round trips take T/60 or less, and 0.6 T where
+ * they take T/15.
+ * ZKL_TIMEOUT: not acquired in time.
+ * ZKL_BUSY (try): another contender, or another thread on this handle, holds the lock or waits.
+ * ZKL_UNREACHABLE (try): no answer, or no such lease.
+ * ZKL_CANCELED: zkl_cancel was called. Or another thread gave the hold up by its number before this
+ * call returned.
+ * ZKL_CLOSED: the lock or the session was closed.
+ * ZKL_DEADLOCK: the calling thread would wait for itself. It holds the lock by this handle, which
+ * is not recursive. Or it holds the lock of this name by another handle of the same session. A
+ * handle of another session is another client: there the call waits.
+ * ZKL_LOST (recursive only): the calling thread's hold was lost and is not released yet. An inner
  * acquire must not make the outer section believe that it held all the time.
- * ZKL_LIMIT: the session's budget of nodes is spent; open another session.
+ * ZKL_LIMIT: the session's budget of nodes is spent: open another session. Or a recursive hold has
+ * its greatest depth.
  * ZKL_DENIED, ZKL_AUTH_FAILED, ZKL_SERVER: the log has the path and the server's code.
+ * ZKL_NO_CHROOT: the chroot of the session does not exist.
  * ZKL_INVALID: a NULL, or a negative timeout that is not ZKL_FOREVER.
  * ZKL_IN_CALLBACK; ZKL_NOMEM; ZKL_FORKED.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms);
 
 /*
- * Gives up the calling thread's hold (one level of it, if recursive) and returns; the node is
- * deleted in the background, again and again until the server has confirmed it.
- * **Returns:** ZKL_OK; ZKL_NOT_HELD; ZKL_LOST: it had been lost before; this level is given up now.
- * ZKL_CLOSED; ZKL_INVALID; ZKL_FORKED.
+ * Gives up the calling thread's hold, or one level of it if recursive, and returns. The node is
+ * deleted in the background. The library repeats that until the server has confirmed it.
+ * **Returns:** ZKL_OK; ZKL_NOT_HELD; ZKL_CLOSED; ZKL_INVALID; ZKL_FORKED.
+ * ZKL_LOST: the hold had been lost before; this level is given up now.
  */
 ZKL_API zkl_err zkl_release(zkl_lock *l);
 
 /*
- * The same, and waits until the server has confirmed that the node is gone. timeout_ms as for
- * zkl_acquire. Where something was done at all, the hold is given up.
- * **Returns:** as zkl_release, and ZKL_TIMEOUT: not confirmed yet, goes on in the background;
- * ZKL_INVALID, ZKL_IN_CALLBACK and ZKL_NOMEM: nothing was done.
+ * Gives up as zkl_release does, and waits until the server has confirmed that the node is gone.
+ * timeout_ms is as for zkl_acquire. Where something was done at all, the hold is given up.
+ * **Returns:** as zkl_release.
+ * ZKL_TIMEOUT: not confirmed yet; the deletion goes on in the background.
+ * ZKL_INVALID, ZKL_IN_CALLBACK, ZKL_NOMEM: nothing was done.
  */
 ZKL_API zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms);
 
 /*
- * Every acquire that waits on this handle now returns ZKL_CANCELED, unless it was granted already.
- * Later acquires are not affected. **Returns:** ZKL_OK; ZKL_CLOSED; ZKL_INVALID; ZKL_FORKED.
+ * Ends every acquire that waits on this handle now with ZKL_CANCELED, unless it was granted
+ * already. Later acquires are not affected.
+ * **Returns:** ZKL_OK; ZKL_CLOSED; ZKL_INVALID; ZKL_FORKED.
  */
 ZKL_API zkl_err zkl_cancel(zkl_lock *l);
 
@@ -366,82 +412,92 @@ ZKL_API zkl_err zkl_cancel(zkl_lock *l);
 
 /*
  * Whether the calling thread holds the lock, certainly, at this moment. Once false for a hold, it
- * stays false. Costs no round trip. Certain means: no other client can have been granted the lock,
- * because the server cannot have ended our session yet.
+ * stays false. It costs no round trip. Certain means that no other client can have been granted the
+ * lock, because the server cannot have ended our session yet.
  */
 ZKL_API bool zkl_held(zkl_lock *l);
 /* How long the calling thread's hold stays certain without another heartbeat; 0 when not held. */
 ZKL_API int64_t zkl_remaining_ms(zkl_lock *l);
 /*
- * The fencing token of the calling thread's hold, 0 when it has none, or has lost it: the creation
- * zxid of the lock's node. It grows from each holder's node to the next, also when the directory
- * was deleted in between. (It starts anew only with the ensemble's data.) Ask once, when the lock
- * has been acquired, and keep it: what a late write needs is the token of the hold it began under.
+ * The fencing token of the calling thread's hold; 0 when it has none, or has lost it. It is the
+ * creation zxid of the lock's node. It grows from each holder's node to the next, even if the
+ * directory was deleted in between. It starts anew only with the ensemble's data.
+ *
+ * Ask once, when the lock has been acquired, and keep the answer. A late write needs the token of
+ * the hold that it began under.
  */
 ZKL_API int64_t zkl_token(zkl_lock *l);
-/* The calling thread's hold, or 0. It stays known after a loss, until the thread releases it or
- * calls acquire again, whatever comes of that. */
+/* The calling thread's hold, or 0. A lost hold stays known until the thread releases it. Unless the
+ * lock is recursive, the thread's next acquire ends that as well, whether it succeeds or not. */
 ZKL_API zkl_hold zkl_hold_of(zkl_lock *l);
 /* Gives up a hold from any thread. **Returns:** as zkl_release. */
 ZKL_API zkl_err zkl_release_hold(zkl_lock *l, zkl_hold hold);
 /* zkl_held for a given hold, from any thread. */
 ZKL_API bool zkl_hold_valid(zkl_lock *l, zkl_hold hold);
 /*
- * Copies the path of the calling thread's node, NUL-terminated, into buf of size bytes (1024 is
- * always enough). **Returns:** ZKL_OK; ZKL_NOT_HELD: none, or lost; ZKL_INVALID: a NULL or too
- * small a buffer; ZKL_CLOSED; ZKL_FORKED.
+ * Copies the path of the calling thread's node, NUL-terminated, into buf, which has size bytes. A
+ * size of 1024 is always enough.
+ * **Returns:** ZKL_OK; ZKL_CLOSED; ZKL_FORKED.
+ * ZKL_NOT_HELD: the calling thread has no hold, or has lost it.
+ * ZKL_INVALID: a NULL, or too small a buffer.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
 
 /* ---- Guarded writes -------------------------------------------------------------------------- */
 
 /*
- * A process can be stopped between its last look at the hold and its next write, and write when
- * somebody else holds the lock. zkl_held cannot prevent that; the place that is written to can.
+ * A process can be stopped between its last look at the hold and its next write. When it goes on,
+ * another client may hold the lock. zkl_held cannot prevent that write. The place that is written
+ * to can:
  *
- * - If that place is a znode, use a guarded write: the servers refuse it in the same transaction
- *   unless the node of the hold is still there. However late it arrives, it changes nothing after
- *   the hold.
- * - If it is anything else (a file, a database, a device, a service), send zkl_token() along, and
- *   let that place refuse a token smaller than the greatest it has seen. It protects from the first
- *   write of a later holder on, not from the moment in which the lock changes hands.
+ * - A znode: Use a guarded write. The servers refuse it, in the same transaction, unless the node
+ *   of the hold is still there. However late it arrives, it changes nothing after the hold.
+ * - A file, a database, a device, a service: Send zkl_token() along. Let the place refuse a token
+ *   smaller than the greatest it has seen. That protects from the first write of a later holder on,
+ *   not from the moment in which the lock changes hands.
  *
  * Both protect only what all writers write in this way.
  */
 
-/* Bytes of data. A packet to a server has at most 1048575 (jute.maxbuffer, unless it is set
- * otherwise), and two paths go with the data. */
+/* The most bytes of data. A packet to a server has at most 1048575 bytes (jute.maxbuffer, unless it
+ * is set otherwise), and two paths go with the data. */
 #define ZKL_GUARDED_SET_MAX 1000000
 
 /*
- * Sets the data of a znode if the calling thread's hold exists, decided by the servers in one
- * transaction: one request. path: absolute, counted from the chroot of the session's hosts, not
- * from the session's root; must exist (zkl_guarded_multi can create it). data: borrowed for the
- * call; may be NULL if len is 0. version: the version the node must have, which then grows by one;
- * or -1, any. Blocks until the servers have answered, also through a broken connection, and at the
- * latest until the hold is lost; then no longer than a broken connection takes to be noticed (two
- * thirds of the session timeout). While other threads of the session have 500,000 bytes of guarded
- * writes under way for each second of the session timeout, it waits its turn: heartbeats stand
- * behind such data.
+ * Sets the data of a znode if the calling thread's hold exists. The servers decide that in one
+ * transaction, which is one request.
+ *
+ * path is absolute. It counts from the chroot of the session's hosts, not from the session's root.
+ * The node must exist; zkl_guarded_multi can create it. The bytes at data are borrowed for the
+ * call; data may be NULL if len is 0. If version is not -1, the node must have that version. The
+ * write raises the node's version by one.
+ *
+ * The call blocks until the servers have answered, also through a broken connection, and at the
+ * latest until the hold is lost. After that it takes no longer than it takes to notice a broken
+ * connection, two thirds of the session timeout. The call waits its turn while other threads of the
+ * session have too much under way: heartbeats stand behind such data. Too much is 500,000 bytes of
+ * guarded writes for each second of the session timeout.
  *
  * A reply that is lost with its connection leaves open whether the write was done. While the hold
  * lasts, the call finds out, by writing again and, where a version is given, by reading. It assumes
- * that nobody writes to the node without this guard. Where -1 was given, the version may grow by
- * more than one, and a server that is slow enough with the first attempt may do that after a later
- * write of the same hold; a version rules both out while nobody deletes the node and makes it anew.
- * If it cannot find out, it says ZKL_UNSURE: read the node under a new hold.
+ * that every write to the node has this guard. With -1, the version may grow by more than one. And
+ * a server that is slow enough with the first attempt may do that after a later write of the same
+ * hold. A version rules both out while the node is not deleted and made anew. If the call cannot
+ * find out, it returns ZKL_UNSURE: read the node under a new hold.
  * **Returns:**
  * ZKL_OK: written, and the hold existed at that moment, though it may be lost by now.
  * ZKL_NOT_HELD: the calling thread has no hold; nothing was written.
- * ZKL_LOST: the hold was lost; nothing was written. If it is the servers who say that the node of
- * the hold has gone, the hold is lost from now on, with its event.
- * ZKL_NO_NODE: path does not exist. ZKL_BAD_VERSION: it has another version; nothing was written.
+ * ZKL_LOST: the hold was lost; nothing was written. If the servers have said that the node of the
+ * hold is gone, the hold is lost from now on, with its event.
+ * ZKL_NO_NODE: path does not exist.
+ * ZKL_BAD_VERSION: the node has another version; nothing was written.
  * ZKL_UNSURE: it was written or not; also when the session was closed while it was under way.
- * ZKL_DENIED, ZKL_SERVER: the log has the path and the server's code; nothing was written.
+ * ZKL_DENIED, ZKL_SERVER: nothing was written; the log has the path and the server's code.
  * ZKL_CLOSED: the lock or the session was closed before it was sent; nothing was written.
  * ZKL_INVALID: a NULL, a path that is not valid, too much data, a version below -1.
  * ZKL_LIMIT: too large with its paths and the chroot.
- * ZKL_IN_CALLBACK; ZKL_NOMEM: nothing was written; ZKL_FORKED.
+ * ZKL_NOMEM: nothing was written.
+ * ZKL_IN_CALLBACK; ZKL_FORKED.
  *
  * zklock_zookeeper.h has zkl_guarded_multi, for several nodes at once.
  */
@@ -455,7 +511,7 @@ typedef struct zkl_contender {
     size_t size;      /* of this struct, in the library that is running: see ZKL_HAS */
     bool is_holder;   /* granted; the others wait, each for the one before it */
     const char *node; /* the child's name */
-    const char *host; /* "" where the contender does not say, as other libraries do not */
+    const char *host; /* "" if the contender does not say, as other libraries' do not */
     const char *program;
     const char *label;
     int64_t pid;        /* 0: unknown */
@@ -465,36 +521,39 @@ typedef struct zkl_contender {
     int64_t since_ms;   /* when it queued, milliseconds since 1970 by the server's clock */
 } zkl_contender;
 
-/* A copy that never changes: it outlives its session, and a child of fork() may use it too. */
+/* A copy that never changes. It outlives its session, and a child of fork() may use it, too. */
 typedef struct zkl_queue zkl_queue;
 
 ZKL_API size_t zkl_queue_count(const zkl_queue *queue);
-/* The contender with so many before it; NULL beyond the end. Borrowed until zkl_queue_free. */
+/* The contender that has index others before it, borrowed until zkl_queue_free. NULL beyond the
+ * end. */
 ZKL_API const zkl_contender *zkl_queue_at(const zkl_queue *queue, size_t index);
 
 /*
  * Reads the queue of a lock: one list, then a read for each contender, up to 64 at a time. The
- * queue is the caller's: zkl_queue_free. A lock that nobody uses has an empty queue. The session's
- * connect_timeout_ms is for the whole call: a queue that takes longer to read needs more.
- * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_UNREACHABLE: not all was read within connect_timeout_ms;
+ * queue is the caller's: zkl_queue_free. A lock without contenders has an empty queue. The
+ * session's connect_timeout_ms is for the whole call: a queue that takes longer to read needs more.
+ * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_NO_CHROOT.
+ * ZKL_UNREACHABLE: not all was read within connect_timeout_ms.
  * ZKL_DENIED; ZKL_SERVER; ZKL_CLOSED; ZKL_IN_CALLBACK; ZKL_NOMEM; ZKL_FORKED.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue);
 ZKL_API void zkl_queue_free(zkl_queue *queue);
 
-/* Instead of a number of contenders: the directory may not be read. */
+/* In place of a number of contenders: the directory may not be read. */
 #define ZKL_UNREADABLE SIZE_MAX
 
-/* Called for each lock: its name, and how many contenders stand in its queue; or for a directory
- * whose locks cannot be told, with ZKL_UNREADABLE. The name is "" for the root. */
+/* Called for each lock, with its name and the number of contenders in its queue. Called with
+ * ZKL_UNREADABLE for a directory whose locks cannot be told. The name is "" for the root. */
 typedef void (*zkl_list_fn)(const char *name, size_t contenders, void *arg);
 /*
- * Calls fn, on the calling thread, for every lock at or below prefix (NULL or "": all), sorted by
- * name, that has contenders. One list a directory; connect_timeout_ms is for the whole call. fn is
- * called when all is read.
- * **Returns:** as zkl_inspect; ZKL_LIMIT: more than 65536 directories. ZKL_DENIED: some directories
- * may not be read. fn was told of these, and of all locks that may be read. Any other error: fn was
- * not called.
+ * Calls fn for every lock at or below prefix (NULL or "": all) that has contenders, sorted by name.
+ * It costs one list for each directory. connect_timeout_ms is for the whole call. fn is called on
+ * the calling thread, when all is read.
+ * **Returns:** as zkl_inspect.
+ * ZKL_LIMIT: more than 65536 directories.
+ * ZKL_DENIED: some directories may not be read. fn was told of these, and of all locks that may be
+ * read. On any other error fn was not called.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_list_fn fn,
                                       void *arg);
@@ -503,7 +562,7 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_li
 }
 #endif
 
-/* Fences, on the resource's side: a part of its own, and of this. */
+/* Fences, for the resource's side. They have their own header, and belong to this one. */
 #include "zklock_fence.h"
 
 #endif /* ZKLOCK_H */

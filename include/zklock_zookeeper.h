@@ -1,9 +1,9 @@
 /*
- * zklock_zookeeper.h - what programs that use ZooKeeper's own header want of zklock besides.
+ * zklock_zookeeper.h - more of zklock, for programs that use ZooKeeper's own header.
  *
- * It does not include <zookeeper/zookeeper.h>, and the types of the functions below are that
- * header's: zoo_op_t and zoo_op_result_t are these structs. Include it, fill them with its
- * zoo_set_op_init and so on, and link with the client library for these.
+ * This header does not include <zookeeper/zookeeper.h>, which declares the types of the function
+ * below. Its zoo_op_t and zoo_op_result_t are the structs zoo_op and zoo_op_result. Include it, and
+ * fill them with its zoo_set_op_init and so on. Link with the client library for these functions.
  */
 #ifndef ZKLOCK_ZOOKEEPER_H
 #define ZKLOCK_ZOOKEEPER_H
@@ -17,21 +17,27 @@ extern "C" {
 struct zoo_op;
 struct zoo_op_result;
 
-/* Operations in one transaction: it holds up every other write of the ensemble while it is looked
- * at. */
+/* The most operations in one transaction. It holds up every other write of the ensemble while the
+ * leader looks at it. */
 #define ZKL_GUARDED_OPS_MAX 64
 
 /*
- * Does several operations at once, or none of them, if the calling thread's hold exists: as
- * zkl_guarded_set, for what zoo_multi does. ops: count of them, made by zoo_create_op_init,
- * zoo_delete_op_init, zoo_set_op_init or zoo_check_op_init; borrowed for the call, as are the
- * buffers they point to. Containers and nodes with a time to live cannot be created in this way:
- * ZooKeeper's client library misreads the answer. results: count of them, or NULL; written as
- * zoo_multi does when the servers have answered (ZKL_OK, ZKL_NO_NODE, ZKL_BAD_VERSION, ZKL_DENIED,
- * ZKL_SERVER, and ZKL_LOST if it was they who said so), else left as they are. A reply that is lost
- * with its connection is ZKL_UNSURE: nothing is done a second time.
- * **Returns:** as zkl_guarded_set, and what the first refused operation came to:
- * ZKL_NO_NODE, ZKL_BAD_VERSION, ZKL_DENIED; ZKL_SERVER: anything else, see results.
+ * Does several operations at once, or none of them, if the calling thread's hold exists. It is to
+ * zoo_multi what zkl_guarded_set is to zoo_set.
+ *
+ * There are count operations in ops. They are made by zoo_create_op_init, zoo_delete_op_init,
+ * zoo_set_op_init or zoo_check_op_init. They and the buffers they point to are borrowed for the
+ * call. Containers and nodes with a time to live cannot be created in this way: ZooKeeper's client
+ * library misreads the answer.
+ *
+ * The results are count of them, or NULL. They are written as zoo_multi does when the servers have
+ * answered, and else left as they are. The servers have answered on ZKL_OK, ZKL_NO_NODE,
+ * ZKL_BAD_VERSION, ZKL_DENIED and ZKL_SERVER, and on ZKL_LOST if that is what they said.
+ *
+ * A reply that is lost with its connection is ZKL_UNSURE: nothing is done a second time.
+ * **Returns:** as zkl_guarded_set.
+ * ZKL_NO_NODE, ZKL_BAD_VERSION, ZKL_DENIED: what the first refused operation came to.
+ * ZKL_SERVER: the first refused operation came to anything else, see results.
  * ZKL_LIMIT: more than ZKL_GUARDED_OPS_MAX operations, or too many bytes.
  * ZKL_UNSUPPORTED: an operation that is none of the four.
  */

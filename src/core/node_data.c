@@ -3,6 +3,13 @@
 
 #include <string.h>
 
+void zkli_node_data_cut(char ret_value[ZKLI_NODE_DATA_VALUE_MAX + 1], const char *text) {
+    const char *end = memchr(text, '\0', ZKLI_NODE_DATA_VALUE_MAX);
+    size_t length = end == NULL ? ZKLI_NODE_DATA_VALUE_MAX : (size_t)(end - text);
+    memcpy(ret_value, text, length);
+    ret_value[length] = '\0';
+}
+
 struct text {
     char *bytes;
     size_t length;

@@ -26,6 +26,8 @@ struct zkli_node_data {
     int64_t thread;
 };
 
+/* A value of this text, cut to what fits. */
+void zkli_node_data_cut(char ret_value[ZKLI_NODE_DATA_VALUE_MAX + 1], const char *text);
 /* Writes the line, without a NUL, and returns its length. */
 size_t zkli_node_data_format(char ret_line[ZKLI_NODE_DATA_MAX], const struct zkli_node_data *data);
 /* Reads any bytes; what is missing or malformed is left "" or 0. False if it is no such line. */

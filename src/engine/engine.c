@@ -255,7 +255,7 @@ static void suspend(struct zkli_engine *e) {
     e->has_looked = false;
     look_later(e);
     zkli_timer_set(&e->timers, &e->beat, ZKLI_NEVER);
-    e->host->on_session_event(e->host_arg, ZKL_EVENT_SUSPENDED);
+    e->host->on_session_event(e->host_arg, ZKL_EVENT_SUSPENDED, false);
 }
 
 /* Once, unless it changes again. */
@@ -292,7 +292,7 @@ static void on_connected(struct zkli_engine *e) {
         expect_beats(e);
     send_beat(e);
     if (e->is_suspended)
-        e->host->on_session_event(e->host_arg, ZKL_EVENT_RESUMED);
+        e->host->on_session_event(e->host_arg, ZKL_EVENT_RESUMED, is_new);
     e->is_suspended = false;
     zkli_members_step_all(e, ZKLI_EV_CONNECTED);
 }

@@ -38,7 +38,8 @@ struct zkli_host {
     struct zkli_port *(*new_port)(void *arg);                /* NULL: out of memory */
     void (*open_port)(void *arg, struct zkli_port *port);    /* in the background */
     void (*close_port)(void *arg, struct zkli_port *port);   /* in the background */
-    void (*on_session_event)(void *arg, zkl_event_type type);
+    /* is_new_session: RESUMED, with another session than before. */
+    void (*on_session_event)(void *arg, zkl_event_type type, bool is_new_session);
     void (*log)(void *arg, zkl_log_level level, const char *text);
 };
 
@@ -114,9 +115,11 @@ void zkli_engine_clear_timer(struct zkli_engine *e, struct zkli_timer *timer);
 
 typedef void (*zkli_notify_fn)(void *arg, struct zkli_member *member, enum zkli_notice notice);
 
-/* A new contender for <root>/<name>, or an error: LIMIT, NOMEM, CLOSED, AUTH_FAILED. */
+/* A new contender for <root>/<name>, or an error: LIMIT, NOMEM, CLOSED, AUTH_FAILED. label: copied
+ * and cut; NULL: the session's. */
 zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, const char *name,
-                        bool is_try, struct zkli_thread thread, zkli_notify_fn notify, void *arg);
+                        const char *label, bool is_try, struct zkli_thread thread,
+                        zkli_notify_fn notify, void *arg);
 /* Whether a thread with this number holds the lock of this name, by whatever member. */
 bool zkli_engine_is_held_by(struct zkli_engine *e, const char *name, uint64_t thread_number);
 /* The wait is over, for this reason: FAILED follows if nothing else has been told. */

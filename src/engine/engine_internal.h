@@ -80,6 +80,7 @@ struct zkli_member {
     size_t node_bytes;   /* of the budgets */
     size_t watch_bytes;
     struct zkli_thread thread;
+    char label[ZKLI_NODE_DATA_VALUE_MAX + 1];
     zkli_notify_fn notify; /* NULL: nobody is interested any more */
     void *notify_arg;
     enum zkli_notice notices[ZKLI_NOTICES]; /* not handed out yet, in order */

@@ -61,7 +61,8 @@ void zkli_member_connect(struct zkli_member *m) {
 }
 
 zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, const char *name,
-                        bool is_try, struct zkli_thread thread, zkli_notify_fn notify, void *arg) {
+                        const char *label, bool is_try, struct zkli_thread thread,
+                        zkli_notify_fn notify, void *arg) {
     if (e->state == ZKL_STATE_CLOSED)
         return ZKL_CLOSED;
     if (e->state == ZKL_STATE_AUTH_FAILED)
@@ -82,6 +83,7 @@ zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, 
     zkli_contender_init(&m->core, e->fresh_uuid, is_try, dir->depth);
     zkli_engine_refresh_uuid(e);
     m->thread = thread;
+    zkli_node_data_cut(m->label, label == NULL ? e->who.label : label);
     m->notify = notify;
     m->notify_arg = arg;
     zkli_member_set_budget(m, zkli_dir_node_bytes(dir), 2 * zkli_dir_node_bytes(dir));

@@ -271,8 +271,10 @@ static bool send_create(struct zkli_member *m, unsigned slot) {
     struct zkli_engine *e = m->engine;
     char prefix[ZKLI_PREFIX_LENGTH + 1], path[ZKLI_PATH_MAX], data[ZKLI_NODE_DATA_MAX];
     zkli_node_prefix_format(prefix, m->core.uuid);
-    e->who.thread = m->thread.id;
-    size_t length = zkli_node_data_format(data, &e->who);
+    struct zkli_node_data who = e->who;
+    who.thread = m->thread.id;
+    memcpy(who.label, m->label, sizeof(who.label));
+    size_t length = zkli_node_data_format(data, &who);
     child_path(path, m->dir, prefix);
     return e->port->ops->create(e->port, slot, path, data, length, ZKLI_EPHEMERAL_SEQUENTIAL);
 }

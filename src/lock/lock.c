@@ -173,7 +173,7 @@ void zkli_lock_start_next(struct zkl_lock *l) {
         struct zkli_acquire *acquire = first_acquire(l);
         zkl_err err = zkli_lock_is_closed(l)
                           ? ZKL_CLOSED
-                          : zkli_member_new(&l->member, l->session->engine, l->name,
+                          : zkli_member_new(&l->member, l->session->engine, l->name, l->label,
                                             acquire->is_try, acquire->thread, lock_notify, l);
         if (err != ZKL_OK)
             finish(acquire, err);
@@ -227,6 +227,7 @@ static void lock_free(struct zkl_lock *l) {
     zkli_session_lock(s);
     while ((link = zkli_list_take_first(&l->holds)) != NULL)
         zkli_lock_drop_hold(l, ZKLI_CONTAINER(link, struct zkli_hold, link));
+    free(l->label);
     free(l);
     zkli_session_unlock_and_release(s);
 }
@@ -257,6 +258,11 @@ static struct zkl_lock *lock_new(struct zkl_session *s, const char *name,
     if (l == NULL)
         return NULL;
     memcpy(l->name, name, strlen(name) + 1);
+    l->label = o->label == NULL ? NULL : strdup(o->label);
+    if (o->label != NULL && l->label == NULL) {
+        free(l);
+        return NULL;
+    }
     l->session = s;
     atomic_init(&l->users, 1);
     l->is_recursive = o->recursive;
@@ -267,6 +273,13 @@ static struct zkl_lock *lock_new(struct zkl_session *s, const char *name,
     zkli_list_init(&l->releases);
     zkli_list_init(&l->writes);
     return l;
+}
+
+/* One that was never handed out. NULL is accepted. */
+static void discard(struct zkl_lock *l) {
+    if (l != NULL)
+        free(l->label);
+    free(l);
 }
 
 zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
@@ -295,7 +308,7 @@ zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
     if (err == ZKL_OK)
         *ret_lock = l;
     else
-        free(l);
+        discard(l);
     return err;
 }
 

@@ -49,6 +49,7 @@ struct zkl_lock {
     atomic_uint users; /* the owner, until close, and each call that is running; the last frees */
     zkl_event_fn on_event;
     void *arg;
+    char *label;                /* of its contenders; NULL: the session's */
     struct zkli_list acquires;  /* in order; the first is the contender's */
     struct zkli_member *member; /* the contender that waits; NULL: none */
     struct zkli_list holds;     /* lost ones, and the current one */

@@ -56,6 +56,7 @@ static void add_to_line(struct zkl_session *s, struct zkli_callback *kept, const
         zkli_list_append(&s->callbacks, &c->link);
     } else {
         c->times++;
+        c->event.is_new_session = c->event.is_new_session || event->is_new_session;
     }
 }
 
@@ -127,10 +128,12 @@ void zkli_events_post(struct zkl_session *s, struct zkli_events *events, const z
 /* ---- The thread ---- */
 
 /* Takes the next event. A record that stands for several stays first in the line until the last of
- * them. Connections break and resume in turn. */
+ * them. Connections break and resume in turn. Which of several resumed with a new session is not
+ * kept: if one did, each says so. */
 static struct zkli_callback take(struct zkl_session *s) {
     struct zkli_callback *c = callback_of(s->callbacks.next);
     struct zkli_callback taken = *c;
+    taken.event.is_new_session &= taken.event.type == ZKL_EVENT_RESUMED;
     if (--c->times == 0)
         remove_from_line(c);
     else if (taken.event.type == ZKL_EVENT_SUSPENDED)

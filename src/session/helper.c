@@ -212,9 +212,10 @@ static void host_close_port(void *arg, struct zkli_port *port) {
     zkli_helper_ask(arg, port, ZKLI_PORT_CLOSE);
 }
 
-static void host_on_session_event(void *arg, zkl_event_type type) {
+static void host_on_session_event(void *arg, zkl_event_type type, bool is_new_session) {
     struct zkl_session *s = arg;
-    zkl_event event = {.size = sizeof(event), .type = type, .session = s};
+    zkl_event event = {
+        .size = sizeof(event), .type = type, .session = s, .is_new_session = is_new_session};
     zkli_callback_post(s, &s->own_events, &event);
 }
 

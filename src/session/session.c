@@ -156,20 +156,14 @@ static bool copy_string(char **ret_copy, const char *text) {
     return *ret_copy != NULL;
 }
 
-static void cut_copy(char ret_value[ZKLI_NODE_DATA_VALUE_MAX + 1], const char *text) {
-    size_t length = strnlen(text, ZKLI_NODE_DATA_VALUE_MAX);
-    memcpy(ret_value, text, length);
-    ret_value[length] = '\0';
-}
-
 static void describe_self(struct zkli_node_data *who, const char *label) {
     char host[256];
     if (gethostname(host, sizeof(host)) != 0)
         host[0] = '\0';
     host[sizeof(host) - 1] = '\0';
-    cut_copy(who->host, host);
-    cut_copy(who->program, program_invocation_short_name);
-    cut_copy(who->label, label == NULL ? "" : label);
+    zkli_node_data_cut(who->host, host);
+    zkli_node_data_cut(who->program, program_invocation_short_name);
+    zkli_node_data_cut(who->label, label == NULL ? "" : label);
     who->pid = getpid();
 }
 

@@ -50,7 +50,8 @@ static void a_session_opens_or_has_no_memory(void) {
 static void open_a_lock(void) {
     events *e = events_new();
     zkl_session *s = session_open(server_hosts(), T_NORMAL, NULL);
-    const zkl_lock_options options = ZKL_LOCK_OPTIONS(.on_event = events_on, .arg = e);
+    const zkl_lock_options options = ZKL_LOCK_OPTIONS(.on_event = events_on, .arg = e,
+                                                      .label = "label");
     zkl_lock *l = NULL;
     zkl_err err;
 

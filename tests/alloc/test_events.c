@@ -248,6 +248,7 @@ struct posted {
     zkl_event_type type;
     zkl_hold hold; /* which acquire it is of; 0: the session's */
     size_t position;
+    bool is_new_session;
 };
 
 enum {
@@ -288,6 +289,7 @@ static void post_all(zkl_session *s, struct zkli_callback *of_session,
         failing_arm(FAILING_OWN, draw(8) < failing_of_8, true);
         if (of == ACQUIRES || stages[of] == 2) {
             event.type = is_connected ? ZKL_EVENT_SUSPENDED : ZKL_EVENT_RESUMED;
+            event.is_new_session = !is_connected && i % 3 == 0;
             is_connected = !is_connected;
             zkli_callback_post(s, of_session, &event);
         } else {
@@ -296,7 +298,7 @@ static void post_all(zkl_session *s, struct zkli_callback *of_session,
             zkli_events_post(s, acquires[of], &event);
         }
         failing_disarm();
-        posted[i] = (struct posted){event.type, event.hold, event.position};
+        posted[i] = (struct posted){event.type, event.hold, event.position, event.is_new_session};
     }
 }
 
@@ -326,6 +328,10 @@ static bool is_whole(const struct posted *posted, zkl_hold hold) {
             at = next;
         }
         if (at == POSTS || told->type != posted[at].type)
+            return false;
+        if (posted[at].is_new_session && !told->is_new_session)
+            return false; /* the other way round is allowed */
+        if (told->is_new_session && told->type != ZKL_EVENT_RESUMED)
             return false;
         at = next_of_hold(posted, at + 1, hold);
     }
@@ -367,8 +373,10 @@ static void check_line(zkl_session *s, uint32_t failing_of_8) {
     WAIT_UNTIL(is_idle(s), SOON_MS);
     for (zkl_hold hold = 0; hold <= ACQUIRES; hold++)
         CHECK(is_whole(posted, hold));
-    for (size_t i = 0; failing_of_8 == 0 && i < POSTS; i++)
+    for (size_t i = 0; failing_of_8 == 0 && i < POSTS; i++) {
         CHECK_INT(Line.told[i + 1].position, posted[i].position);
+        CHECK(Line.told[i + 1].is_new_session == posted[i].is_new_session);
+    }
 }
 
 static void no_event_is_lost_for_want_of_memory(void) {

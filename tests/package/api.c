@@ -27,7 +27,7 @@ static bool all_is_refused(void) {
     const zkl_lock_options *l = &ZKL_LOCK_OPTIONS(.kind = ZKL_MUTEX, .permits = 0,
                                                   .recursive = true, .linger_ms = 0,
                                                   .local_handoffs = 0, .want_wanted = false,
-                                                  .on_event = on_event, .arg = NULL);
+                                                  .on_event = on_event, .arg = NULL, .label = NULL);
     const zkl_fence_options *f = &ZKL_FENCE_OPTIONS(.must_exist = true);
     return zkl_session_open(&session, "localhost:2181", s) == ZKL_INVALID && session == NULL &&
            zkl_lock_open(&lock, session, "a", l) == ZKL_INVALID && lock == NULL &&

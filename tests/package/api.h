@@ -75,6 +75,7 @@ static inline bool api_reads(const zkl_event *e, const zkl_contender *c) {
     event.hold = e->hold;
     event.token = e->token;
     event.position = e->position;
+    event.is_new_session = e->is_new_session;
     contender.is_holder = c->is_holder;
     contender.node = c->node;
     contender.host = c->host;
@@ -85,10 +86,10 @@ static inline bool api_reads(const zkl_event *e, const zkl_contender *c) {
     contender.session_id = c->session_id;
     contender.token = c->token;
     contender.since_ms = c->since_ms;
-    bool has = ZKL_HAS(e, size) && ZKL_HAS(&event, position) && ZKL_HAS(&contender, since_ms);
+    bool has = ZKL_HAS(e, size) && ZKL_HAS(&event, reserved) && ZKL_HAS(&contender, since_ms);
     event.size = sizeof(event) - 1;
     contender.size = 0;
-    return has && ZKL_HAS(&event, token) && !ZKL_HAS(&event, position) &&
+    return has && ZKL_HAS(&event, token) && !ZKL_HAS(&event, reserved) &&
            !ZKL_HAS(&contender, is_holder);
 }
 

@@ -31,6 +31,8 @@ static void a_holder_is_told_and_can_acquire_again(void) {
         CHECK(actor_hold(c->actor, c->lock) == hold); /* known until released */
         await_new_session(c, id);
         CHECK(!client_held(c));
+        WAIT_UNTIL(client_told(c, ZKL_EVENT_RESUMED) == 1, SOON_MS);
+        CHECK(events_get(c->events, ZKL_EVENT_RESUMED, 0, &told, NULL) && told.is_new_session);
         if (releases) {
             CHECK_INT(client_release(c), ZKL_LOST);
             CHECK_INT(client_release(c), ZKL_NOT_HELD);

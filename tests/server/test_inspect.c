@@ -46,6 +46,49 @@ static void check_is_ours(const zkl_contender *c, zkl_session *s, const char *la
         CHECK_RANGE(c->since_ms, now_ms - 60000, now_ms + 2000);
 }
 
+static zkl_lock *lock_open_labelled(zkl_session *s, const char *name, char *label) {
+    zkl_lock *l = NULL;
+
+    REQUIRE_INT(zkl_lock_open(&l, s, name, &ZKL_LOCK_OPTIONS(.label = label)), ZKL_OK);
+    if (label != NULL)
+        label[0] = '!'; /* it was copied */
+    return l;
+}
+
+static void check_label(zkl_session *s, const char *name, const char *label) {
+    zkl_queue *queue = look(s, name);
+
+    REQUIRE_INT(zkl_queue_count(queue), 1);
+    check_is_ours(zkl_queue_at(queue, 0), s, label);
+    zkl_queue_free(queue);
+}
+
+static void a_lock_s_label_stands_instead_of_the_session_s(void) {
+    zkl_session *s = session_open_with(
+        server_hosts(),
+        (zkl_session_options){.session_timeout_ms = T_NORMAL, .label = "session's"});
+    char own[] = "lock's", empty[] = "", longer[200], cut[128 + 1];
+    char *labels[] = {own, NULL, empty, longer};
+    const char *shown[] = {"lock's", "session's", "", cut};
+
+    memset(longer, 'l', sizeof(longer));
+    longer[sizeof(longer) - 1] = '\0';
+    memset(cut, 'l', sizeof(cut));
+    cut[sizeof(cut) - 1] = '\0';
+    for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
+        const char *name = fresh_name("labelled");
+        zkl_lock *l = lock_open_labelled(s, name, labels[i]);
+
+        REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
+        check_label(s, name, shown[i]);
+        REQUIRE_INT(zkl_release_wait(l, SOON_MS), ZKL_OK);
+        REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
+        check_label(s, name, shown[i]);
+        REQUIRE_INT(zkl_lock_close(l), ZKL_OK);
+    }
+    session_close(s);
+}
+
 static void a_queue_shows_holder_and_waiters_in_order(void) {
     const char *name = fresh_name("shown");
     zkl_session *s = session_open_with(
@@ -349,6 +392,8 @@ static const test_case Cases[] = {
      a_queue_nobody_stands_in_is_empty},
     {"a queue shows holder and waiters in order, and who they are",
      a_queue_shows_holder_and_waiters_in_order},
+    {"a lock's label stands instead of the session's",
+     a_lock_s_label_stands_instead_of_the_session_s},
     {"looking costs one list and one read each, and leaves no watch",
      looking_costs_a_list_and_a_read_each},
     {"hostile data harms nobody (T45)", hostile_data_is_shown_or_left_out_and_harms_nobody},

@@ -9,6 +9,7 @@ static void a_holder_keeps_its_hold(void) {
     client *c = client_open_proxied(name, T_NORMAL);
     const int64_t id = zkl_session_id(c->session);
     char path[RAW_PATH_MAX], order[16];
+    zkl_event resumed = {0};
     zkl_hold hold;
     int64_t token;
 
@@ -21,6 +22,8 @@ static void a_holder_keeps_its_hold(void) {
     WAIT_UNTIL(client_told(c, ZKL_EVENT_RESUMED) == 1, SOON_MS);
     events_order(c->events, order, sizeof(order));
     CHECK_STRING(order, "45"); /* SUSPENDED, RESUMED and nothing else */
+    CHECK(events_get(c->events, ZKL_EVENT_RESUMED, 0, &resumed, NULL));
+    CHECK(!resumed.is_new_session);
     CHECK(client_held(c) && zkl_hold_valid(c->lock, hold));
     CHECK_INT(client_token(c), token);
     CHECK(zkl_session_id(c->session) == id);

@@ -174,9 +174,10 @@ static void host_close_port(void *arg, struct zkli_port *port) {
              port_number(c, port), 0);
 }
 
-static void host_on_session_event(void *arg, zkl_event_type type) {
+static void host_on_session_event(void *arg, zkl_event_type type, bool is_new_session) {
     (void)arg;
     (void)type;
+    (void)is_new_session;
 }
 
 static void host_log(void *arg, zkl_log_level level, const char *text) {

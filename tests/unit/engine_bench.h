@@ -69,6 +69,7 @@ struct bench {
     struct tiny_server server;
     int64_t last_session;
     size_t events[ZKL_EVENT_REQUEUED + 1]; /* of the session */
+    bool is_new_session;                   /* what the last of these said */
     size_t lines[ZKL_LOG_DEBUG + 1];       /* logged */
     char last_line[ZKLI_PATH_MAX + 256];
     struct owner owners[OWNERS_MAX];
@@ -101,8 +102,10 @@ static inline void host_close_port(void *arg, struct zkli_port *port) {
     ZKLI_CONTAINER(port, struct fake_port, port)->is_closed = true;
 }
 
-static inline void host_on_session_event(void *arg, zkl_event_type type) {
-    ((struct bench *)arg)->events[type]++;
+static inline void host_on_session_event(void *arg, zkl_event_type type, bool is_new_session) {
+    struct bench *b = arg;
+    b->events[type]++;
+    b->is_new_session = is_new_session;
 }
 
 static inline void host_log(void *arg, zkl_log_level level, const char *text) {
@@ -414,7 +417,7 @@ static inline zkl_err enter_queue(struct bench *b, const char *name, bool is_try
     struct owner *owner = &b->owners[b->owner_count];
     *owner = (struct owner){.member = NULL};
     zkli_engine_enter(b->engine);
-    zkl_err err = zkli_member_new(&owner->member, b->engine, name, is_try,
+    zkl_err err = zkli_member_new(&owner->member, b->engine, name, NULL, is_try,
                                   (struct zkli_thread){7, 7}, on_notice, owner);
     settle(b);
     if (err != ZKL_OK)

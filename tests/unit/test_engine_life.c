@@ -190,6 +190,29 @@ static void a_connection_that_follows_another_is_a_new_one(void) {
     bench_end(b);
 }
 
+static void who_resumes_is_told_whether_the_session_is_another(void) {
+    struct bench *b = &Bench;
+    bench_begin(b);
+    for (size_t i = 1; i <= 4; i++) {
+        bool is_expired = i % 2 == 0;
+        cut(b, 0);
+        CHECK(!b->is_new_session);
+        if (is_expired)
+            expire(b);
+        connect(b);
+        CHECK_INT(b->events[ZKL_EVENT_RESUMED], i);
+        CHECK(b->is_new_session == is_expired);
+    }
+    expire(b); /* without a word of the broken connection */
+    CHECK(!b->is_new_session);
+    connect(b);
+    CHECK(b->is_new_session);
+    connect(b);
+    CHECK_INT(b->events[ZKL_EVENT_RESUMED], 6);
+    CHECK(!b->is_new_session);
+    bench_end(b);
+}
+
 static void there_are_no_contenders_without_a_session_to_come(void) {
     struct bench *b = &Bench;
     struct owner *owner;
@@ -519,6 +542,8 @@ int main(int argc, char **argv) {
          a_hold_that_is_lost_while_nothing_can_be_sent_is_buried},
         {"a connection that follows another is a new one",
          a_connection_that_follows_another_is_a_new_one},
+        {"who resumes is told whether the session is another",
+         who_resumes_is_told_whether_the_session_is_another},
         {"there are no contenders without a session to come",
          there_are_no_contenders_without_a_session_to_come},
         {"a port that could not be opened is replaced after a while",
