@@ -136,6 +136,15 @@ static void expect_beats(struct zkli_engine *e) {
     zkli_timer_set(&e->timers, &e->stall, e->now_ns + e->timeout_ms * ZKLI_NS_PER_MS);
 }
 
+/* On a new connection: what was not committed before it is not this one's fault. */
+static void expect_beats_again(struct zkli_engine *e, bool is_new) {
+    int64_t soon_ns = e->now_ns + e->timeout_ms * ZKLI_NS_PER_MS / 4;
+    if (is_new)
+        expect_beats(e);
+    else if (e->stall.is_set && e->stall.at_ns < soon_ns)
+        zkli_timer_set(&e->timers, &e->stall, soon_ns);
+}
+
 /* It proves nothing, whatever the reason. Servers that are asked too much say so, and are asked
  * again; a node that the heartbeat did not find, or may not look at, is not asked for again. */
 static void on_refused_beat(struct zkli_engine *e, struct zkli_member *witness,
@@ -288,8 +297,7 @@ static void on_connected(struct zkli_engine *e) {
                     e->timeout_ms);
     tell_of_timeout(e);
     lease_changed(e);
-    if (is_new)
-        expect_beats(e);
+    expect_beats_again(e, is_new);
     send_beat(e);
     if (e->is_suspended)
         e->host->on_session_event(e->host_arg, ZKL_EVENT_RESUMED, is_new);

@@ -141,12 +141,12 @@ void zkli_slot_give_back(struct zkli_engine *e, unsigned number) {
 }
 
 void zkli_requests_reset(struct zkli_engine *e) {
-    struct zkli_query *orphaned[ZKLI_WINDOW];
-    size_t orphaned_count = 0;
+    struct zkli_list orphaned, *first;
+    zkli_list_init(&orphaned); /* a query that is done may forget others of them */
     for (unsigned i = 0; i < ZKLI_SLOTS; i++) {
         struct zkli_slot *slot = &e->slots[i];
         if (slot->use == ZKLI_SLOT_QUERY)
-            orphaned[orphaned_count++] = slot->query;
+            zkli_list_append(&orphaned, &slot->query->work.link);
         while (slot->use == ZKLI_SLOT_LIST && zkli_list_take_first(&slot->askers) != NULL)
             ;
         slot->use = ZKLI_SLOT_FREE;
@@ -166,8 +166,8 @@ void zkli_requests_reset(struct zkli_engine *e) {
         if (work->kind == ZKLI_WORK_MEMBER)
             ZKLI_CONTAINER(work, struct zkli_member, work)->unsent_count = 0;
     }
-    for (size_t i = 0; i < orphaned_count; i++)
-        zkli_query_done(e, orphaned[i], NULL);
+    while ((first = zkli_list_take_first(&orphaned)) != NULL)
+        zkli_query_done(e, ZKLI_CONTAINER(first, struct zkli_query, work.link), NULL);
 }
 
 /* ---- Replies to members ---- */
@@ -201,10 +201,9 @@ static const char *path_asked(const struct zkli_member *m, unsigned op) {
     return m->dir->path;
 }
 
-/* The predecessor was not there: perhaps it is a member's of ours, who does not know. */
-static void end_hold_at(const struct zkli_member *m) {
-    const struct zkli_watch *watch = m->predecessor.watch;
-    struct zkli_member *owner = watch == NULL ? NULL : zkli_member_at(m->engine, watch->path);
+/* A node was not there: perhaps it is a member's of ours, who does not know. */
+static void end_hold_at(struct zkli_engine *e, const char *path) {
+    struct zkli_member *owner = zkli_member_at(e, path);
     if (owner != NULL && owner->core.state == ZKLI_HELD)
         zkli_member_node_gone(owner);
 }
@@ -221,8 +220,9 @@ static void answer(struct zkli_member *m, unsigned op, const struct zkli_reply *
         event.node = zkli_path_last(reply->path);
     if (op == ZKLI_ASK_CREATE && reply->result == ZKLI_RESULT_LOST)
         zkli_members_lost_create(m->dir);
-    if (op == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_NO_NODE)
-        end_hold_at(m);
+    bool is_missed = op == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_NO_NODE;
+    if (is_missed && m->predecessor.watch != NULL)
+        end_hold_at(e, m->predecessor.watch->path);
     if (op == ZKLI_ASK_PARENT && reply->is_unimplemented) {
         e->has_no_containers = true; /* a server before 3.5.1: plain directories from now on */
         event.result = ZKLI_RESULT_AGAIN;
@@ -514,12 +514,16 @@ static void answer_list(struct zkli_engine *e, struct zkli_list *askers,
 static void answer_order(struct zkli_member *m, size_t index, const struct zkli_reply *reply) {
     struct zkli_ordering *ordering = m->ordering;
     struct zkli_sibling *sibling = &ordering->siblings[index];
-    if (reply->result == ZKLI_RESULT_OK)
+    if (reply->result == ZKLI_RESULT_OK) {
         sibling->order = reply->stat.czxid;
-    else if (reply->result == ZKLI_RESULT_NO_NODE)
+    } else if (reply->result == ZKLI_RESULT_NO_NODE) {
+        char path[ZKLI_PATH_MAX];
+        child_path(path, m->dir, sibling->name);
+        end_hold_at(m->engine, path);
         sibling->name = NULL;
-    else
+    } else {
         ordering->is_lost = true;
+    }
     ordering->answered++;
     if (ordering->answered == ordering->count)
         ordering_answer(m, ordering->is_lost ? ZKLI_RESULT_LOST : ZKLI_RESULT_OK);

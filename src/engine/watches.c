@@ -144,13 +144,13 @@ void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const c
                           enum zkli_watch_type type) {
     if (port != e->port)
         return;
-    struct zkli_watch *watch = path == NULL ? NULL : find(e, path, strlen(path));
     /* First its own member, though the watch may be for the one behind it, whose grant this is. */
     struct zkli_member *owner = path == NULL || type != ZKLI_WATCH_DELETED
                                     ? NULL
                                     : zkli_member_at(e, path);
     if (owner != NULL)
         zkli_member_node_gone(owner);
+    struct zkli_watch *watch = path == NULL ? NULL : find(e, path, strlen(path));
     if (path == NULL)
         fire_all(e);
     else if (watch != NULL)

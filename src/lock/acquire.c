@@ -69,7 +69,8 @@ static zkl_err decide_at_once(struct zkli_acquire *acquire, bool *ret_is_done) {
     *ret_is_done = false;
     if (mine != NULL)
         err = enter_again(l, mine, ret_is_done);
-    else if (zkli_engine_is_held_by(l->session->engine, l->name, acquire->thread.number))
+    if (err == ZKL_OK && !*ret_is_done &&
+        zkli_engine_is_held_by(l->session->engine, l->name, acquire->thread.number))
         err = ZKL_DEADLOCK; /* by another handle: the thread would wait for itself */
     if (err == ZKL_OK && !*ret_is_done && acquire->is_try)
         err = try_at_once(l);

@@ -267,10 +267,10 @@ static void tell_why_not(struct zkl_session *s) {
     char text[128];
     int error = atomic_load(&s->client_errno);
     const char *why = "no server answers";
-    if (s->open_error != 0)
-        why = "the servers' names cannot be looked up";
-    else if (error == ECONNREFUSED)
+    if (error == ECONNREFUSED)
         why = "the servers refuse connections";
+    else if (s->open_error != 0)
+        why = "the servers' names cannot be looked up";
     else if (error != 0)
         why = strerror_r(error, text, sizeof(text));
     zkli_engine_log(s->engine, ZKL_LOG_ERROR, "no session within %d ms: %s", s->connect_timeout_ms,

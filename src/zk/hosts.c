@@ -31,9 +31,11 @@ static char *complete_one(char *out, const char *server, size_t length) {
     length -= spaces;
     while (length > 0 && (server[length - 1] == ' ' || server[length - 1] == '\t'))
         length--;
-    memcpy(out, server, length);
-    out += length;
-    if (length == 0 || has_port(server, length))
+    bool is_complete = length == 0 || has_port(server, length);
+    for (size_t i = 0; i < length; i++) /* the client library splits at the last colon */
+        if (server[i] != '[' && server[i] != ']')
+            *out++ = server[i];
+    if (is_complete)
         return out;
     memcpy(out, PORT_DEFAULT, sizeof(PORT_DEFAULT) - 1);
     return out + sizeof(PORT_DEFAULT) - 1;

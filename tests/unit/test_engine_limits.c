@@ -54,8 +54,8 @@ static void the_limit_of_nodes_holds_for_holders_too(void) {
 /* The servers' paths are longer than ours by the chroot, and each has its length in front. */
 static void a_path_counts_with_its_chroot_and_its_length(void) {
     struct bench *b = &Bench;
-    struct zkli_engine *e = b->engine;
     bench_begin(b);
+    struct zkli_engine *e = b->engine;
     e->chroot_length = 100;
     struct owner *holder = hold(b, "a");
     size_t each = 4 + 100 + strlen(path_of(holder));

@@ -84,6 +84,47 @@ static void a_read_that_does_not_find_its_node_ends_a_hold(void) {
     bench_end(b);
 }
 
+/* Near the counter's end, where the order is read node by node. */
+static void a_read_of_the_order_that_does_not_find_its_node_ends_a_hold(void) {
+    struct bench *b = &Bench;
+    char path[ZKLI_PATH_MAX];
+    bench_begin(b);
+    b->server.number = 2147483000;
+    struct owner *holder = hold(b, "a");
+    (void)snprintf(path, sizeof(path), "%s", path_of(holder));
+    struct owner *next = begin(b, "a");
+    zkli_member_attach(next->member, on_waiter_notice, next);
+    Order = (struct order){.holder = holder};
+    while (b->request_count > 0 && b->requests[0].kind != GET)
+        serve_next(b);
+    REQUIRE(next->member->core.state == ZKLI_ORDERING);
+    delete_node(b, path);
+    CHECK((holder->notices & TOLD(LOST)) == 0);
+    serve_all(b);
+    CHECK_INT(next->grants, 1);
+    CHECK((Order.before_grant & TOLD(LOST)) != 0);
+    release(b, next);
+    come_to_rest(b);
+    bench_end(b);
+}
+
+/* The client library had no memory for the path of another event, so all watches count as fired. */
+static void its_own_watch_may_go_with_the_news_of_its_end(void) {
+    struct bench *b = &Bench;
+    char path[ZKLI_PATH_MAX];
+    bench_begin(b);
+    struct owner *holder = hold(b, "a");
+    (void)snprintf(path, sizeof(path), "%s", path_of(holder));
+    advance(b, T_MS / 16 * MS);
+    serve_all(b);
+    REQUIRE(holder->member->core.own_is_watched);
+    tell_watch(b, NULL, ZKLI_WATCH_CHANGED);
+    delete_node(b, path);
+    CHECK((holder->notices & TOLD(LOST)) != 0);
+    come_to_rest(b);
+    bench_end(b);
+}
+
 static void a_try_behind_nodes_of_ours_that_are_being_deleted_is_granted(void) {
     struct bench *b = &Bench;
     bench_begin(b);
@@ -129,6 +170,10 @@ int main(int argc, char **argv) {
         {"a listing without its node ends a hold", a_listing_without_its_node_ends_a_hold},
         {"a read that does not find its node ends a hold",
          a_read_that_does_not_find_its_node_ends_a_hold},
+        {"a read of the order that does not find its node ends a hold",
+         a_read_of_the_order_that_does_not_find_its_node_ends_a_hold},
+        {"its own watch may go with the news of its end",
+         its_own_watch_may_go_with_the_news_of_its_end},
         {"a try behind nodes of ours that are being deleted is granted",
          a_try_behind_nodes_of_ours_that_are_being_deleted_is_granted},
         {"a try waits for the end of such a node, and for no other",

@@ -178,8 +178,12 @@ static void a_thread_that_holds_by_one_handle_is_told_so_by_another(void) {
     CHECK_INT(zkl_acquire(other, ZKL_FOREVER), ZKL_OK);
     actor_acquire(second, same, 0);
     CHECK_INT(actor_result(second, SOON_MS), ZKL_BUSY); /* another thread */
-    CHECK_INT(zkl_release(l), ZKL_OK);
-    CHECK_INT(zkl_acquire(same, ZKL_FOREVER), ZKL_OK);
+    fake_state(ZOO_EXPIRED_SESSION_STATE);              /* lost, and not released */
+    WAIT_UNTIL(!zkl_held(l) && !zkl_held(other), SOON_MS);
+    CHECK_INT(zkl_acquire(same, SOON_MS), ZKL_OK);
+    CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_DEADLOCK);
+    CHECK_INT(zkl_release(same), ZKL_OK);
+    CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
     actor_free(second);
     CHECK_INT(zkl_lock_close(same), ZKL_OK);
     CHECK_INT(zkl_lock_close(other), ZKL_OK);
@@ -404,6 +408,41 @@ static zkl_err look(void *arg) {
     return zkl_inspect(look->session, "a", &look->queue);
 }
 
+static zkl_err inspect_a(void *arg) {
+    zkl_queue *queue = NULL;
+    const zkl_err err = zkl_inspect(arg, "a", &queue);
+    zkl_queue_free(queue);
+    return err;
+}
+
+/* Several of its reads are under way. */
+static void a_look_ends_with_its_session_once(void) {
+    for (int is_closed = 0; is_closed < 2; is_closed++) {
+        char path[64];
+        fake_reset();
+        zkl_session *s = open_session(0, NULL);
+        actor *a = actor_new();
+        fake_plant("/locks");
+        fake_plant("/locks/a");
+        for (int i = 0; i < 3; i++) {
+            (void)snprintf(path, sizeof(path), "/locks/a/lock-000000000%d", i);
+            fake_plant(path);
+        }
+        fake_keep(GET, true);
+        actor_begin(a, inspect_a, s);
+        WAIT_UNTIL(fake_has(GET), SOON_MS);
+        if (is_closed)
+            CHECK_INT(zkl_session_close(s), ZKL_OK);
+        else
+            fake_state(ZOO_EXPIRED_SESSION_STATE);
+        CHECK_INT(actor_result(a, SOON_MS), is_closed ? ZKL_CLOSED : ZKL_UNREACHABLE);
+        fake_keep(GET, false);
+        if (!is_closed)
+            CHECK_INT(zkl_session_close(s), ZKL_OK);
+        actor_free(a);
+    }
+}
+
 static void a_look_ends_with_its_time_or_its_session(void) {
     zkl_queue *queue = STALE(zkl_queue);
     fake_reset();
@@ -504,6 +543,7 @@ int main(int argc, char **argv) {
         {"a release that is waited for ends with the word, the time or the handle",
          a_release_that_is_waited_for_ends_with_the_word_the_time_or_the_handle},
         {"what a look cannot see, it says", what_a_look_cannot_see_it_says},
+        {"a look ends with its session once", a_look_ends_with_its_session_once},
         {"a look ends with its time or its session", a_look_ends_with_its_time_or_its_session},
         {"a queue is shown in its order", a_queue_is_shown_in_its_order},
         {"all locks are listed, however many", all_locks_are_listed_however_many},
