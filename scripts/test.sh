@@ -20,10 +20,8 @@ readonly -A BRANCHES_MIN=(
 readonly MEASURING_TIERS=(unit alloc server)
 # These print what they have done: one that has done nothing would pass as well.
 readonly TELLING_ROWS=(alloc sim fault register soak containers-register)
-# Programs of one tier at once, and of the tiers that mostly wait, each program for servers of its
-# own: these run beside each other.
-readonly TESTS_AT_ONCE=3 WAITING_AT_ONCE=6
-readonly WAITING_TIERS=(alloc server fault cli package)
+# Server tests spend their time waiting, and each has a server of its own.
+readonly TESTS_AT_ONCE=3
 readonly REPORT_ROW='%-20s %8s %6s %6s %7s %10s'
 
 usage() {
@@ -143,87 +141,35 @@ Report=()
 Failures=()
 note_failure() { Failures+=("$*"); }
 
-# Runs the programs that ctest's options choose. Leaves what they printed in the file All, how long
-# it took in Seconds, and ctest's exit status in Status.
-run_ctest() { # AT_ONCE CTEST_OPTION...
-    local at_once=$1 begun=$EPOCHREALTIME
-    shift
-    Status=0
-    in_group env -C "$BuildDir" ctest "$@" --no-tests=error --output-on-failure -j "$at_once" ||
-        Status=$?
-    Seconds=$(awk -v a="$begun" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f s", b - a }')
-    All=$BuildDir/Testing/Temporary/LastTest.log
-}
-
-# Prints what the programs of one tier printed.
-records_of() { # TIER LOG
-    awk -v tier="$1." '/^[0-9]+\/[0-9]+ Test: / { ours = index($NF, tier) == 1 } ours' "$2"
-}
-
-# Adds a row to the report. Leaves in Skipped how many tests were skipped.
-add_row() { # ROW LOG TIME
-    local programs tests failed failures
-    programs=$(grep -cE '^[0-9]+/[0-9]+ Test: ' "$2" || :)
-    [[ " ${TELLING_ROWS[*]} " != *" $1 "* ]] || show_figures "$2"
-    show_cunit_summaries "$2"
-    read -r tests failed Skipped < <(count_tests "$2")
-    Report+=("$(printf "$REPORT_ROW" "$1" "$programs" "$tests" "$failed" "$Skipped" "$3")")
-    Totals=$((Totals + tests)) TotalFailed=$((TotalFailed + failed))
-    TotalSkipped=$((TotalSkipped + Skipped)) TotalPrograms=$((TotalPrograms + programs))
-    failures=$(show_failures "$2")
-    [[ -z $failures ]] || note_failure "tier $1: $failures"
-    ((failed == 0)) || [[ $failures ]] || note_failure "tier $1: $failed tests"
-}
-
+# Runs the programs that ctest's options choose. Leaves in Skipped how many tests were skipped.
 run_programs() { # ROW CTEST_OPTION...
-    local row=$1 known=${#Failures[@]}
+    local row=$1 log=$TMPDIR/$1.log status=0 begun=$EPOCHREALTIME
+    local programs tests failed
     shift
-    run_ctest "$TESTS_AT_ONCE" "$@"
-    add_row "$row" "$All" "$Seconds"
-    ((Status == 0 || ${#Failures[@]} > known)) || note_failure "tier $row: ctest failed"
-}
-
-# What stops or kills its server is skipped where that is somebody else's.
-check_nothing_skipped() { # TIER
-    [[ " alloc server fault register soak " == *" $1 "* && ! ${ZKLOCK_HOSTS-} ]] || return 0
-    ((Skipped == 0)) || note_failure "$Skipped tests of the tier $1 were skipped"
+    in_group env -C "$BuildDir" ctest "$@" --no-tests=error --output-on-failure \
+        -j "$TESTS_AT_ONCE" --output-log "$log" || status=$?
+    local seconds
+    seconds=$(awk -v a="$begun" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
+    programs=$(sed -n 's/^.* tests failed out of //p' "$log")
+    local all=$BuildDir/Testing/Temporary/LastTest.log
+    [[ " ${TELLING_ROWS[*]} " != *" $row "* ]] || show_figures "$all"
+    show_cunit_summaries "$all"
+    read -r tests failed Skipped < <(count_tests "$all")
+    Report+=("$(printf "$REPORT_ROW" \
+        "$row" "${programs:-0}" "$tests" "$failed" "$Skipped" "$seconds s")")
+    Totals=$((Totals + tests)) TotalFailed=$((TotalFailed + failed))
+    TotalSkipped=$((TotalSkipped + Skipped)) TotalPrograms=$((TotalPrograms + ${programs:-0}))
+    ((status == 0)) || note_failure "tier $row: $(show_failures "$all")"
 }
 
 run_tier() { # TIER
     printf '\n==== %s ====\n' "$1"
     run_programs "$1" -L "^$1\$"
-    check_nothing_skipped "$1"
-}
-
-run_together() { # TIER...
-    local tier known=${#Failures[@]}
-    printf '\n==== %s ====\n' "$*"
-    run_ctest "$WAITING_AT_ONCE" -L "^($(IFS='|' && printf '%s' "$*"))\$"
-    for tier; do
-        records_of "$tier" "$All" >"$TMPDIR/$tier.records"
-        add_row "$tier" "$TMPDIR/$tier.records" together
-        check_nothing_skipped "$tier"
-    done
-    Report+=("$(printf "$REPORT_ROW" "these together" '' '' '' '' "$Seconds")")
-    ((Status == 0 || ${#Failures[@]} > known)) || note_failure "tiers $*: ctest failed"
-}
-
-# In the order of TIERS; those that wait in the place of the first of them.
-run_tiers() {
-    local tier
-    local -a waiting=()
-    for tier in "${WAITING_TIERS[@]}"; do
-        [[ " ${Chosen[*]} " != *" $tier "* ]] || waiting+=("$tier")
-    done
-    for tier in "${TIERS[@]}"; do
-        if [[ " ${Chosen[*]} " != *" $tier "* ]]; then
-            continue
-        elif ((${#waiting[@]} < 2)) || [[ " ${waiting[*]} " != *" $tier "* ]]; then
-            run_tier "$tier"
-        elif [[ $tier == "${waiting[0]}" ]]; then
-            run_together "${waiting[@]}"
-        fi
-    done
+    # What stops or kills its server is skipped where that is somebody else's.
+    if [[ " alloc server fault register soak " == *" $1 "* && ! ${ZKLOCK_HOSTS-} ]] &&
+        ((Skipped > 0)); then
+        note_failure "$Skipped tests of the tier $1 were skipped"
+    fi
 }
 
 # ---- coverage ----
@@ -412,7 +358,10 @@ main() {
     configure_and_build "$BuildDir" all "${CMakeOptions[@]}"
     [[ $Coverage == OFF ]] || forget_earlier_runs "$BuildDir"
     Totals=0 TotalFailed=0 TotalSkipped=0 TotalPrograms=0
-    run_tiers
+    local tier
+    for tier in "${TIERS[@]}"; do
+        [[ " ${Chosen[*]} " != *" $tier "* ]] || run_tier "$tier"
+    done
     [[ " ${Chosen[*]} " != *" containers "* ]] || run_containers
     if [[ $IsOrdinary == yes && " ${Chosen[*]} " == *" unit "* ]]; then
         core_coverage

@@ -31,7 +31,6 @@ static void bad_hosts_are_refused(void) {
         ",",
         "/",
         "/chroot",
-        "localhost",
         "localhost:",
         ":2181",
         "localhost:0",
@@ -204,7 +203,7 @@ static void bad_arguments_of_the_other_calls_are_refused(void) {
     CHECK_INT(zkl_session_timeout_ms(NULL), 0);
     (void)zkl_session_state(NULL); /* whatever it says, it returns */
     CHECK_INT(zkl_session_set_hosts(NULL, "localhost:2181"), ZKL_INVALID);
-    CHECK_INT(zkl_session_set_hosts(s, "localhost"), ZKL_INVALID);
+    CHECK_INT(zkl_session_set_hosts(s, "localhost:"), ZKL_INVALID);
     CHECK_INT(zkl_inspect(NULL, "x", &queue), ZKL_INVALID);
     CHECK(queue == NULL);
     queue = Stale_queue;
