@@ -406,7 +406,7 @@ static inline void on_notice(void *arg, struct zkli_member *member, enum zkli_no
     owner->notices |= 1u << notice;
     owner->grants += notice == ZKLI_NOTICE_GRANTED;
     if (notice == ZKLI_NOTICE_FAILED)
-        owner->error = zkli_member_error(member);
+        owner->error = (int)zkli_member_error(member);
     if (notice == ZKLI_NOTICE_GONE)
         owner->member = NULL;
 }
