@@ -13,8 +13,8 @@
 /* Each node costs so much of the session's budget. */
 #define ZKLI_CHROOT_MAX 255
 
-/* A copy without spaces around the servers and brackets around addresses, and with ZooKeeper's port where a server has none.
- * NULL: out of memory. To be freed. */
+/* A copy without spaces around the servers and brackets around addresses, and with ZooKeeper's port
+ * where a server has none. NULL: out of memory. To be freed. */
 char *zkli_hosts_complete(const char *hosts);
 /* Whether a complete list has the form that zkl_session_open describes. */
 bool zkli_hosts_are_valid(const char *hosts);
