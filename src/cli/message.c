@@ -177,8 +177,12 @@ static const char *level_name(zkl_log_level level) {
 void cli_message_log(zkl_log_level level, const char *text, void *arg) {
     (void)arg;
     if (level == ZKL_LOG_ERROR) {
+        static const char reason[] = "no session within";
         pthread_mutex_lock(&Log.mutex);
-        (void)snprintf(Log.last_error, sizeof(Log.last_error), "%s", text);
+        /* The client library goes on with what it logs while the reason is on its way. */
+        if (strncmp(Log.last_error, reason, strlen(reason)) != 0) {
+            (void)snprintf(Log.last_error, sizeof(Log.last_error), "%s", text);
+        }
         pthread_mutex_unlock(&Log.mutex);
     }
     cli_message_detail("%s: %s", level_name(level), text);

@@ -367,6 +367,12 @@ static void a_slow_server_holds_up_no_look_for_longer_than_the_timeout(void) {
     CHECK_INT(raw_delete_tree(fixture_raw(), lock_dir(name)), RAW_OK);
 }
 
+/* Permissions as bits. */
+enum {
+    PERM_READ = 1,
+    PERM_ALL = 31
+};
+
 static void what_may_not_be_read_is_told_beside_the_rest(void) {
     static const char *const names[] = {"beside", "beside/b", "beside/c"};
     static const size_t contenders[] = {1, ZKL_UNREADABLE, 1};
@@ -376,7 +382,7 @@ static void what_may_not_be_read_is_told_beside_the_rest(void) {
     plant_contender("beside", CURATOR, NULL);
     plant_contender("beside/b", CURATOR, NULL);
     plant_contender("beside/c", CURATOR, NULL);
-    REQUIRE_INT(raw_restrict(fixture_raw(), lock_dir("beside/b"), 0), RAW_OK);
+    REQUIRE_INT(raw_restrict(fixture_raw(), lock_dir("beside/b"), PERM_ALL & ~PERM_READ), RAW_OK);
     CHECK_INT(zkl_list(s, "beside", on_listed, &found), ZKL_DENIED);
     REQUIRE_INT(found.count, 3);
     for (size_t i = 0; i < found.count; i++) {
@@ -384,6 +390,7 @@ static void what_may_not_be_read_is_told_beside_the_rest(void) {
         CHECK_INT(found.contenders[i], contenders[i]);
     }
     session_close(s);
+    CHECK_INT(raw_restrict(fixture_raw(), lock_dir("beside/b"), PERM_ALL), RAW_OK);
 }
 
 static const test_case Cases[] = {

@@ -264,8 +264,21 @@ static void no_bytes_at_all_can_overrun_the_reader(void) {
     }
 }
 
+static void a_value_is_cut_to_its_length(void) {
+    char text[2 * ZKLI_NODE_DATA_VALUE_MAX], cut[ZKLI_NODE_DATA_VALUE_MAX + 1];
+    for (size_t length = 0; length < sizeof(text); length++) {
+        memset(text, 'x', length);
+        text[length] = '\0';
+        zkli_node_data_cut(cut, text);
+        CHECK_INT(strlen(cut),
+                  length < ZKLI_NODE_DATA_VALUE_MAX ? length : ZKLI_NODE_DATA_VALUE_MAX);
+        CHECK(strncmp(cut, text, strlen(cut)) == 0);
+    }
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
+        {"a value is cut to its length", a_value_is_cut_to_its_length},
         {"the line says who it is", the_line_says_who_it_is},
         {"what is not known is left out", what_is_not_known_is_left_out},
         {"every byte but NUL survives the way there and back",
