@@ -3,9 +3,9 @@
 # kinds take turns, so that whatever else the machine does falls on all of them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-. scripts/lib.sh
+. scripts/lib/common.sh
+. scripts/lib/build.sh
 
-readonly BUILD=build/bench
 readonly KINDS=(delete check acl sync exists)
 
 usage() {
@@ -36,7 +36,7 @@ round() { # KIND
     local cpu log result
     cpu=$(cpu_ticks)
     log=$(log_bytes)
-    result=$("$BUILD/bench/bench_barrier" "$1" "$Rate" "$Seconds")
+    result=$("$BenchBuild/bench/bench_barrier" "$1" "$Rate" "$Seconds")
     printf '%s %d %d %s\n' "$1" "$(($(cpu_ticks) - cpu))" "$(($(log_bytes) - log))" "$result"
 }
 
@@ -67,30 +67,19 @@ report() {
 
 main() {
     local rounds=3 option kind i
+    answer_help "$@"
     Rate=1500 Seconds=10
-    while getopts n:r:s:h option; do
+    while getopts :n:r:s: option; do
         case $option in
         n) rounds=$OPTARG ;;
         r) Rate=$OPTARG ;;
         s) Seconds=$OPTARG ;;
-        h)
-            usage
-            return
-            ;;
-        *)
-            usage >&2
-            exit "$EX_USAGE"
-            ;;
+        *) wrong_call "no such option, or it lacks its number: -$OPTARG" ;;
         esac
     done
     need_packages "${BUILD_PACKAGES[@]}" "${SERVER_PACKAGES[@]}"
     own_tmpdir barrier
-    { cmake -S . -B "$BUILD" -DZKLOCK_BUILD_TESTS=OFF -DZKLOCK_BUILD_CLI=OFF \
-        -DZKLOCK_BUILD_BENCH=ON && cmake --build "$BUILD" --parallel "$(nproc)"; } \
-        >"$TMPDIR/build.log" 2>&1 || {
-        cat "$TMPDIR/build.log" >&2
-        fail "$EX_SOFTWARE" "the build in $BUILD failed"
-    }
+    build_benchmarks
     ZKLOCK_HOSTS=$(scripts/zk.sh start --dir "$TMPDIR/zk" --servers 3)
     export ZKLOCK_HOSTS
     printf '%s; %s cores; load average before %s\n' \

@@ -3,9 +3,9 @@
 # kill -9 of "zklock run" to the first line of the next one's command, on three servers.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-. scripts/lib.sh
+. scripts/lib/common.sh
+. scripts/lib/build.sh
 
-readonly BUILD=build/bench
 readonly WAIT_LIMIT_S=60
 readonly TICKS=(100 500 2000) TIMEOUTS=(1000 4000 10000)
 
@@ -27,7 +27,7 @@ await_file() { # FILE
 }
 
 is_queued() { # NAME
-    [[ $("$BUILD/zklock" ls "$1") =~ $'\n'"$1"[[:space:]]+2$ ]] # behind the heading
+    [[ $("$BenchBuild/zklock" ls "$1") =~ $'\n'"$1"[[:space:]]+2$ ]] # behind the heading
 }
 
 # Their command lines are one process each, so that killing one kills nothing else. Without a
@@ -37,12 +37,12 @@ hold_and_wait() { # NAME TIMEOUT FILE
     timeout=$(awk -v ms="$2" 'BEGIN { print ms / 1000 }')
     rm -f "$3".held "$3".next
     # shellcheck disable=SC2016  # expanded by the inner shell
-    setsid "$BUILD/zklock" --timeout "$timeout" run "$1" -- \
+    setsid "$BenchBuild/zklock" --timeout "$timeout" run "$1" -- \
         bash -c 'echo "$EPOCHREALTIME" >"$0.held"; exec sleep 1000' "$3" 2>/dev/null &
     Holder=$!
     await_file "$3.held"
     # shellcheck disable=SC2016  # expanded by the inner shell
-    setsid "$BUILD/zklock" run "$1" -- bash -c 'echo "$EPOCHREALTIME" >"$0.next"' "$3" &
+    setsid "$BenchBuild/zklock" run "$1" -- bash -c 'echo "$EPOCHREALTIME" >"$0.next"' "$3" &
     Waiter=$!
     until is_queued "$1"; do
         ((SECONDS < deadline)) || fail "$EX_SOFTWARE" "$1: nobody waits"
@@ -104,21 +104,15 @@ measure() { # TICK COUNT
 
 main() {
     local count=10 tick
-    [[ ${1-} != -h && ${1-} != --help ]] || { usage && return; }
+    answer_help "$@"
     if [[ ${1-} == -n && ${2-} =~ ^[1-9][0-9]{0,3}$ ]]; then
         count=$2
     elif (($#)); then
-        usage >&2
-        exit "$EX_USAGE"
+        wrong_call "unexpected: $*"
     fi
     need_packages "${BUILD_PACKAGES[@]}" "${SERVER_PACKAGES[@]}"
     own_tmpdir bench
-    { cmake -S . -B "$BUILD" -DZKLOCK_BUILD_TESTS=OFF -DZKLOCK_BUILD_CLI=ON \
-        -DZKLOCK_BUILD_BENCH=ON && cmake --build "$BUILD" --parallel "$(nproc)"; } \
-        >"$TMPDIR/build.log" 2>&1 || {
-        cat "$TMPDIR/build.log" >&2
-        fail "$EX_SOFTWARE" "the build in $BUILD failed"
-    }
+    build_benchmarks
     printf '%d rounds each, in ms; load average before %s\n\n' "$count" \
         "$(cut -d ' ' -f 1 /proc/loadavg)"
     printf '%8s %8s %8s %8s %8s %9s\n' tickTime timeout min median max released

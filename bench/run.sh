@@ -3,9 +3,8 @@
 # Figures are worth something on a machine that does nothing else; its load is printed with them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-. scripts/lib.sh
-
-readonly BUILD=build/bench
+. scripts/lib/common.sh
+. scripts/lib/build.sh
 
 usage() {
     cat <<END
@@ -21,31 +20,19 @@ ZKLOCK_HOSTS=host:port[,...] uses those servers instead of starting one.
 END
 }
 
-build() {
-    cmake -S . -B "$BUILD" -DZKLOCK_BUILD_TESTS=OFF -DZKLOCK_BUILD_CLI=OFF \
-        -DZKLOCK_BUILD_BENCH=ON &&
-        cmake --build "$BUILD" --parallel "$(nproc)"
-}
-
 main() {
-    if [[ ${1-} == -h || ${1-} == --help ]]; then
-        usage
-        return
-    fi
+    answer_help "$@"
     local -a packages=("${BUILD_PACKAGES[@]}")
     [[ ${ZKLOCK_HOSTS-} ]] || packages+=("${SERVER_PACKAGES[@]}")
     need_packages "${packages[@]}"
 
     own_tmpdir bench
-    build >"$TMPDIR/build.log" 2>&1 || {
-        cat "$TMPDIR/build.log" >&2
-        fail "$EX_SOFTWARE" "the build in $BUILD failed"
-    }
+    build_benchmarks
     [[ ${ZKLOCK_HOSTS-} ]] || ZKLOCK_HOSTS=$(scripts/zk.sh start --dir "$TMPDIR/zk")
     export ZKLOCK_HOSTS
     printf 'servers %s; %s cores; load average before %s\n\n' \
         "$ZKLOCK_HOSTS" "$(nproc)" "$(cut -d ' ' -f 1 /proc/loadavg)"
-    "$BUILD/bench/bench_floor" "$@"
+    "$BenchBuild/bench/bench_floor" "$@"
 }
 
 main "$@"

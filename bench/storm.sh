@@ -3,9 +3,9 @@
 # reconnects and heartbeats keep the servers slow when the cause is gone.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-. scripts/lib.sh
+. scripts/lib/common.sh
+. scripts/lib/build.sh
 
-readonly BUILD=build/bench
 # Of the disk that stalls, and of those that are slow. With ten transactions a sync the latter let 40
 # and 200 writes a second through.
 readonly STALL_MS=8000
@@ -27,12 +27,6 @@ WAY is how the servers are slow:
   turns      one server after the other is stopped for a third of the time
   quorum     two of three are stopped
 END
-}
-
-build() {
-    cmake -S . -B "$BUILD" -DZKLOCK_BUILD_TESTS=OFF -DZKLOCK_BUILD_CLI=OFF \
-        -DZKLOCK_BUILD_BENCH=ON &&
-        cmake --build "$BUILD" --parallel "$(nproc)"
 }
 
 # What the program runs to make them slow, and to end it.
@@ -62,38 +56,37 @@ end_of() { # WAY PIDS
 
 one() { # WAY
     local dir=$TMPDIR/zk-$1
-    local -a pids options=(--servers 3 --tick "$TICK_MS" --min-session "$((2 * TICK_MS))" --prop forceSync=yes --jvm -Xmx1g)
+    local -a pids options=(--servers 3 --tick "$TICK_MS" --min-session "$((2 * TICK_MS))"
+        --prop forceSync=yes --jvm -Xmx1g)
     [[ $1 != @(slow|tired|limp) ]] || options+=(--jvm "-Dzookeeper.maxBatchSize=$BATCH")
     echo 0 >"$SLOW_SYNC_FILE"
-    ZKLOCK_HOSTS=$(LD_PRELOAD=$PWD/$BUILD/bench/libbench_slow_sync.so \
+    ZKLOCK_HOSTS=$(LD_PRELOAD=$PWD/$BenchBuild/bench/libbench_slow_sync.so \
         scripts/zk.sh start --dir "$dir" "${options[@]}")
     export ZKLOCK_HOSTS
     mapfile -t pids < <(scripts/zk.sh status --dir "$dir" | cut -d ' ' -f 2)
     echo "== $1"
-    in_group "$BUILD/bench/bench_storm" "${Options[@]}" "$(begin_of "$1" "${pids[@]}")" \
+    in_group "$BenchBuild/bench/bench_storm" "${Options[@]}" "$(begin_of "$1" "${pids[@]}")" \
         "$(end_of "$1" "${pids[@]}")"
     scripts/zk.sh stop --dir "$dir"
 }
 
 main() {
     local way
+    answer_help "$@"
     Seconds=30 Options=()
     while [[ ${1-} == -[ntd] ]]; do
-        [[ ${2-} =~ ^[1-9][0-9]*$ ]] || { usage >&2 && exit "$EX_USAGE"; }
+        [[ ${2-} =~ ^[1-9][0-9]*$ ]] || wrong_call "$1 takes a number"
         [[ $1 != -d ]] || Seconds=$2
         Options+=("$1" "$2")
         shift 2
     done
     for way in "${@:-none}"; do
-        [[ $way =~ ^(stall|slow|tired|limp|turns|quorum)$ ]] || { usage >&2 && exit "$EX_USAGE"; }
+        [[ $way =~ ^(stall|slow|tired|limp|turns|quorum)$ ]] || wrong_call "no such way: $way"
     done
     need_packages "${BUILD_PACKAGES[@]}" "${SERVER_PACKAGES[@]}"
     own_tmpdir storm
     export SLOW_SYNC_FILE=$TMPDIR/sync_ms
-    build >"$TMPDIR/build.log" 2>&1 || {
-        cat "$TMPDIR/build.log" >&2
-        fail "$EX_SOFTWARE" "the build in $BUILD failed"
-    }
+    build_benchmarks
     for way in "$@"; do
         one "$way"
     done

@@ -2,7 +2,8 @@
 # The library's binary interface: writes it down, and compares a library with what is written down.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-. "$root/scripts/lib.sh"
+. "$root/scripts/lib/common.sh"
+. "$root/scripts/lib/build.sh"
 
 readonly DUMP=$root/tests/package/libzklock.abi
 
@@ -22,12 +23,6 @@ usage: scripts/abi.sh dump
 exit status: 0 done, or compatible; 1 not compatible; 64 wrong call; 69 a package is missing, or
 LIBRARY is for another machine than the file or has no debug information; 70 the build failed.
 END
-}
-
-wrong_call() {
-    note "$@"
-    usage >&2
-    exit "$EX_USAGE"
 }
 
 # The same interface gives the same text, wherever the library was built: no path but src/..., no
@@ -71,47 +66,38 @@ without_growth() { # OLD NEW
 
 architecture_of() { sed -n "s/^<abi-corpus .*architecture='\([^']*\)'.*/\1/p" "$1"; }
 
-build() {
-    cmake -S "$root" -B "$root/build/abi" -DCMAKE_C_COMPILER=gcc \
-        -DCMAKE_BUILD_TYPE=RelWithDebInfo -DZKLOCK_BUILD_TESTS=OFF -DZKLOCK_BUILD_CLI=OFF &&
-        cmake --build "$root/build/abi" --target zklock --parallel "$(nproc)"
-}
-
 dump() {
     need_packages "${BUILD_PACKAGES[@]}" abigail-tools
-    build >"$work/log" 2>&1 || {
-        cat "$work/log" >&2
-        fail "$EX_SOFTWARE" "the build in build/abi failed"
-    }
-    print_interface "$root/build/abi/libzklock.so" >"$work/new"
-    cat "$work/new" >"$DUMP"
+    build_quietly "$root" "$root/build/abi" zklock -DCMAKE_C_COMPILER=gcc \
+        -DCMAKE_BUILD_TYPE=RelWithDebInfo -DZKLOCK_BUILD_TESTS=OFF -DZKLOCK_BUILD_CLI=OFF
+    print_interface "$root/build/abi/libzklock.so" >"$TMPDIR/new"
+    cat "$TMPDIR/new" >"$DUMP"
 }
 
 check() { # LIBRARY DUMP
     need_packages abigail-tools
-    print_interface "$1" >"$work/new"
-    grep -q '<function-decl ' "$work/new" ||
+    print_interface "$1" >"$TMPDIR/new"
+    grep -q '<function-decl ' "$TMPDIR/new" ||
         fail "$EX_UNAVAILABLE" "$1 has no debug information"
-    [[ $(architecture_of "$work/new") == "$(architecture_of "$2")" ]] ||
+    [[ $(architecture_of "$TMPDIR/new") == "$(architecture_of "$2")" ]] ||
         fail "$EX_UNAVAILABLE" "$1 is for another machine than $2"
-    without_growth "$2" "$work/new" >"$work/comparable"
-    abidiff --no-added-syms "$2" "$work/comparable" >"$work/changes" || {
-        cat "$work/changes"
+    without_growth "$2" "$TMPDIR/new" >"$TMPDIR/comparable"
+    abidiff --no-added-syms "$2" "$TMPDIR/comparable" >"$TMPDIR/changes" || {
+        cat "$TMPDIR/changes"
         note "$1 is not compatible with $2"
         exit 1
     }
-    if ! abidiff --harmless "$2" "$work/new" >"$work/changes"; then
-        cat "$work/changes"
+    if ! abidiff --harmless "$2" "$TMPDIR/new" >"$TMPDIR/changes"; then
+        cat "$TMPDIR/changes"
         note "compatible; scripts/abi.sh dump writes down what is new"
     fi
 }
 
+answer_help "$@"
 command=${1-}
 (($# == 0)) || shift
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+own_tmpdir abi
 case $command in
--h | --help) usage ;;
 dump)
     (($# == 0)) || wrong_call "dump takes no argument"
     dump

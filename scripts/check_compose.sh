@@ -3,10 +3,12 @@
 # the tests and a careful neighbour rely on: three servers, each with a health check, and no port
 # reachable from another machine.
 set -euo pipefail
-# shellcheck source-path=SCRIPTDIR source=lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=lib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
 readonly SERVICES_EXPECTED="zk1 zk2 zk3"
+
+usage() { printf 'usage: scripts/check_compose.sh [FILE]   (default: docker-compose.yml)\n'; }
 
 # Reads a resolved file, in which every mapping is in block form. The two versions print a port as
 # "- 127.0.0.1:21811:2181/tcp" or as a block with a host_ip line, and indent lists differently.
@@ -53,9 +55,10 @@ find_faults() {
 }
 
 main() {
+    answer_help "$@"
     local file=${1-"$(dirname "${BASH_SOURCE[0]}")/../docker-compose.yml"} resolved faults
-    (($# <= 1)) || fail "$EX_USAGE" "usage: check_compose.sh [FILE]"
-    [[ -r $file ]] || fail "$EX_USAGE" "cannot read $file"
+    (($# <= 1)) || wrong_call "one FILE"
+    [[ -r $file ]] || wrong_call "cannot read $file"
     find_compose
     "${Compose[@]}" -f "$file" config -q || fail 1 "$file: not a valid compose file"
     resolved=$("${Compose[@]}" -f "$file" config)

@@ -4,15 +4,13 @@
 # it printed anything.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-. scripts/lib.sh
+. scripts/lib/common.sh
 
 readonly FILE_LINES_MAX=600 FUNCTION_LINES_MAX=70 COLUMNS_MAX=100
 
-if (($#)); then
-    note "usage: scripts/check_style.sh"
-    [[ $1 == -h || $1 == --help ]] && exit 0
-    exit "$EX_USAGE"
-fi
+usage() { printf 'usage: scripts/check_style.sh\n'; }
+answer_help "$@"
+(($# == 0)) || wrong_call "unexpected: $1"
 need_packages clang-format shellcheck
 
 work=$(mktemp -d)

@@ -2,19 +2,11 @@
 # Runs clang-tidy (.clang-tidy says which checks) over src/; any warning is a failure.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-. scripts/lib.sh
+. scripts/lib/common.sh
 
-usage="usage: scripts/check_tidy.sh [FILE.c]...   (default: all of src/)"
-case ${1-} in
--h | --help)
-    printf '%s\n' "$usage"
-    exit 0
-    ;;
--*)
-    note "$usage"
-    exit "$EX_USAGE"
-    ;;
-esac
+usage() { printf 'usage: scripts/check_tidy.sh [FILE.c]...   (default: all of src/)\n'; }
+answer_help "$@"
+[[ ${1-} != -* ]] || wrong_call "no such option: $1"
 
 need_packages "${BUILD_PACKAGES[@]}" clang clang-tidy
 

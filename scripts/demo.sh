@@ -5,7 +5,8 @@
 # running.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-. scripts/lib.sh
+. scripts/lib/common.sh
+. scripts/lib/build.sh
 
 readonly PROCESSES=8 ROUNDS=50
 # So many rounds has the one that is killed done before; the others are in the midst of theirs.
@@ -64,17 +65,9 @@ on_exit() {
 
 # ---- building ----
 
-quietly() { # COMMAND...
-    in_group "$@" >"$Work/build.log" 2>&1 || {
-        cat "$Work/build.log" >&2
-        fail "$EX_SOFTWARE" "failed: $*"
-    }
-}
-
-build() {
+build_demo() {
     say "building in $BUILD"
-    quietly cmake -S examples -B "$BUILD"
-    quietly cmake --build "$BUILD" --parallel "$(nproc)"
+    build_quietly examples "$BUILD" all
     Counter=$PWD/$BUILD/counter
     Zklock=$PWD/$BUILD/zklock/zklock
 }
@@ -162,11 +155,10 @@ await_queue() { # COUNT [PID]
 
 # Waits until another than PID, which was killed, is first; says how long after the kill that was.
 await_next_holder() { # PID
-    local pid count seconds deadline=$((SECONDS + EXPIRY_LIMIT_S))
+    local pid count deadline=$((SECONDS + EXPIRY_LIMIT_S))
     while ((SECONDS < deadline)); do
         if read -r pid count < <(queue_head) && [[ $pid != "$1" ]]; then
-            seconds=$(awk -v a="$KilledAt" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
-            say "$seconds s after the kill its session has ended on the server: $pid holds"
+            say "$(seconds_since "$KilledAt") s after the kill its session has ended on the server: $pid holds"
             return
         fi
         sleep 0.05
@@ -260,17 +252,8 @@ conclude() {
 }
 
 main() {
-    case ${1-} in
-    '') ;;
-    -h | --help)
-        usage
-        return
-        ;;
-    *)
-        usage >&2
-        return "$EX_USAGE"
-        ;;
-    esac
+    answer_help "$@"
+    (($# == 0)) || wrong_call "unexpected: $1"
     local -a packages=("${BUILD_PACKAGES[@]}")
     [[ ${ZKLOCK_HOSTS-} ]] || packages+=("${SERVER_PACKAGES[@]}")
     need_packages "${packages[@]}"
@@ -283,7 +266,7 @@ main() {
     File=$Work/number
     # Nobody else's, should the server be shared.
     Lock=demo/$(uname -n)-${Work##*.}
-    build
+    build_demo
     start_server
     run_without_lock
     run_under_lock

@@ -3,12 +3,14 @@
 # starts one in namespaces of its own that vanishes without a trace; makes the image out of
 # Debian's packages, for where no registry can be reached. For tests, not for data that matters.
 set -euo pipefail
-# shellcheck source-path=SCRIPTDIR source=lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source-path=SCRIPTDIR source=docker_daemon.sh
-. "$(dirname "${BASH_SOURCE[0]}")/docker_daemon.sh"
-# shellcheck source-path=SCRIPTDIR source=docker_image.sh
-. "$(dirname "${BASH_SOURCE[0]}")/docker_image.sh"
+# shellcheck source-path=SCRIPTDIR source=lib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+# shellcheck source-path=SCRIPTDIR source=lib/network.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/network.sh"
+# shellcheck source-path=SCRIPTDIR source=../tests/docker/daemon.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../tests/docker/daemon.sh"
+# shellcheck source-path=SCRIPTDIR source=../tests/docker/image.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../tests/docker/image.sh"
 
 readonly SERVE_LIMIT_S=90 END_LIMIT_S=20
 readonly ANSWER_LIMIT_S=2 CHECK_LIMIT_S=5 UNPAUSE_LIMIT_S=3 UNPAUSE_TRIES=4
@@ -39,16 +41,6 @@ ZKLOCK_IMAGE_CACHE a directory to keep the image made here in, and to look for i
 exit status: 0 done; status: 1 some serve, 3 none runs; 64 wrong call; 69 neither a daemon nor
 what it takes to start one; 70 something did not start; 73 DIR is in use or is not ours.
 EOF
-}
-
-wrong_call() {
-    note "$@"
-    usage >&2
-    exit "$EX_USAGE"
-}
-
-seconds_since() { # EPOCHREALTIME
-    awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'
 }
 
 # ---- the directory ----
@@ -358,9 +350,9 @@ heal() { # N
 
 main() {
     local command=${1-}
+    answer_help "$@"
     case $command in
     start | stop | image | status | fault | heal) shift ;;
-    -h | --help) usage && return ;;
     '') wrong_call "no command" ;;
     *) wrong_call "no such command: $command" ;;
     esac
@@ -387,7 +379,7 @@ main() {
     esac
     Dir=$(realpath -m -- "$Dir")
     [[ $Dir =~ ^[-/A-Za-z0-9._+]{2,80}$ ]] || wrong_call "--dir: too unusual or long a name: $Dir"
-    Sources=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../tests/docker")
+    Sources=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../tests/docker/image")
     ComposeFile=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../docker-compose.yml")
     export PATH=$PATH:/usr/sbin:/sbin
     "$command" "$@"

@@ -3,7 +3,8 @@
 # what was done is kept in a file, and the next campaign goes on from there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-. scripts/lib.sh
+. scripts/lib/common.sh
+. scripts/lib/build.sh
 
 readonly CAMPAIGN=tests/register/campaign.txt
 # A piece has servers of its own, and its end is looked at before the next one.
@@ -25,24 +26,7 @@ or the right is missing; 70 the build failed.
 END
 }
 
-wrong_call() {
-    note "$@"
-    usage >&2
-    exit "$EX_USAGE"
-}
-
 is_number() { [[ $1 =~ ^[0-9]{1,9}$ ]]; }
-
-build() {
-    local log=build/ensemble.log
-    mkdir -p build
-    { in_group cmake -S . -B build -DZKLOCK_BUILD_TESTS=ON &&
-        in_group cmake --build build --target register_ensemble --parallel "$(nproc)"; } \
-        >"$log" 2>&1 || {
-        cat "$log" >&2
-        fail "$EX_SOFTWARE" "the test could not be built"
-    }
-}
 
 run() { # SECONDS SEED
     in_group build/tests/register_ensemble --seconds "$1" --seed "$2"
@@ -168,12 +152,9 @@ END
 
 main() {
     local command=${1-}
+    answer_help "$@"
     shift || :
     case $command in
-    -h | --help)
-        usage
-        return
-        ;;
     run)
         (($# == 1 || $# == 2)) && is_number "$1" && is_number "${2:-1}" ||
             wrong_call "run takes a number of seconds, and perhaps a seed"
@@ -186,7 +167,7 @@ main() {
         need_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${SERVER_PACKAGES[@]}"
         ((EUID == 0)) || fail "$EX_UNAVAILABLE" "only root can make network namespaces"
         own_tmpdir ensemble
-        build
+        build_quietly . build register_ensemble -DZKLOCK_BUILD_TESTS=ON
     fi
     case $command in
     run) run "$1" "${2:-$SRANDOM}" ;;

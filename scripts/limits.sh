@@ -3,7 +3,8 @@
 # looks what becomes of three servers of its own, or of the holds.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-. scripts/lib.sh
+. scripts/lib/common.sh
+. scripts/lib/build.sh
 
 readonly PATCH=tests/server/without-limits.patch
 readonly DATA_PATCH=tests/server/without-data-bound.patch
@@ -25,30 +26,13 @@ wrong call; 69 a package is missing; 70 the build failed.
 END
 }
 
-wrong_call() {
-    note "$@"
-    usage >&2
-    exit "$EX_USAGE"
-}
-
-build() { # SOURCE BUILD_DIR TARGET
-    cmake -S "$1" -B "$2" -DZKLOCK_BUILD_TESTS=ON -DZKLOCK_BUILD_CLI=OFF &&
-        cmake --build "$2" --target "$3" --parallel "$(nproc)"
-}
-
-build_or_fail() { # SOURCE BUILD_DIR TARGET
-    in_group build "$@" >"$TMPDIR/log" 2>&1 || {
-        tail -n 20 "$TMPDIR/log" >&2
-        fail "$EX_SOFTWARE" "the library in $1 could not be built"
-    }
-}
-
 build_without() { # PATCH TARGET
     mkdir "$TMPDIR/code"
     cp -a CMakeLists.txt cmake include scripts src tests "$TMPDIR/code"
     patch -d "$TMPDIR/code" -p1 -s --no-backup-if-mismatch -i "$PWD/$1" ||
         fail "$EX_SOFTWARE" "$1 does not apply"
-    build_or_fail "$TMPDIR/code" "$TMPDIR/build" "$2"
+    build_quietly "$TMPDIR/code" "$TMPDIR/build" "$2" -DZKLOCK_BUILD_TESTS=ON \
+        -DZKLOCK_BUILD_CLI=OFF
 }
 
 fill() { # COUNT
@@ -62,7 +46,7 @@ flood() { # ROUNDS
     local round status=0
     [[ $1 =~ ^[1-9][0-9]?$ ]] || wrong_call "ROUNDS is a number from 1 to 99"
     build_without "$DATA_PATCH" server_flood
-    build_or_fail . build server_flood
+    build_quietly . build server_flood -DZKLOCK_BUILD_TESTS=ON
     for ((round = 1; round <= $1; round++)); do
         echo "== with the bound"
         in_group build/tests/server_flood || status=1
@@ -73,7 +57,7 @@ flood() { # ROUNDS
 }
 
 main() {
-    [[ ${1-} != -h && ${1-} != --help ]] || { usage && return; }
+    answer_help "$@"
     need_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${SERVER_PACKAGES[@]}" patch
     own_tmpdir limits
     if [[ ${1-} == data ]]; then

@@ -3,7 +3,7 @@
 # keeps what a command prints as a new record; checks that the document is what the records give.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-. scripts/lib.sh
+. scripts/lib/common.sh
 
 readonly DOCUMENT=docs/measurements.md RECORDS=docs/measurements
 # What is measured: a record's commit is marked if these differ from it.
@@ -31,12 +31,6 @@ its head) or is "name: number unit"; all others stay as they are.
 exit status: 0 done; 1 the document is not what the records give, or COMMAND failed (the record is
 kept, with its status); 64 wrong call.
 END
-}
-
-wrong_call() {
-    note "$@"
-    usage >&2
-    exit "$EX_USAGE"
 }
 
 # ---- reading ----
@@ -291,11 +285,8 @@ record() { # NAME COMMIT COMMAND...
 }
 
 main() {
+    answer_help "$@"
     case ${1-} in
-    -h | --help)
-        usage
-        return
-        ;;
     '' | check) (($# <= 1)) || wrong_call "$1 takes nothing more" ;;
     record) (($# >= 5)) && [[ $4 == -- ]] || wrong_call "record takes NAME COMMIT -- COMMAND..." ;;
     *) wrong_call "no such command: $1" ;;

@@ -3,7 +3,8 @@
 # ended, or with a mistake in the library that it has to catch.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-. scripts/lib.sh
+. scripts/lib/common.sh
+. scripts/lib/build.sh
 
 readonly CAMPAIGN=tests/sim/campaign.txt MISTAKES=tests/sim/mistakes
 # The tests have the seeds from 1 to this; a campaign goes beyond.
@@ -31,26 +32,12 @@ exit status: 0 all as it should be; 1 something failed, or a mistake was not fou
 END
 }
 
-wrong_call() {
-    note "$@"
-    usage >&2
-    exit "$EX_USAGE"
-}
-
 is_number() { [[ $1 =~ ^[0-9]+$ ]]; }
 
-build() { # SOURCE BUILD_DIR LOG
-    cmake -S "$1" -B "$2" -DZKLOCK_BUILD_TESTS=ON -DZKLOCK_BUILD_CLI=OFF >"$3" 2>&1 &&
-        cmake --build "$2" --target simulate --parallel "$(nproc)" >>"$3" 2>&1
-}
+readonly BUILD_OPTIONS=(-DZKLOCK_BUILD_TESTS=ON -DZKLOCK_BUILD_CLI=OFF)
 
 build_here() {
-    local log=build/sim.log
-    mkdir -p build
-    build . build/sim "$log" || {
-        cat "$log" >&2
-        fail "$EX_SOFTWARE" "the simulation could not be built"
-    }
+    build_quietly . build/sim simulate "${BUILD_OPTIONS[@]}"
     Simulate=build/sim/tests/simulate
 }
 
@@ -129,21 +116,22 @@ try_mistake() { # NAME
     what=$(sed '/^$/,$d' "$patch" | paste -sd ' ')
     wanted=$(sed -n 's/^Checker: //p' "$patch")
     meant=${wanted// /, }
-    rm -rf "$Scratch/code"
-    cp -r "$Scratch/original" "$Scratch/code" # with new times: all of it is built again
-    patch -d "$Scratch/code" -p1 -s --no-backup-if-mismatch <"$patch" >"$Scratch/log" 2>&1 &&
-        build "$Scratch/code" "$Scratch/build" "$Scratch/log" || {
-        tail -n 20 "$Scratch/log" >&2
+    rm -rf "$TMPDIR/code"
+    cp -r "$TMPDIR/original" "$TMPDIR/code" # with new times: all of it is built again
+    patch -d "$TMPDIR/code" -p1 -s --no-backup-if-mismatch <"$patch" >"$TMPDIR/log" 2>&1 &&
+        build "$TMPDIR/code" "$TMPDIR/build" simulate "${BUILD_OPTIONS[@]}" \
+            >"$TMPDIR/log" 2>&1 || {
+        tail -n 20 "$TMPDIR/log" >&2
         mistake_row "$1" 0 "NOT BUILT" "$meant" "$what"
         return 1
     }
     # shellcheck disable=SC2086  # several words
-    result=$("$Scratch/build/tests/simulate" 1 "$TESTED" $wanted 2>"$Scratch/log") || :
+    result=$("$TMPDIR/build/tests/simulate" 1 "$TESTED" $wanted 2>"$TMPDIR/log") || :
     read -r _ count _ <<<"${result##*$'\n'}"
     found=$(sed -nE "s/^seed [0-9]+: (${wanted// /|}): .*/\1/p" <<<"$result" | head -n 1)
     mistake_row "$1" "${count:-0}" "${found:-NOT FOUND}" "$meant" "$what"
     if [[ -z $found ]]; then
-        grep '^seed' <<<"$result" >&2 || tail -n 3 "$Scratch/log" >&2
+        grep '^seed' <<<"$result" >&2 || tail -n 3 "$TMPDIR/log" >&2
         return 1
     fi
     note "$1: scripts/sim.sh seed $(sed -nE \
@@ -156,13 +144,11 @@ mistakes() { # NAME...
     if ((${#names[@]} == 0)); then
         mapfile -t names < <(cd "$MISTAKES" && printf '%s\n' *.patch | sed 's/\.patch$//')
     fi
-    Scratch=$(mktemp -d /tmp/zklock-mistakes.XXXXXX)
-    trap 'rm -rf "$Scratch"' EXIT
-    mkdir "$Scratch/original"
-    cp -a CMakeLists.txt cmake include src tests "$Scratch/original"
     for name in "${names[@]}"; do
         [[ -e $MISTAKES/$name.patch ]] || wrong_call "no such mistake: $name"
     done
+    mkdir "$TMPDIR/original"
+    cp -a CMakeLists.txt cmake include src tests "$TMPDIR/original"
     mistake_row mistake schedules "found by" "meant for it" "what is wrong"
     for name in "${names[@]}"; do
         try_mistake "$name" || status=1
@@ -174,12 +160,9 @@ mistakes() { # NAME...
 
 main() {
     local command=${1-}
+    answer_help "$@"
     shift || :
     case $command in
-    -h | --help)
-        usage
-        return
-        ;;
     seed) (($# == 1)) && is_number "$1" || wrong_call "seed takes a number" ;;
     run) (($# == 2)) && is_number "$1" && is_number "$2" || wrong_call "run takes two numbers" ;;
     campaign) (($# == 1)) && is_number "$1" || wrong_call "campaign takes a number" ;;
@@ -188,7 +171,10 @@ main() {
     mistakes) ;;
     *) wrong_call "no such command: ${command:-none}" ;;
     esac
-    [[ $command == report ]] || need_packages "${BUILD_PACKAGES[@]}" libcunit1-dev patch
+    if [[ $command != report ]]; then
+        need_packages "${BUILD_PACKAGES[@]}" libcunit1-dev patch
+        own_tmpdir sim
+    fi
     case $command in
     report) report ;;
     seed | run)

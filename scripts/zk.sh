@@ -3,8 +3,10 @@
 # three, on free loopback ports or in network namespaces that the caller has made. Speed comes
 # before durability here; not a way to run a ZooKeeper whose data matters.
 set -euo pipefail
-# shellcheck source-path=SCRIPTDIR source=lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=lib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+# shellcheck source-path=SCRIPTDIR source=lib/network.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/network.sh"
 
 # A start takes about a second; the rest is for a loaded machine.
 readonly START_LIMIT_S=30
@@ -41,12 +43,6 @@ ZKLOCK_ZK_CLASSPATH names another ZooKeeper's jars instead of Debian's ("/opt/zk
 exit status: 0 done; status: 1 some serve, 3 none runs; 64 wrong call; 69 no answer, or a package
 is missing; 70 the servers did not start; 73 DIR is in use or is not ours.
 END
-}
-
-wrong_call() {
-    note "$@"
-    usage >&2
-    exit "$EX_USAGE"
 }
 
 # ---- the state directory: DIR/N/{zoo.cfg,command,data,log,pid,address,netns} ----
@@ -464,9 +460,9 @@ check_start_options() {
 
 main() {
     local command=${1-}
+    answer_help "$@"
     case $command in
     start | stop | status | revive | cmd) shift ;;
-    -h | --help) usage && return ;;
     "") wrong_call "no command" ;;
     *) wrong_call "no such command: $command" ;;
     esac

@@ -53,7 +53,7 @@ grep -q 'An earlier run, at aa5459e' $document || fail "the earlier run is not m
 scripts/measurements.sh check || fail "the document is not up to date after a record"
 
 claim "a run that fails is kept as one that failed, and a commit with other code is marked"
-echo >>scripts/lib.sh
+echo >>scripts/lib/common.sh
 ! scripts/measurements.sh record tiers HEAD -- sh -c 'echo "no | table"; exit 3' 2>"$work/said" ||
     fail "record did not say that the command failed"
 record=$(find docs/measurements/tiers -name "*-$commit+.txt")

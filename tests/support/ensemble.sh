@@ -20,8 +20,8 @@
 #     down       all are killed
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
-# shellcheck source-path=SCRIPTDIR source=../../scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=../../scripts/lib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib/common.sh"
 
 readonly SERVERS=10.0.0.0/24 CLIENTS=10.0.1.1/32
 # A pulse is over before the servers give each other up; its packets come when TCP tries again.

@@ -1,10 +1,14 @@
 # The tier containers, for test.sh: the programs of the tier server against the ensemble of
 # docker-compose.yml, with the leader and with a follower as the server they talk to; and the
 # register test with faults in the ensemble.
-# Sourced, never run; the caller has set -euo pipefail, sourced lib.sh, and has TMPDIR, BuildDir,
-# run_programs and note_failure.
+# Sourced by scripts/test.sh, never run; it has TMPDIR, run_programs and note_failure.
 # shellcheck shell=bash
-# shellcheck disable=SC2154  # see above
+# shellcheck disable=SC2034,SC2154  # see above
+
+. scripts/lib/network.sh
+
+# No program has to start a server.
+readonly CONTAINERS_TESTS_AT_ONCE=4
 
 # Programs of the tier server that would run here as they run there, or not at all.
 declare -rA HAVE_THEIR_OWN_SERVERS=(
@@ -72,24 +76,10 @@ hosts_with() { # MODE
 
 # ---- the programs ----
 
-# Prints "PROGRAM: CLAIM" for each case, and "PROGRAM: all" for each program, that was skipped.
-skips_in() { # LOG
-    awk '
-        /^[0-9]+\/[0-9]+ Test: / { name = $NF; cases = 0 }
-        match($0, /^  Test: .* \.\.\.skipped \(/) {
-            sub(/^  Test: /, "")
-            sub(/ \.\.\.skipped \(.*/, "")
-            print name ": " $0
-            cases++
-        }
-        /^Test Skipped\.$/ && !cases { print name ": all" }
-    ' "$1"
-}
-
 # Fails unless what was skipped is what had to be.
 check_skips() { # ROW COUNT
     local found=$TMPDIR/skips.found expected=$TMPDIR/skips.expected
-    skips_in "$BuildDir/Testing/Temporary/LastTest.log" | LC_ALL=C sort >"$found"
+    show_skips "$Results" | LC_ALL=C sort >"$found"
     printf '%s\n' "${SKIPS_EXPECTED[@]}" | LC_ALL=C sort >"$expected"
     if ! diff "$expected" "$found" >"$TMPDIR/skips.diff"; then
         printf 'skipped in %s (< what was expected, > what was):\n' "$1"
@@ -105,6 +95,7 @@ check_skips() { # ROW COUNT
 run_server_programs() { # MODE
     local row=containers-$1 left_out
     local -x ZKLOCK_HOSTS
+    local TestsAtOnce=$CONTAINERS_TESTS_AT_ONCE
     ZKLOCK_HOSTS=$(hosts_with "$1") || {
         note_failure "$row: there is no $1"
         return 0

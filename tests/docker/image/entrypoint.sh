@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs in the container of tests/docker/Dockerfile: writes zoo.cfg and myid from the environment,
+# Runs in the container of tests/docker/image/Dockerfile: writes zoo.cfg and myid from the environment,
 # and becomes the server. The variables, their defaults and what is left alone are those of the
 # official image: a zoo.cfg or a myid that is there already is used as it is. With arguments it
 # runs these instead of the server.

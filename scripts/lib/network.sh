@@ -1,0 +1,43 @@
+# Ports, questions to servers, and how the machine forwards packets.
+# Sourced, never run; the caller has set -euo pipefail.
+# shellcheck shell=bash
+# shellcheck disable=SC2034  # the names here are for the scripts that source this file
+
+# Below the kernel's usual ephemeral range, so that no client's socket sits on a port just chosen.
+readonly PORT_FIRST=20000 PORT_COUNT=12000
+
+# Any socket counts, not only listeners, of either family: Java's IPv4 listeners are in tcp6.
+port_in_use() {
+    local hex
+    printf -v hex %04X "$1"
+    grep -Eqs "^ *[0-9]+: [0-9A-F]+:$hex " /proc/net/tcp /proc/net/tcp6
+}
+
+# Fills Ports with COUNT free ones. Nothing holds them until the servers bind.
+choose_ports() { # COUNT
+    local port
+    Ports=()
+    while ((${#Ports[@]} < $1)); do
+        port=$((PORT_FIRST + SRANDOM % PORT_COUNT))
+        [[ " ${Ports[*]} " == *" $port "* ]] || port_in_use "$port" || Ports+=("$port")
+    done
+}
+
+# four_letter NETNS HOST PORT WORD SECONDS; an empty NETNS means this one.
+# /dev/tcp needs no tool that a small machine may lack, and works through ip netns exec.
+four_letter() {
+    local -a enter=()
+    [[ -z $1 ]] || enter=(ip netns exec "$1")
+    # shellcheck disable=SC2016  # expanded by the inner shell
+    "${enter[@]}" timeout "$5" bash -c \
+        'exec 3<>"/dev/tcp/$1/$2" && printf %s "$3" >&3 && cat <&3' \
+        four_letter "$2" "$3" "$4" 2>/dev/null
+}
+
+# How the machine forwards packets: prints "POLICY IP_FORWARD". Without iptables there is no policy
+# but the kernel's, which accepts.
+forwarding() {
+    local policy
+    policy=$(iptables -S FORWARD 2>/dev/null | sed -n 's/^-P FORWARD //p') || :
+    printf '%s %s\n' "${policy:-ACCEPT}" "$(</proc/sys/net/ipv4/ip_forward)"
+}
