@@ -81,7 +81,7 @@ run_programs() { # ROW CTEST_OPTION...
     Results=$TMPDIR/$row.results
     rm -f "$junit"
     in_group env -C "$BuildDir" ctest "$@" --no-tests=error --output-on-failure \
-        -j "$TestsAtOnce" --output-junit "junit/$row.xml" \
+        -j "$TestsAtOnce" --output-junit "junit/$row.xml" --overwrite BuildName="$row" \
         --test-output-size-passed "$OUTPUT_MAX" --test-output-size-failed "$OUTPUT_MAX" ||
         status=$?
     read_results "$junit" "$Results"
