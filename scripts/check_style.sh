@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # The written rules that a machine can check: formatting, banned functions, sizes, switches on our
-# enums, remains of code in comments, figures that no record has. Prints FILE:LINE: WHAT; exits 1 if
-# it printed anything.
+# enums, late declarations, remains of code in comments, figures that no record has. Prints
+# FILE:LINE: WHAT; exits 1 if it printed anything.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/lib/common.sh
 
 readonly FILE_LINES_MAX=600 FUNCTION_LINES_MAX=70 COLUMNS_MAX=100
+# Where a variable is declared as it gets its value, if it can be.
+readonly DECLARED_WITH_VALUES='^(bench|examples|src/(base|core|engine|lock|session|zk)|tests/(cli|sim))/'
 
 usage() { printf 'usage: scripts/check_style.sh\n'; }
 answer_help "$@"
@@ -18,8 +20,9 @@ trap 'rm -rf "$work"' EXIT
 
 mapfile -t c_files < <(find src include tests bench examples -name '*.[ch]' 2>/dev/null | sort)
 mapfile -t shell_files < <(
-    find scripts tests .ci -type f \( -name '*.sh' -o -path '.ci/run' \) | sort
+    find scripts tests bench .ci -type f \( -name '*.sh' -o -path '.ci/run' \) | sort
 )
+mapfile -t awk_files < <(find scripts -name '*.awk' | sort)
 ((${#c_files[@]})) || fail "$EX_SOFTWARE" "found no C"
 
 # Copies a C file to $work with the content of comments and literals blanked, line for line: the
@@ -99,7 +102,7 @@ check_comments() {
 
 check_sizes() {
     local file
-    for file in "${c_files[@]}" "${shell_files[@]}"; do
+    for file in "${c_files[@]}" "${shell_files[@]}" "${awk_files[@]}"; do
         awk -v file="$file" -v lines_max="$FILE_LINES_MAX" '
             END { if (NR > lines_max) print file ":" NR ": " NR " lines, more than " lines_max }
         ' "$file"
@@ -143,6 +146,13 @@ check_switches() {
     done < <(in_directories '^src/')
 }
 
+check_declarations() {
+    local file
+    while IFS= read -r file; do
+        awk -v file="$file" -f scripts/lib/late_declarations.awk "$work/$file"
+    done < <(in_directories "$DECLARED_WITH_VALUES")
+}
+
 check_format() {
     clang-format --dry-run -Werror "${c_files[@]}" 2>&1 |
         sed -nE 's/^([^:]+:[0-9]+):[0-9]+: error: code should be .*/\1: not formatted/p' || :
@@ -160,7 +170,7 @@ check_shell() {
 for file in "${c_files[@]}"; do
     split "$file"
 done
-for check in format banned comments sizes switches measurements shell; do
+for check in format banned comments sizes switches declarations measurements shell; do
     check_$check
 done | sort -t : -k 1,1 -k 2,2n -u >"$work/found"
 
