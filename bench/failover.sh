@@ -94,8 +94,11 @@ measure() { # TICK COUNT
     sort -k 1,1n -k 2,2 -k 3,3n "$TMPDIR/results" | awk -v tick="$1" '
         function row() {
             if (key == "") return
-            if (kind == "killed") printf "%8d %8d %8d %8d %8d", tick, timeout, v[1], v[int((n + 1) / 2)], v[n]
-            else printf " %9d\n", v[int((n + 1) / 2)]
+            median = v[int((n + 1) / 2)]
+            if (kind == "killed")
+                printf "%8d %8d %8d %8d %8d", tick, timeout, v[1], median, v[n]
+            else
+                printf " %9d\n", median
         }
         $1 " " $2 != key { row(); key = $1 " " $2; timeout = $1; kind = $2; n = 0 }
         { v[++n] = $3 }

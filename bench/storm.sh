@@ -6,8 +6,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/lib/common.sh
 . scripts/lib/build.sh
 
-# Of the disk that stalls, and of those that are slow. With ten transactions a sync the latter let 40
-# and 200 writes a second through.
+# Of the disk that stalls, and of those that are slow. With ten transactions a sync the latter let
+# 40 and 200 writes a second through.
 readonly STALL_MS=8000
 readonly SLOW_MS=250
 readonly TIRED_MS=50

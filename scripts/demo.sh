@@ -155,10 +155,11 @@ await_queue() { # COUNT [PID]
 
 # Waits until another than PID, which was killed, is first; says how long after the kill that was.
 await_next_holder() { # PID
-    local pid count deadline=$((SECONDS + EXPIRY_LIMIT_S))
+    local pid count seconds deadline=$((SECONDS + EXPIRY_LIMIT_S))
     while ((SECONDS < deadline)); do
         if read -r pid count < <(queue_head) && [[ $pid != "$1" ]]; then
-            say "$(seconds_since "$KilledAt") s after the kill its session has ended on the server: $pid holds"
+            seconds=$(seconds_since "$KilledAt")
+            say "$seconds s after the kill its session has ended on the server: $pid holds"
             return
         fi
         sleep 0.05

@@ -50,8 +50,8 @@ The tier containers starts servers with Docker, and dockerd too where none runs:
 the image it makes in ZKLOCK_IMAGE_CACHE (default: build/images), or a fresh one is made each time
 if that is empty.
 
-With the tier unit and without sanitizers, src/core's coverage by the unit tests is measured too, and
-less than $CORE_BRANCHES_MIN % of its branches is a failure. With --coverage, so are less than
+With the tier unit and without sanitizers, src/core's coverage by the unit tests is measured too.
+Less than $CORE_BRANCHES_MIN % of its branches is a failure. With --coverage, so are less than
 ${BRANCHES_MIN[base engine zk session]} % of the branches of base, engine, zk and session together,
 and of those of lock and fence.
 

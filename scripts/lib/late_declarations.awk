@@ -61,7 +61,8 @@ END {
         count = names_in(substr(line[n], depth + 1, length(line[n]) - depth - 1))
         for (i = 1; i <= count; i++) {
             at = first_assignment(Names[i], n + 1, depth)
-            if (at) print file ":" n ": declare " Names[i] " in line " at ", where it gets its value"
+            if (at)
+                print file ":" n ": declare " Names[i] " in line " at ", where it gets its value"
         }
     }
 }

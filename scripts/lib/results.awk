@@ -3,8 +3,8 @@
 #   summary PROGRAM LINE     CUnit's own summary of the program
 #   figure PROGRAM LINE      what its tests have printed
 #   skip PROGRAM CLAIM       a claim that was skipped; "all" if the program was, as a whole
-#   failure PROGRAM LINE     a program that failed: the claims that failed, each with what CUnit said
-#                            first of it, or the claim in which the program ended
+#   failure PROGRAM LINE     of a program that failed: the claims that failed, each with what CUnit
+#                            said first of it, or the claim in which the program ended
 #   total PROGRAMS TESTS FAILED SKIPPED
 #
 # CUnit's counts come from what it printed, because for CTest a program is one test. A script

@@ -1,7 +1,7 @@
 # A Docker daemon of our own, for docker.sh: in namespaces of its own, under its directory, and gone
 # without a trace when it is ended or killed.
-# Sourced, never run; the caller has set -euo pipefail, sourced common.sh and network.sh, and has Dir, recall and
-# remember.
+# Sourced, never run; the caller has set -euo pipefail, sourced common.sh and network.sh, and has
+# Dir, recall and remember.
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # see above
 

@@ -1,7 +1,7 @@
 # The image of a ZooKeeper server, for docker.sh: made out of Debian's packages, or taken from an
 # archive of what was made before.
-# Sourced, never run; the caller has set -euo pipefail, sourced common.sh, and has Dir and Sources, the
-# directory that the image is made from.
+# Sourced, never run; the caller has set -euo pipefail, sourced common.sh, and has Dir and Sources,
+# the directory that the image is made from.
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # see above
 

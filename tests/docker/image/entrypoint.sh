@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs in the container of tests/docker/image/Dockerfile: writes zoo.cfg and myid from the environment,
-# and becomes the server. The variables, their defaults and what is left alone are those of the
-# official image: a zoo.cfg or a myid that is there already is used as it is. With arguments it
-# runs these instead of the server.
+# Runs in the container of tests/docker/image/Dockerfile: writes zoo.cfg and myid from the
+# environment, and becomes the server. The variables, their defaults and what is left alone are
+# those of the official image: a zoo.cfg or a myid that is there already is used as it is. With
+# arguments it runs these instead of the server.
 set -euo pipefail
 
 readonly JARS=/usr/share/java
