@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/lib/build.sh
 
 readonly CAMPAIGN=tests/sim/campaign.txt MISTAKES=tests/sim/mistakes
-# The tests have the seeds from 1 to this; a campaign goes beyond.
+# A mistake has to be found within the seeds from 1 to this; a campaign goes beyond.
 readonly TESTED=100000
 readonly CHUNK=50000
 # Of each campaign so many run under valgrind as well.

@@ -234,11 +234,13 @@ all_children_live() {
 # 0 they serve, 1 they failed, 2 a port was taken meanwhile.
 await_service() {
     local deadline=$((SECONDS + START_LIMIT_S)) live=yes
+    # A look costs ten processes, and no server was ever seen to answer before this.
+    sleep 0.5
     until ensemble_serves; do
         all_children_live || live=no
         ! ports_collided || return 2
         [[ $live == yes ]] && ((SECONDS < deadline)) || return 1
-        sleep 0.03
+        sleep 0.05
     done
 }
 
@@ -376,7 +378,7 @@ await_end() { # SECONDS
     local deadline=$((SECONDS + $1 + 1))
     while any_running; do
         ((SECONDS < deadline)) || return 1
-        sleep 0.02
+        sleep 0.05
     done
 }
 

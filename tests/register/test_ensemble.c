@@ -55,12 +55,12 @@ static breaker_plan Servers = {
     .script = ZKLOCK_SOURCE_DIR "/tests/support/ensemble.sh",
     .faults = Faults,
     .count = sizeof(Faults) / sizeof(Faults[0]),
-    .rest_ms = 3000, /* the sessions of the dead end, under a new leader as well */
+    .rest_ms = 2000, /* the sessions of the dead end, under a new leader as well */
     .first = FIRST,
 };
 
 static run_plan Plan = {
-    .seconds = 90,
+    .seconds = 50,
     .session_ms = SESSION_MS,
     .fault_every_ms = 2000,
     .breaker = &Servers,

@@ -37,7 +37,7 @@ static breaker_plan Containers = {
 static run_plan Plan = {
     .kills = 30,
     .stops = 10,
-    .seconds = 60,
+    .seconds = 35,
     .session_ms =
         1000, /* a hundred times what an operation takes, so that losing it costs little */
     .fault_every_ms = 200,

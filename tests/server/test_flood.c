@@ -15,9 +15,8 @@
 
 #define WRITERS 40
 #define LENGTH ZKL_GUARDED_SET_MAX
-#define ALONE_MS 3000
-#define FLOOD_MS 10000
-#define FLOOD_SHORT_MS 5000
+#define ALONE_MS 2000
+#define FLOOD_MS 5000
 /* With a longer session timeout than this, heartbeats are late without the bound, and no more. */
 #define HARMED_MS 2000
 /* What the bound supposes of the servers, in MB/s (ZKLI_DATA_PER_MS). Where other work on this
@@ -182,7 +181,7 @@ static void flood_with(int timeout_ms, int64_t flood_ms) {
 }
 
 static void forty_writers_of_a_megabyte_cost_no_hold_of_ten_seconds(void) {
-    flood_with(10000, FLOOD_SHORT_MS);
+    flood_with(10000, FLOOD_MS);
 }
 
 static void nor_one_of_two_seconds(void) {
@@ -191,7 +190,7 @@ static void nor_one_of_two_seconds(void) {
 
 /* The shortest that the servers of the tests grant. */
 static void nor_one_of_one_second(void) {
-    flood_with(1000, FLOOD_SHORT_MS);
+    flood_with(1000, FLOOD_MS);
 }
 
 int main(int argc, char **argv) {

@@ -8,18 +8,18 @@
 #include "support/partition.h"
 
 static void a_follower_is_cut_off(void) {
-    partition_cut_all(8, PARTITION_FOLLOWER, NETNS_SILENT);
+    partition_cut_all(4, PARTITION_FOLLOWER, NETNS_SILENT);
 }
 
 /* Its followers elect another leader at once, and it goes on answering for 8 ticks. */
 static void a_leader_is_cut_off(void) {
-    partition_cut_all(8, PARTITION_LEADER, NETNS_TOLD);
+    partition_cut_all(4, PARTITION_LEADER, NETNS_TOLD);
 }
 
 /* All three notice at about the same time, after 8 ticks; a heartbeat that only reads would let go
  * in time here, too. */
 static void a_leader_is_cut_off_silently(void) {
-    partition_cut_all(2, PARTITION_LEADER, NETNS_SILENT);
+    partition_cut_all(1, PARTITION_LEADER, NETNS_SILENT);
 }
 
 static const test_case Cases[] = {

@@ -17,12 +17,12 @@ static void close_the_root_to_deletes(void) {
 
 static void a_follower_is_cut_off(void) {
     close_the_root_to_deletes();
-    partition_cut_all(8, PARTITION_FOLLOWER, NETNS_SILENT);
+    partition_cut_all(4, PARTITION_FOLLOWER, NETNS_SILENT);
 }
 
 static void a_leader_is_cut_off(void) {
     close_the_root_to_deletes();
-    partition_cut_all(4, PARTITION_LEADER, NETNS_TOLD);
+    partition_cut_all(2, PARTITION_LEADER, NETNS_TOLD);
 }
 
 static const test_case Cases[] = {

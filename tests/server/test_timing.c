@@ -1,9 +1,18 @@
-/* Deadlines, and giving up: a wait ends when its caller says, and leaves nothing behind. */
+/*
+ * Time. Deadlines and giving up: a wait ends when its caller says, and leaves nothing behind. The
+ * silences of lazy sessions. And the time of day, which may be set back or forth while a client
+ * waits or holds: this program's own clock functions stand before the C library's, which is how the
+ * day is changed without rights.
+ */
 #include "support/client.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
+#include <time.h>
 
 /* What a wait may take beyond its deadline, on a busy machine and under a sanitizer. */
 #define SLACK_MS 400
@@ -261,6 +270,186 @@ static void timed_out_waits_leave_no_watches_and_no_memory(void) {
         client_close(clients[i - 1]);
 }
 
+/* ---- Sessions that beat only while a client holds or waits ---- */
+
+enum {
+    SILENCES = 12
+};
+
+/* A session that comes back with somebody who waits. */
+static void begin_in_outage(client *c) {
+    client_outage_begin(c);
+    client_begin(c, SOON_MS);
+    client_outage_end(c);
+}
+
+/* After a silence of 0, 1/8, ... of the timeout each, counted from from_ms. */
+static void acquire_after_silences(client *const *clients, const int64_t *from_ms, bool in_outage) {
+    bool begun[SILENCES] = {false};
+    size_t count = 0;
+
+    while (count < SILENCES) {
+        for (size_t i = 0; i < SILENCES; i++) {
+            if (begun[i] || clock_ms() < from_ms[i] + (int64_t)i * T_NORMAL / 8)
+                continue;
+            if (in_outage)
+                begin_in_outage(clients[i]);
+            else
+                client_begin(clients[i], SOON_MS);
+            begun[i] = true;
+            count++;
+        }
+        wait_pause();
+    }
+    for (size_t i = 0; i < SILENCES; i++)
+        CHECK_INT(client_result(clients[i]), ZKL_OK);
+}
+
+static bool all_are_held(client *const *clients) {
+    for (size_t i = 0; i < SILENCES; i++)
+        if (client_told(clients[i], ZKL_EVENT_LOST) > 0)
+            return false;
+    return true;
+}
+
+/* What is left of a silent session's lease may be less than heartbeats need to prove more. */
+static void check_that_holds_last(int rounds, bool in_outage) {
+    client *clients[SILENCES];
+    int64_t from_ms[SILENCES];
+
+    for (size_t i = 0; i < SILENCES; i++) {
+        clients[i] = client_open_lazy(fresh_name("silent"), T_NORMAL);
+        from_ms[i] = clock_ms();
+    }
+    for (int round = 0; round < rounds; round++) {
+        acquire_after_silences(clients, from_ms, in_outage);
+        CHECK_STAYS(all_are_held(clients), T_NORMAL * 5 / 4);
+        for (size_t i = 0; i < SILENCES; i++) {
+            CHECK(client_held(clients[i]));
+            CHECK_INT(client_release_wait(clients[i]), ZKL_OK);
+            from_ms[i] = clock_ms();
+        }
+    }
+    for (size_t i = 0; i < SILENCES; i++)
+        client_close(clients[i]);
+}
+
+static void a_hold_lasts_whatever_silence_was_before(void) {
+    check_that_holds_last(2, false);
+}
+
+static void a_hold_lasts_after_a_silence_and_an_outage(void) {
+    check_that_holds_last(1, true);
+}
+
+/* ---- The time of day (T27) ---- */
+
+#define DAY_S INT64_C(86400)
+#define WAIT_MS 1000
+
+static atomic_int_fast64_t Shift_s; /* of the time of day */
+
+static void *next_symbol(const char *name) {
+    return dlsym(RTLD_NEXT, name);
+}
+
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *ret) {
+    static int (*_Atomic next)(clockid_t, struct timespec *);
+    int (*fn)(clockid_t, struct timespec *) = atomic_load(&next);
+    int result;
+
+    if (!fn) {
+        void *symbol = next_symbol("clock_gettime");
+
+        memcpy(&fn, &symbol, sizeof(fn));
+        atomic_store(&next, fn);
+    }
+    result = fn(clock, ret);
+    if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)
+        ret->tv_sec += atomic_load(&Shift_s);
+    return result;
+}
+
+__attribute__((visibility("default"))) int gettimeofday(struct timeval *restrict ret,
+                                                        void *restrict zone) {
+    struct timespec now;
+
+    (void)zone;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    *ret = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
+    return 0;
+}
+
+__attribute__((visibility("default"))) time_t time(time_t *ret) {
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    if (ret)
+        *ret = now.tv_sec;
+    return now.tv_sec;
+}
+
+static void set_day(int64_t days) {
+    atomic_store(&Shift_s, days * DAY_S);
+}
+
+static void ours_are_the_clocks_that_are_asked(void) {
+    const time_t before = time(NULL);
+
+    set_day(2);
+    CHECK_RANGE(time(NULL) - before, 2 * DAY_S, 2 * DAY_S + 10);
+    set_day(0);
+}
+
+static void a_deadline_is_where_it_was(void) {
+    static const int64_t days[] = {1, -1, 365, -365};
+    const char *name = fresh_name("deadline");
+    client *c = client_open(name, T_LONG);
+    char holder[RAW_PATH_MAX];
+
+    plant_contender(name, CURATOR, holder);
+    for (size_t i = 0; i < sizeof(days) / sizeof(days[0]); i++) {
+        client_begin(c, WAIT_MS);
+        WAIT_UNTIL(queue_length(name) == 2, SOON_MS);
+        set_day(days[i]);
+        CHECK_INT(client_result(c), ZKL_TIMEOUT);
+        CHECK_RANGE(actor_took_ms(c->actor), WAIT_MS - 1, WAIT_MS + SLACK_MS);
+        set_day(0);
+        WAIT_UNTIL(queue_length(name) == 1, SOON_MS);
+    }
+    client_close(c);
+    uproot(holder);
+}
+
+/* Nor is one that has already passed by the new time. */
+static void a_hold_is_neither_lost_nor_longer(void) {
+    static const int64_t days[] = {1, -2, 3, -4};
+    client *c = client_open_proxied(fresh_name("hold"), T_NORMAL);
+    int64_t silent_ns;
+    zkl_hold hold;
+
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    hold = actor_hold(c->actor, c->lock);
+    for (size_t i = 0; i < sizeof(days) / sizeof(days[0]); i++) {
+        set_day(days[i]);
+        CHECK_STAYS(zkl_hold_valid(c->lock, hold), T_NORMAL / 4);
+    }
+    CHECK_INT(client_told(c, ZKL_EVENT_LOST) + client_told(c, ZKL_EVENT_SUSPENDED), 0);
+    client_silence(c, true);
+    silent_ns = clock_ns();
+    set_day(-5);
+    WAIT_UNTIL(!zkl_hold_valid(c->lock, hold), SOON_MS);
+    CHECK_RANGE((clock_ns() - silent_ns) / NS_PER_MS, 0, T_NORMAL);
+    set_day(0);
+    client_silence(c, false);
+    client_close(c);
+}
+
+static void reset_day(void) {
+    set_day(0);
+    fixture_recover();
+}
+
 static const test_case Cases[] = {
     {"a timed wait ends on time", a_timed_wait_ends_on_time},
     {"leaving predecessors do not extend a deadline (T27)",
@@ -275,9 +464,16 @@ static const test_case Cases[] = {
      a_cancel_works_while_the_grant_is_under_way},
     {"2,000 timed-out waits leave no watches and no memory (T26)",
      timed_out_waits_leave_no_watches_and_no_memory},
+    {"a hold lasts whatever silence was before", a_hold_lasts_whatever_silence_was_before},
+    {"a hold lasts that was asked for in an outage, after a silence",
+     a_hold_lasts_after_a_silence_and_an_outage},
+    {"the time of day is what this program says", ours_are_the_clocks_that_are_asked},
+    {"a new time of day moves no deadline (T27)", a_deadline_is_where_it_was},
+    {"a new time of day ends no hold and extends none (T27)", a_hold_is_neither_lost_nor_longer},
 };
 
 int main(int argc, char **argv) {
     fixture_start(NULL);
+    test_after_each(reset_day);
     return TEST_MAIN(argc, argv, "timing", Cases);
 }

@@ -55,7 +55,7 @@ static breaker_plan Servers = {
     .rest_ms = 12000,
 };
 
-static long Seconds = 60;
+static long Seconds = 40;
 
 /* The last part of the time goes on until there were so many. */
 static size_t strokes_min(void) {

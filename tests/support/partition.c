@@ -16,7 +16,7 @@
  * The holders of one cut: a session, a lock and a waiter each. Two ticks are the least a server
  * grants by default; there the time between letting go and the session's end is shortest.
  */
-static const int HolderTimeouts[] = {1000, 1250, 1500, 1750, 2000};
+static const int HolderTimeouts[] = {1000, 1250, 1500, 1750, 2000, 1000, 1250, 1500, 1750, 2000};
 #define PAIRS (sizeof(HolderTimeouts) / sizeof(HolderTimeouts[0]))
 #define HOLDER_TIMEOUT_MAX_MS 2000
 #define WAITER_TIMEOUT_MS 6000 /* its session is to live through an election */

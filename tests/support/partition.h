@@ -22,7 +22,7 @@
 #define PARTITION_LEADER "Mode: leader"
 #define PARTITION_FOLLOWER "Mode: follower"
 
-/* So many cuts, with five holders each, whose sessions have timeouts from two ticks to four. */
+/* So many cuts, with ten holders each, whose sessions have timeouts from two ticks to four. */
 void partition_cut_all(size_t cuts, const char *mode, netns_cut cut);
 
 #endif
