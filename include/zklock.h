@@ -5,40 +5,51 @@
  * lock. Every other contender watches only the node just before its own. The end of a session
  * deletes its nodes, and so frees its locks.
  *
- *     zkl_session *s;
- *     zkl_lock *l;
- *     if (zkl_session_open(&s, "127.0.0.1:2181", NULL) != ZKL_OK) return 1;
- *     if (zkl_lock_open(&l, s, "billing/close-month", NULL) == ZKL_OK) {
- *         if (zkl_acquire(l, 5000) == ZKL_OK) {
- *             while (zkl_held(l) && work_is_left()) do_a_little_work();
- *             zkl_release(l);
- *         }
- *         zkl_lock_close(l);
+ *     zkl_session *s = NULL;
+ *     zkl_lock *l = NULL;
+ *     zkl_err err = zkl_session_open(&s, "127.0.0.1:2181", NULL);
+ *     if (err == ZKL_OK) err = zkl_lock_open(&l, s, "billing/close-month", NULL);
+ *     if (err == ZKL_OK) err = zkl_acquire(l, 5000);
+ *     if (err == ZKL_OK) {
+ *         while (zkl_held(l) && work_is_left()) do_a_little_work();
+ *         err = zkl_release(l); // ZKL_LOST: the hold had ended before
  *     }
+ *     if (err != ZKL_OK) fprintf(stderr, "%s\n", zkl_strerror(err));
+ *     zkl_lock_close(l);
  *     zkl_session_close(s);
  *
- * **Threads:** Any thread may call any function at any time, with one limit: once the close of an
- * object has begun, no call on it may start. A call that is under way by then is safe. Close does
- * not wait for it, and the object stays in memory until it returns. Either that call is done before
- * the object is closed, or it returns ZKL_CLOSED, false, 0 or NULL. There are three exceptions.
- * zkl_session_timeout_ms returns the last T. zkl_hold_of returns the number of a lost hold that is
- * not released. A guarded write that was under way may return ZKL_UNSURE.
+ * T is the session timeout that the servers granted. A lease is the time for which the last
+ * committed heartbeats make a hold certain. It ends before the servers can end the session.
  *
- * A call is under way from its first access to the object. A program can know this only of a call
- * that it sees waiting. Every other call must have returned before close begins. A callback for
- * which close waits may still make calls, zkl_lock_close included. Only one call may close a
+ * **Threads:** Any thread may call any function at any time. Close is different: before you close
+ * an object, make sure that every other call on it has returned. There are two exceptions:
+ *
+ * - A call that you know to be blocked may still be under way. It returns what it came to, or
+ *   ZKL_CLOSED, false, 0 or NULL. Close does not wait for it. The object stays in memory until it
+ *   returns. A guarded write may return ZKL_UNSURE.
+ * - Close waits for a callback of the object. That callback may still make calls on it. They return
+ *   as above. But zkl_session_timeout_ms returns the last T, and zkl_hold_of the number of a lost
+ *   hold. The callback may even close the same lock a second time.
+ *
+ * Do not close while you hold a mutex that such a callback may want. Only one call may close a
  * session. A hold belongs to the thread that acquired it.
  *
- * **Fork:** In a child of fork(), every call on an inherited object returns ZKL_FORKED. A function
- * that returns no zkl_err returns false, 0, NULL or ZKL_STATE_CLOSED there. It does the same if its
- * object is NULL. A zkl_queue is the exception: the child may use it.
+ * **Blocking calls** are zkl_session_open, zkl_session_close, zkl_acquire (a try, too),
+ * zkl_release_wait, zkl_guarded_set, zkl_guarded_multi, zkl_inspect and zkl_list. In a callback
+ * they return ZKL_IN_CALLBACK. zkl_lock_close, zkl_fence_check and zkl_fence_begin can wait, too.
+ *
+ * **Fork:** A daemon opens its sessions after fork() or daemon(). In a child of fork(), every call
+ * on an inherited object returns ZKL_FORKED, close included, and frees nothing. A function that
+ * returns no zkl_err returns false, 0, NULL or ZKL_STATE_CLOSED there. These functions also return
+ * that for a NULL object, in any process. A zkl_queue is the exception: the child may use it. The
+ * ZooKeeper client library's socket and pipe are not close-on-exec: before exec(), close them.
  *
  * **Failures:** A function with a ret_... argument sets *ret_... to NULL unless it returns ZKL_OK.
  * Every close and free accepts NULL, so one cleanup path serves after any failure.
  *
  * The library installs no signal handler, raises no SIGPIPE and writes to no standard stream. It
- * does not preserve errno. Times are in milliseconds. A pause of the process and a suspension of
- * the machine count as time passed.
+ * does not preserve errno. Times are in milliseconds. Time for which the process is stopped or the
+ * machine is suspended counts.
  */
 #ifndef ZKLOCK_H
 #define ZKLOCK_H
@@ -62,19 +73,19 @@ extern "C" {
 /* ---- Structs that grow ----------------------------------------------------------------------- */
 
 /*
- * Every struct below begins with its size. A later release with the same soname adds members at the
- * end of structs, values to enums, and functions. It changes nothing else. A program and a library
- * of different releases work together in this way:
+ * Every struct below begins with its size. A later release with the same soname, libzklock.so.0,
+ * adds members at the end of structs, values to enums, and functions. It changes nothing else. The
+ * enums are those of errors, classes, states and events: a switch needs a way out for values that
+ * it does not know. A program that needs a newer function does not start with an older library.
  *
  * - Options: The program sets .size to its own sizeof, as ZKL_SESSION_OPTIONS does, and zeroes what
- *   it does not use. The library takes members beyond that size as zero. It returns ZKL_INVALID if
- *   a byte that it does not know is not zero. It does the same if the size is below sizeof(size_t)
- *   or above 4096.
+ *   it does not use. The library takes members beyond that size as zero. Members that the library
+ *   is too old to know must be zero, and .size from sizeof(size_t) to 4096, else ZKL_INVALID.
  * - Events and contenders: The library sets .size to its own sizeof. Before a program reads a
- *   member that 0.1.0 did not have, it asks ZKL_HAS. It copies no more than .size bytes. It ignores
- *   types of events that it does not know.
+ *   member that 0.1.0 did not have, it asks ZKL_HAS. A program that copies such a struct copies no
+ *   more than .size bytes. It ignores types of events that it does not know.
  */
-/* Whether *ptr is long enough for the member: ZKL_HAS(event, position). Evaluates ptr 3 times. */
+/* Whether *ptr is long enough for a member: ZKL_HAS(event, newer_member). Evaluates ptr 3 times. */
 #define ZKL_HAS(ptr, member)                                                                       \
     ((size_t)((const char *)(&(ptr)->member + 1) - (const char *)(ptr)) <= (ptr)->size)
 
@@ -83,16 +94,19 @@ extern "C" {
 /* What a caller can do about an error; made for a switch. */
 typedef enum zkl_class {
     ZKL_CLASS_OK = 0,     /* nothing went wrong */
-    ZKL_CLASS_RETRY = 1,  /* nothing changed; the same call may succeed later (ZKL_BAD_VERSION: with
-                             the version that the node has by then) */
-    ZKL_CLASS_LOST = 2,   /* the hold is gone, or was never there: stop the guarded work */
+    ZKL_CLASS_RETRY = 1,  /* not done; the same call may succeed later. ZKL_BAD_VERSION needs the
+                             node's new version. After ZKL_TIMEOUT of zkl_release_wait the hold is
+                             given up: do not call it again */
+    ZKL_CLASS_LOST = 2,   /* the hold is over: stop the guarded work */
     ZKL_CLASS_USAGE = 3,  /* the program asked for something it must not ask for */
     ZKL_CLASS_DENIED = 4, /* the server refuses: credentials or permissions */
-    ZKL_CLASS_LOCAL = 5,  /* this process or this session can do no more */
+    ZKL_CLASS_LOCAL = 5,  /* refused in this process: limit, memory, closed object, bad file */
     ZKL_CLASS_UNSURE = 6  /* it may have happened or not: look before doing it again */
 } zkl_class;
 
-/* X(name, value, class, text); values are never reused. */
+/* X(name, value, class, text); values are never reused. MISMATCH is reserved: no function returns
+ * it yet. "The log" is the session's .log function; without one, nothing is logged. LIMIT is any
+ * limit of the library: docs/limits.md has the numbers. */
 #define ZKL_ERRORS(X)                                                                              \
     X(OK, 0, OK, "success")                                                                        \
     X(TIMEOUT, 1, RETRY, "the time allowed ran out")                                               \
@@ -153,7 +167,8 @@ typedef enum zkl_event_type {
     ZKL_EVENT_QUEUED = 1,    /* lock: waiting; position says how many contenders are before ours */
     ZKL_EVENT_HELD = 2,      /* lock: granted; hold and token say which grant */
     ZKL_EVENT_LOST = 3,      /* lock: the hold is not certain any more and will never be again */
-    ZKL_EVENT_SUSPENDED = 4, /* session: the connection broke; holds last until they are LOST */
+    ZKL_EVENT_SUSPENDED = 4, /* session: the connection broke; holds stay until LOST, which may come
+                                before it */
     ZKL_EVENT_RESUMED = 5,   /* session: connected again */
     ZKL_EVENT_WANTED = 6,    /* lock: another contender queued or asked (reserved, not sent yet) */
     ZKL_EVENT_REQUEUED = 7   /* lock: the place in the queue was lost, a new one is being taken */
@@ -176,15 +191,18 @@ ZKL_API const char *zkl_event_name(zkl_event_type type);
 
 /*
  * Called for each event, in order, one at a time for a session, on a thread of the library. The
- * event is borrowed for the call. A slow callback delays the later callbacks of its session, which
- * queue in memory. It delays nothing else: no heartbeat and no lock.
+ * event is borrowed for the call. A slow callback delays all later callbacks of its session, LOST
+ * included, which queue in memory. It delays nothing else: no heartbeat and no lock.
  *
- * If there is no memory to queue them, older positions may be skipped, and no other event. The
- * RESUMED events next to a new session's may then say is_new_session, too.
+ * So an event is a hint, which may be late. zkl_held tells the moment: ask it before each piece of
+ * work. To be warned before the loss, watch zkl_remaining_ms fall.
+ *
+ * Out of memory, QUEUED events may be dropped, and no others. is_new_session may then be true on
+ * neighboring RESUMED events, too.
  *
  * A callback may call zkl_release_hold, zkl_cancel, zkl_lock_close and all else that does not
- * block. A call that blocks returns ZKL_IN_CALLBACK. The callback thread has no hold, and calls
- * about the calling thread's hold say so: zkl_held is false, zkl_token is 0.
+ * block. A blocking call returns ZKL_IN_CALLBACK. The callback thread has no hold, and calls about
+ * the calling thread's hold say so: zkl_held is false, zkl_token is 0.
  */
 typedef void (*zkl_event_fn)(const zkl_event *event, void *arg);
 
@@ -208,23 +226,28 @@ typedef enum zkl_state {
     ZKL_STATE_CONNECTING = 1, /* no session yet, or a new one is being opened after an expiry */
     ZKL_STATE_CONNECTED = 2,
     ZKL_STATE_SUSPENDED = 3,   /* the connection broke, the session may still live */
-    ZKL_STATE_AUTH_FAILED = 4, /* final: the server rejected the credentials */
+    ZKL_STATE_AUTH_FAILED = 4, /* final: the server rejected the credentials. No event of its own:
+                                  holds are LOST, waits end with ZKL_AUTH_FAILED */
     ZKL_STATE_CLOSED = 5       /* final */
 } zkl_state;
 
 typedef enum zkl_acl {
-    ZKL_ACL_OPEN = 0,   /* any client may read and change the nodes */
-    ZKL_ACL_CREATOR = 1 /* only clients with our credentials may; needs auth_scheme and auth */
+    ZKL_ACL_OPEN = 0,   /* any client may read and change the nodes, and so end a hold */
+    ZKL_ACL_CREATOR = 1 /* only clients with our credentials may; needs auth_scheme and auth. It is
+                           for nodes that we create: ZooKeeper lets any client that may delete in
+                           the lock's directory end a hold. See "Rights" in docs/guarantees.md */
 } zkl_acl;
 
 /* All-zero means the defaults in brackets. Strings are copied. */
 typedef struct zkl_session_options {
     size_t size;             /* sizeof(zkl_session_options); ZKL_SESSION_OPTIONS sets it */
-    int session_timeout_ms;  /* asked of the server, 100 to 3600000 [10000] */
+    int session_timeout_ms;  /* asked of the server, 100 to 3600000 [10000]. The servers bound it,
+                                by default to 2 to 20 ticks: zkl_session_timeout_ms says T */
     int connect_timeout_ms;  /* how long zkl_session_open, zkl_inspect and zkl_list wait at most, 1
                                 to 3600000 [10000] */
-    bool lazy_heartbeat;     /* no heartbeat while nothing is held or waited for; then a first
-                                acquire may take 0.6 T longer */
+    bool lazy_heartbeat;     /* no heartbeat while nothing is held or waited for: the first acquire
+                                after idling may take 0.6 T longer. Else an idle session makes a
+                                committed write each T/16, too */
     bool manual_dispatch;    /* must be false: ZKL_UNSUPPORTED otherwise */
     const char *root;        /* of the locks: an absolute path, at most 255 bytes ["/locks"] */
     const char *label;       /* shown in queues; bytes beyond 128 are cut off [none] */
@@ -243,7 +266,8 @@ typedef struct zkl_session_options {
     ((zkl_session_options){.size = sizeof(zkl_session_options), __VA_ARGS__})
 
 /*
- * Opens a session and waits until a server has granted it, at most connect_timeout_ms.
+ * Opens a session and waits until a server has granted it, at most connect_timeout_ms. The timeout
+ * of a later zkl_acquire does not count this time.
  *
  * The servers in hosts are "host[:port][,host[:port]...][/chroot]", copied. The default port is
  * 2181. Spaces around a server are ignored. A chroot has at most 255 bytes, its first '/' included,
@@ -282,7 +306,7 @@ ZKL_API zkl_err zkl_session_close(zkl_session *s);
 ZKL_API zkl_state zkl_session_state(zkl_session *s);
 /* ZooKeeper's session id; 0 while there is none. After an expiry the new session has another. */
 ZKL_API int64_t zkl_session_id(zkl_session *s);
-/* T: the timeout that the server granted. A holder's crash frees its locks after about T. */
+/* T. A holder's crash frees its locks after about T: docs/operations.md has the bounds. */
 ZKL_API int zkl_session_timeout_ms(zkl_session *s);
 
 /*
@@ -328,7 +352,8 @@ typedef struct zkl_lock_options {
  * and all from U+FFF0 on. So a character of four bytes is refused, too.
  *
  * Threads may share the handle. They queue in this process, first come, first served. Only the
- * first of them stands in the queue on the server.
+ * first of them stands in the queue on the server, so later clients can be served before the
+ * others. Two handles of one name exclude each other like two clients, also in one session.
  * **Returns:** ZKL_OK; ZKL_CLOSED: the session is closing; ZKL_NOMEM; ZKL_FORKED.
  * ZKL_INVALID: a NULL, a bad name, an option that is out of range or unknown.
  * ZKL_UNSUPPORTED: a reserved kind or option.
@@ -340,8 +365,8 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, 
  * Releases what is held through the handle, ends every wait on it with ZKL_CLOSED, and frees it. A
  * call that is under way when close begins is safe: see Threads at the top.
  *
- * Returns at once; the node is deleted in the background. But it waits for a callback of this lock
- * that is running, unless called from a callback. NULL is accepted.
+ * Returns at once; the node is deleted in the background, see zkl_release. But it waits for a
+ * callback of this lock that is running, unless called from a callback. NULL is accepted.
  * **Returns:** ZKL_OK; ZKL_FORKED.
  */
 ZKL_API zkl_err zkl_lock_close(zkl_lock *l);
@@ -354,29 +379,28 @@ ZKL_API const char *zkl_lock_name(const zkl_lock *l);
 
 /*
  * Acquires the lock for the calling thread. timeout_ms is the time after which to give up, or
- * ZKL_FOREVER, or 0 for a try. A try reads once and writes nothing when the lock is taken.
+ * ZKL_FOREVER, or 0 for a try. A try reads once and writes nothing when the lock is taken. It
+ * returns when the servers have answered, after 2T/3 at the latest, and at once if not connected.
  *
  * The deadline is the caller's: reconnects, new sessions and new places in the queue do not extend
- * it. A try gives up at once when not connected. It gives up after 2T/3 if it gets no answer, or no
- * lease to begin on.
+ * it. A grant needs a lease that heartbeats can extend in time. After an outage, or a silence of
+ * more than T/8, it may wait up to T/2 for one. Where round trips take T/15, it is up to 0.6 T.
  * **Returns:**
- * ZKL_OK: held, and certainly so at the moment of return. Heartbeats extend the lease of the grant
- * in time if nothing breaks. After an outage or a silence of more than T/8, a grant may have to
- * wait for such a lease. It waits up to T/2 where round trips take T/60 or less, and 0.6 T where
- * they take T/15.
- * ZKL_TIMEOUT: not acquired in time.
+ * ZKL_OK: held, and certainly so at the moment of return.
+ * ZKL_TIMEOUT: not acquired in time. If zkl_session_state is not ZKL_STATE_CONNECTED, no server
+ * answers. A server that falls silent is noticed after 2T/3.
  * ZKL_BUSY (try): another contender, or another thread on this handle, holds the lock or waits.
- * ZKL_UNREACHABLE (try): no answer, or no such lease.
- * ZKL_CANCELED: zkl_cancel was called. Or another thread gave the hold up by its number before this
+ * ZKL_UNREACHABLE (try): no answer in time, or no such lease.
+ * ZKL_CANCELED: zkl_cancel was called, or the grant was given up by zkl_release_hold before this
  * call returned.
  * ZKL_CLOSED: the lock or the session was closed.
  * ZKL_DEADLOCK: the calling thread would wait for itself. It holds the lock by this handle, which
- * is not recursive. Or it holds the lock of this name by another handle of the same session. A
- * handle of another session is another client: there the call waits.
+ * is not recursive. Or it holds the lock of this name by another handle of the same session,
+ * recursive or not. A handle of another session is another client: there the call waits.
  * ZKL_LOST (recursive only): the calling thread's hold was lost and is not released yet. An inner
  * acquire must not make the outer section believe that it held all the time.
- * ZKL_LIMIT: the session's budget of nodes is spent: open another session. Or a recursive hold has
- * its greatest depth.
+ * ZKL_LIMIT: the session has 400 KiB of node paths or of watched paths: open another session. Or a
+ * recursive hold has its greatest depth.
  * ZKL_DENIED, ZKL_AUTH_FAILED, ZKL_SERVER: the log has the path and the server's code.
  * ZKL_NO_CHROOT: the chroot of the session does not exist.
  * ZKL_INVALID: a NULL, or a negative timeout that is not ZKL_FOREVER.
@@ -386,7 +410,10 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms);
 
 /*
  * Gives up the calling thread's hold, or one level of it if recursive, and returns. The node is
- * deleted in the background. The library repeats that until the server has confirmed it.
+ * deleted in the background. The library repeats that until the server has confirmed it. If the
+ * process ends before that, the lock stays taken until the servers end the session. So before you
+ * exit, call zkl_release_wait or zkl_session_close. A thread that ends does not give up its hold:
+ * another thread can, with zkl_release_hold.
  * **Returns:** ZKL_OK; ZKL_NOT_HELD; ZKL_CLOSED; ZKL_INVALID; ZKL_FORKED.
  * ZKL_LOST: the hold had been lost before; this level is given up now.
  */
@@ -394,7 +421,7 @@ ZKL_API zkl_err zkl_release(zkl_lock *l);
 
 /*
  * Gives up as zkl_release does, and waits until the server has confirmed that the node is gone.
- * timeout_ms is as for zkl_acquire. Where something was done at all, the hold is given up.
+ * timeout_ms is as for zkl_acquire. After ZKL_TIMEOUT, too, the hold is given up.
  * **Returns:** as zkl_release.
  * ZKL_TIMEOUT: not confirmed yet; the deletion goes on in the background.
  * ZKL_INVALID, ZKL_IN_CALLBACK, ZKL_NOMEM: nothing was done.
@@ -413,10 +440,13 @@ ZKL_API zkl_err zkl_cancel(zkl_lock *l);
 /*
  * Whether the calling thread holds the lock, certainly, at this moment. Once false for a hold, it
  * stays false. It costs no round trip. Certain means that no other client can have been granted the
- * lock, because the server cannot have ended our session yet.
+ * lock, because the server cannot have ended our session yet. It is false T - T/24 after the last
+ * committed heartbeat was sent, or sooner. Two things can break this. Another tool may delete the
+ * node or end the session. Or a virtual machine is paused together with its clock.
  */
 ZKL_API bool zkl_held(zkl_lock *l);
-/* How long the calling thread's hold stays certain without another heartbeat; 0 when not held. */
+/* How long the calling thread's hold stays certain without another heartbeat; 0 when not held.
+ * While no connection breaks and heartbeats take T/60 or less, it stays above T/2. */
 ZKL_API int64_t zkl_remaining_ms(zkl_lock *l);
 /*
  * The fencing token of the calling thread's hold; 0 when it has none, or has lost it. It is the
@@ -427,10 +457,10 @@ ZKL_API int64_t zkl_remaining_ms(zkl_lock *l);
  * the hold that it began under.
  */
 ZKL_API int64_t zkl_token(zkl_lock *l);
-/* The calling thread's hold, or 0. A lost hold stays known until the thread releases it. Unless the
- * lock is recursive, the thread's next acquire ends that as well, whether it succeeds or not. */
+/* The number of the calling thread's hold, or 0. A lost hold keeps its number until you release it.
+ * For a lock that is not recursive, the thread's next acquire clears it, too. */
 ZKL_API zkl_hold zkl_hold_of(zkl_lock *l);
-/* Gives up a hold from any thread. **Returns:** as zkl_release. */
+/* Gives up a hold from any thread, or one level of it. **Returns:** as zkl_release. */
 ZKL_API zkl_err zkl_release_hold(zkl_lock *l, zkl_hold hold);
 /* zkl_held for a given hold, from any thread. */
 ZKL_API bool zkl_hold_valid(zkl_lock *l, zkl_hold hold);
@@ -469,21 +499,20 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
  *
  * path is absolute. It counts from the chroot of the session's hosts, not from the session's root.
  * The node must exist; zkl_guarded_multi can create it. The bytes at data are borrowed for the
- * call; data may be NULL if len is 0. If version is not -1, the node must have that version. The
- * write raises the node's version by one.
+ * call; data may be NULL if len is 0. The write raises the node's version by one.
  *
- * The call blocks until the servers have answered, also through a broken connection, and at the
- * latest until the hold is lost. After that it takes no longer than it takes to notice a broken
- * connection, two thirds of the session timeout. The call waits its turn while other threads of the
- * session have too much under way: heartbeats stand behind such data. Too much is 500,000 bytes of
- * guarded writes for each second of the session timeout.
+ * Pass the version that the node must have, or -1 for any. With -1, a lost connection can make the
+ * write happen twice, and a late one may overwrite a later write of this same hold. With a version
+ * neither can happen, unless the node is deleted and created anew.
  *
- * A reply that is lost with its connection leaves open whether the write was done. While the hold
- * lasts, the call finds out, by writing again and, where a version is given, by reading. It assumes
- * that every write to the node has this guard. With -1, the version may grow by more than one. And
- * a server that is slow enough with the first attempt may do that after a later write of the same
- * hold. A version rules both out while the node is not deleted and made anew. If the call cannot
- * find out, it returns ZKL_UNSURE: read the node under a new hold.
+ * The call blocks until the servers have answered, also through a broken connection. It returns
+ * about 2T/3 after the hold is lost at the latest. A session has at most 500,000 bytes of guarded
+ * writes under way for each second of T. Further ones wait their turn: heartbeats stand behind that
+ * data.
+ *
+ * If the reply is lost with the connection, the call finds out whether it has written: it writes
+ * again or reads. For that, all writers of the node must write with the guard. If it cannot find
+ * out, it returns ZKL_UNSURE: read the node under a new hold.
  * **Returns:**
  * ZKL_OK: written, and the hold existed at that moment, though it may be lost by now.
  * ZKL_NOT_HELD: the calling thread has no hold; nothing was written.
@@ -495,7 +524,7 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
  * ZKL_DENIED, ZKL_SERVER: nothing was written; the log has the path and the server's code.
  * ZKL_CLOSED: the lock or the session was closed before it was sent; nothing was written.
  * ZKL_INVALID: a NULL, a path that is not valid, too much data, a version below -1.
- * ZKL_LIMIT: too large with its paths and the chroot.
+ * ZKL_LIMIT: more than 1,024,000 bytes with its paths and the chroot.
  * ZKL_NOMEM: nothing was written.
  * ZKL_IN_CALLBACK; ZKL_FORKED.
  *
@@ -549,7 +578,7 @@ typedef void (*zkl_list_fn)(const char *name, size_t contenders, void *arg);
 /*
  * Calls fn for every lock at or below prefix (NULL or "": all) that has contenders, sorted by name.
  * It costs one list for each directory. connect_timeout_ms is for the whole call. fn is called on
- * the calling thread, when all is read.
+ * the calling thread, when all is read, and may call any function of the library.
  * **Returns:** as zkl_inspect.
  * ZKL_LIMIT: more than 65536 directories.
  * ZKL_DENIED: some directories may not be read. fn was told of these, and of all locks that may be
@@ -562,7 +591,7 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_li
 }
 #endif
 
-/* Fences, for the resource's side. They have their own header, and belong to this one. */
+/* Fences, for the resource's side, are in zklock_fence.h. This includes it for every program. */
 #include "zklock_fence.h"
 
 #endif /* ZKLOCK_H */
