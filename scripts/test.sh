@@ -9,15 +9,18 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/lib/coverage.sh
 . tests/docker/tier.sh
 
-# In this order: what fails early says most.
-readonly TIERS=(unit alloc sim server fault register soak cli package)
+readonly TIERS=(unit alloc sim server fault cli register soak package)
+# In this order: what fails early says most. Tiers in one row run beside each other, because their
+# programs wait most of the time.
+readonly ROWS=(unit alloc sim 'server fault cli' register soak package)
 # Only when they are named.
 readonly TIERS_ON_REQUEST=(containers)
 # These print what they have done: one that has done nothing would pass as well.
-readonly TELLING_ROWS=(alloc sim fault register soak containers-register)
-# Server tests spend their time waiting, and each has a server of its own. With sanitizers those are
-# left out that have three.
-readonly TESTS_AT_ONCE=3 SANITIZED_TESTS_AT_ONCE=4
+readonly TELLING='^(alloc|sim|fault|register|soak)[.]'
+# Their tests have what they need, unless ZKLOCK_HOSTS names a server that they may not stop or kill.
+readonly NEVER_SKIPPED='^(alloc|server|fault|register|soak)[.]'
+# Two processors are enough for so many: each of those that wait has a server of its own.
+readonly TESTS_AT_ONCE=4
 # Of one program, in bytes: CTest keeps 1 KiB otherwise.
 readonly OUTPUT_MAX=10000000
 # gcov is gcc's.
@@ -81,11 +84,11 @@ run_programs() { # ROW CTEST_OPTION...
     Results=$TMPDIR/$row.results
     rm -f "$junit"
     in_group env -C "$BuildDir" ctest "$@" --no-tests=error --output-on-failure \
-        -j "$TestsAtOnce" --output-junit "junit/$row.xml" --overwrite BuildName="$row" \
+        -j "$TESTS_AT_ONCE" --output-junit "junit/$row.xml" --overwrite BuildName="$row" \
         --test-output-size-passed "$OUTPUT_MAX" --test-output-size-failed "$OUTPUT_MAX" ||
         status=$?
     read_results "$junit" "$Results"
-    [[ " ${TELLING_ROWS[*]} " != *" $row "* ]] || show_results figure "$Results"
+    show_results figure "$Results" "$TELLING"
     show_results summary "$Results"
     read -r programs tests failed Skipped < <(show_totals "$Results")
     Report+=("$(printf "$REPORT_ROW" \
@@ -95,13 +98,15 @@ run_programs() { # ROW CTEST_OPTION...
     ((status == 0)) || note_failure "tier $row:"$'\n'"$(show_results failure "$Results")"
 }
 
-run_tier() { # TIER
-    printf '\n==== %s ====\n' "$1"
-    run_programs "$1" -L "^$1\$"
-    # A test that stops or kills its server is skipped where the server is another's.
-    if [[ " alloc server fault register soak " == *" $1 "* && ! ${ZKLOCK_HOSTS-} ]] &&
-        ((Skipped > 0)); then
-        note_failure "$Skipped tests of the tier $1 were skipped"
+run_tiers() { # TIER...
+    local labels row skips
+    row=$(IFS=+ && printf '%s' "$*")
+    labels=$(IFS='|' && printf '^(%s)$' "$*")
+    printf '\n==== %s ====\n' "$*"
+    run_programs "$row" -L "$labels"
+    skips=$(show_skips "$Results" | grep -E "$NEVER_SKIPPED") || :
+    if [[ $skips && ! ${ZKLOCK_HOSTS-} ]]; then
+        note_failure "skipped without need:"$'\n'"$skips"
     fi
 }
 
@@ -128,7 +133,7 @@ core_coverage() {
         build_quietly . "$dir" tests_unit "${COVERAGE_OPTIONS[@]}"
         forget_earlier_runs "$dir"
         if ! in_group env -C "$dir" ctest -L '^unit$' --no-tests=error --output-on-failure \
-            -j "$TestsAtOnce" >"$log" 2>&1; then
+            -j "$TESTS_AT_ONCE" >"$log" 2>&1; then
             cat "$log"
             note_failure "the unit tests in the coverage build"
         fi
@@ -177,10 +182,7 @@ choose_build() {
         "-DZKLOCK_COVERAGE=$Coverage" "-DZKLOCK_WERROR=$Strict" "-DZKLOCK_BUILD_BENCH=$Strict")
     [[ $Coverage == OFF ]] || CMakeOptions+=("${COVERAGE_OPTIONS[@]}")
     [[ ! $Compiler ]] || CMakeOptions+=("-DCMAKE_C_COMPILER=$Compiler")
-    TestsAtOnce=$TESTS_AT_ONCE
-    if [[ $Sanitize ]]; then
-        TestsAtOnce=$SANITIZED_TESTS_AT_ONCE MeasuresCore=no
-    fi
+    [[ ! $Sanitize ]] || MeasuresCore=no
     if ((${#Chosen[@]} == 0)); then
         local tier
         for tier in "${TIERS[@]}"; do
@@ -226,11 +228,15 @@ main() {
     ! chosen alloc || leave_out_alloc
     [[ $Coverage == OFF ]] || forget_earlier_runs "$BuildDir"
     Totals=0 TotalFailed=0 TotalSkipped=0 TotalPrograms=0
-    local tier
-    for tier in "${TIERS[@]}"; do
-        chosen "$tier" || continue
-        run_tier "$tier"
-        [[ $tier != unit || $MeasuresCore == no ]] || core_coverage
+    local row tier
+    local -a beside
+    for row in "${ROWS[@]}"; do
+        beside=()
+        for tier in $row; do
+            ! chosen "$tier" || beside+=("$tier")
+        done
+        ((${#beside[@]} == 0)) || run_tiers "${beside[@]}"
+        [[ $row != unit || $MeasuresCore == no ]] || ! chosen unit || core_coverage
     done
     ! chosen containers || run_containers
     [[ $Coverage == OFF ]] || check_coverage "$BuildDir" "${Chosen[@]}"

@@ -9,10 +9,11 @@ read_results() { # JUNIT_FILE RESULTS
     awk -f scripts/lib/results.awk "$junit" >"$2"
 }
 
-# The records of one kind, each program's below its name.
-show_results() { # KIND RESULTS
-    awk -F '\t' -v kind="$1" '
-        $1 != kind { next }
+# The records of one kind, each program's below its name: of all programs, or of those whose names
+# fit.
+show_results() { # KIND RESULTS [REGEX]
+    awk -F '\t' -v kind="$1" -v programs="${3-}" '
+        $1 != kind || $2 !~ programs { next }
         $2 != program { program = $2; print "---- " program }
         { print $3 }
     ' "$2"

@@ -7,9 +7,6 @@
 
 . scripts/lib/network.sh
 
-# No program has to start a server.
-readonly CONTAINERS_TESTS_AT_ONCE=4
-
 # Programs of the tier server that would run here as they run there, or not at all.
 declare -rA HAVE_THEIR_OWN_SERVERS=(
     [server.barrier]="takes permissions away on a server of its own"
@@ -95,7 +92,6 @@ check_skips() { # ROW COUNT
 run_server_programs() { # MODE
     local row=containers-$1 left_out
     local -x ZKLOCK_HOSTS
-    local TestsAtOnce=$CONTAINERS_TESTS_AT_ONCE
     ZKLOCK_HOSTS=$(hosts_with "$1") || {
         note_failure "$row: there is no $1"
         return 0
