@@ -446,7 +446,7 @@ ZKL_API zkl_err zkl_cancel(zkl_lock *l);
  */
 ZKL_API bool zkl_held(zkl_lock *l);
 /* How long the calling thread's hold stays certain without another heartbeat; 0 when not held.
- * While no connection breaks and heartbeats take T/60 or less, it stays above T/2. */
+ * While no connection breaks and heartbeats take T/60 or less, it hardly falls below T/2. */
 ZKL_API int64_t zkl_remaining_ms(zkl_lock *l);
 /*
  * The fencing token of the calling thread's hold; 0 when it has none, or has lost it. It is the
