@@ -188,9 +188,10 @@ each run. A section shows its newest run and links to the earlier ones.
   differed from the commit.
 - **Campaigns** add to files of their own: `tests/sim/campaign.txt` and
   `tests/register/campaign.txt`. Their sections are the sums of those files.
-- **Transcribed runs** are older than the records. They stood in `docs/testing.md`, were typed in
-  there by hand, and have been copied from there as they were. Their line "origin" says so. Their
-  date is the day on which that document got them: the run was on that day or before.
+- **Transcribed runs** are older than the records. They stood in other documents, were typed in
+  there by hand, and have been copied from there as they were. Their line "origin" names the
+  document. Their date is the day on which that document got them: the run was on that day or
+  before.
 
 Take the order of a figure, not its digits. Servers and clients shared one small machine, and the
 servers did not sync their log (`forceSync=no`).
