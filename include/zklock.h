@@ -121,7 +121,7 @@ typedef enum zkl_class {
     X(NOT_HELD, 10, USAGE, "the lock is not held by the caller")                                   \
     X(DEADLOCK, 11, USAGE, "the calling thread holds the lock already")                            \
     X(MISMATCH, 12, USAGE, "the lock is in use with other parameters")                             \
-    X(LIMIT, 13, LOCAL, "a limit is reached: see the call that returned it")                            \
+    X(LIMIT, 13, LOCAL, "a limit is reached: see the call that returned it")                       \
     X(UNSUPPORTED, 14, USAGE, "not supported by this library, client library or server")           \
     X(IN_CALLBACK, 15, USAGE, "a blocking call from a callback")                                   \
     X(NOMEM, 16, LOCAL, "out of memory or threads")                                                \

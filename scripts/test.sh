@@ -17,7 +17,7 @@ readonly ROWS=(unit alloc sim 'server fault cli' register soak package)
 readonly TIERS_ON_REQUEST=(containers)
 # These print what they have done: one that has done nothing would pass as well.
 readonly TELLING='^(alloc|sim|fault|register|soak)[.]'
-# Their tests have what they need, unless ZKLOCK_HOSTS names a server that they may not stop or kill.
+# Their tests have what they need, unless ZKLOCK_HOSTS names a server that they may not stop.
 readonly NEVER_SKIPPED='^(alloc|server|fault|register|soak)[.]'
 # Two processors are enough for so many: each of those that wait has a server of its own.
 readonly TESTS_AT_ONCE=4

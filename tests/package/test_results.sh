@@ -83,7 +83,9 @@ cli.skipped: all"
 claim "a figure is what a test has printed" \
     "$(show_results figure "$work/results" | head -n 2)" "---- unit.fine
       12 of them [0.02 s] passed"
-claim "a summary is CUnit's" \
-    "$(show_results summary "$work/results" | grep -c '^ *\(Run Summary:\|suites\|tests\|asserts\)')" 8
+claim "a figure is shown of the programs that are meant" \
+    "$(show_results figure "$work/results" '^unit[.]' | grep '^----')" "---- unit.fine"
+claim "a summary is CUnit's" "$(show_results summary "$work/results" |
+    grep -c '^ *\(Run Summary:\|suites\|tests\|asserts\)')" 8
 read_results "$work/none.xml" "$work/results"
 claim "without a file nothing has run" "$(show_totals "$work/results")" "0 0 0 0"

@@ -2,9 +2,9 @@
  * Lists of several servers, and the names in them.
  *
  * The client library by itself tries only half of an even number of servers when it has to look for
- * another one (ZOOKEEPER-2466), some thousand times a second. And it calls getaddrinfo on the thread
- * that also sends its pings, unless told otherwise on every turn of its loop: this program's own
- * getaddrinfo stands before the C library's, and fails or hangs when a test says so.
+ * another one (ZOOKEEPER-2466), some thousand times a second. And it calls getaddrinfo on the
+ * thread that also sends its pings, unless told otherwise on every turn of its loop. This program's
+ * own getaddrinfo stands before the C library's, and fails or hangs when a test says so.
  */
 #include "support/client.h"
 
