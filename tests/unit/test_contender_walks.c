@@ -3,15 +3,16 @@
  * cut, expired, delayed, broken or changed, at most one holds, and every node is accounted for. In
  * the end every contender has had the lock or been told why not, and no node is left.
  *
- * In the environment, ZKLOCK_TEST_SEED=n runs the walk of that seed alone and prints its course.
+ * In the environment, ZKLOCK_TEST_SEED=n runs the walk of that seed alone and prints its course;
+ * ZKLOCK_TEST_WALKS=n makes so many walks.
  */
 #include "unit/contender_world.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define WALKS 150000
-#define TIME_MS 10000 /* a build that is slow for a purpose makes fewer walks */
+#define WALKS 20000
+#define TIME_MS 2500 /* a build that is slow for a purpose makes fewer walks; if they are WALKS */
 #define STEPS 60     /* random moves in a walk, before the faults end */
 #define ROUNDS 400   /* after that; far more than the worst takes */
 
@@ -367,8 +368,11 @@ static void of_any_contenders_one_holds_at_most_and_no_node_is_left(void) {
         CHECK(walk(&World, strtoull(only, NULL, 10)));
         return;
     }
+    const char *campaign = getenv("ZKLOCK_TEST_WALKS");
+    const size_t wanted = campaign == NULL ? WALKS : strtoull(campaign, NULL, 10);
+    const int64_t end_ms = campaign == NULL ? clock_ms() + TIME_MS : INT64_MAX;
     size_t failed = 0, walks = 0;
-    for (int64_t end_ms = clock_ms() + TIME_MS; walks < WALKS && failed < 5; walks++) {
+    for (; walks < wanted && failed < 5; walks++) {
         if (walks % 256 == 0 && clock_ms() > end_ms)
             break;
         failed += !walk(&World, walks + 1);
