@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 typedef struct test_case {
     const char *claim; /* what is true if the test passes */
     void (*run)(void);
@@ -19,8 +21,7 @@ typedef struct test_case {
  */
 int test_main(int argc, char **argv, const char *suite, const test_case *cases, size_t count);
 
-#define TEST_MAIN(argc, argv, suite, cases)                                                        \
-    test_main(argc, argv, suite, cases, sizeof(cases) / sizeof((cases)[0]))
+#define TEST_MAIN(argc, argv, suite, cases) test_main(argc, argv, suite, cases, COUNT(cases))
 
 /* fn runs after each test, also one that failed: what it did must not fail the next. */
 void test_after_each(void (*fn)(void));

@@ -1,20 +1,18 @@
 /*
- * A contender on a bench: events as a session hands them over, listings made to measure, and the
- * rules that no step of any contender may break, whatever the event.
+ * contender_bench - a contender on a bench: events as a session hands them over, listings made to
+ * measure, and the rules that no step of any contender may break, whatever the event.
  */
 #ifndef UNIT_CONTENDER_BENCH_H
 #define UNIT_CONTENDER_BENCH_H
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/contender.h"
+#include "core/contender_moves.h" /* for the names of actions in a set */
 #include "support/main.h"
 #include "support/wait.h"
 #include "zklock.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define BIT(n) (1u << (n))
 #define SESSION INT64_C(0x1001)
 #define OTHER_SESSION INT64_C(0x2002)
@@ -29,149 +27,39 @@
 #define OWN_AND_LIST ((unsigned)ZKLI_ASK_OWN | ZKLI_ASK_LIST)
 #define OWN_AND_PREDECESSOR ((unsigned)ZKLI_ASK_OWN | ZKLI_ASK_PREDECESSOR)
 
-/* ---- Actions, as a set ---- */
+#define CHECK_STATE(b, name) CHECK_STRING(zkli_contender_state_name((b)->c.state), name)
+#define CHECK_ACTIONS(call, expected) CHECK_INT((call), (unsigned)(expected))
 
-enum {
-    ZKLI_TELL_REQUEUED = 1u << 9,
-    ZKLI_TELL_QUEUED = 1u << 10,
-    ZKLI_DO_GRANT = 1u << 11,
-    ZKLI_DO_FAIL = 1u << 12,
-    ZKLI_DO_LOSE = 1u << 13,
-    ZKLI_DO_FORGET = 1u << 14,
-    ZKLI_DO_RETRY = 1u << 15
-};
+/* ---- Steps ---- */
 
-/* A step, whose actions must be in order: the listing is sent last, and before it what is lower;
- * a place is told before what becomes of it. */
-static inline unsigned step_as_set(struct zkli_contender *c,
-                                   const struct zkli_contender_event *event) {
-    struct zkli_actions actions = zkli_contender_step(c, event);
-    unsigned asks = 0, notices = 0;
-    for (size_t i = 0; i < actions.flight_count; i++) {
-        CHECK((asks & ZKLI_ASK_LIST) == 0);
-        CHECK(actions.flight[i] == ZKLI_ASK_LIST || actions.flight[i] > asks);
-        asks |= actions.flight[i];
-    }
-    for (size_t i = 0; i < actions.notice_count; i++) {
-        unsigned notice = (unsigned)ZKLI_TELL_REQUEUED << actions.notices[i];
-        CHECK(notice > notices);
-        notices |= notice;
-    }
-    return asks | notices | (actions.is_retried ? (unsigned)ZKLI_DO_RETRY : 0u);
-}
-
-/* ---- Rules ---- */
-
-static inline bool has_left(const struct zkli_contender *c) {
-    return c->state == ZKLI_LEAVING || c->state == ZKLI_GONE;
-}
-
-/* What may be the reason of a grant. */
-static inline bool may_grant(const struct zkli_contender *was, const struct zkli_contender *is,
-                             const struct zkli_contender_event *e) {
-    if (!e->is_ample || is->node[0] == '\0' || is->owner != e->session_id)
-        return false;
-    if (e->type == ZKLI_EV_PREDECESSOR_EVENT)
-        return was->state == ZKLI_WAITING && e->is_deleted && was->position == 1 &&
-               was->listed_on == e->connection;
-    if (was->state == ZKLI_ADMITTED)
-        return e->is_connected && is->own_is_watched && was->listed_on == e->connection;
-    return (e->type == ZKLI_EV_LISTED || e->type == ZKLI_EV_CREATED || e->type == ZKLI_EV_BARRIER ||
-            e->type == ZKLI_EV_OWN_READ) &&
-           is->verdict == ZKLI_VERDICT_ADMITTED;
-}
-
-static inline const char *grant_broken(const struct zkli_contender *was,
-                                       const struct zkli_contender *is,
-                                       const struct zkli_contender_event *e, unsigned actions) {
-    bool is_granted = (actions & ZKLI_DO_GRANT) != 0, is_lost = (actions & ZKLI_DO_LOSE) != 0;
-    if (is_granted != (is->state == ZKLI_HELD && was->state != ZKLI_HELD))
-        return "to be granted is to be held";
-    if (is_granted && !may_grant(was, is, e))
-        return "granted without a reason, a node of the session, or an ample lease";
-    bool is_goodbye = e->type == ZKLI_EV_RELEASE || e->type == ZKLI_EV_ABANDON;
-    if (is_lost != (was->state == ZKLI_HELD && is->state != ZKLI_HELD && !is_goodbye))
-        return "a hold that ends unasked is lost, and nothing else is";
-    return NULL;
-}
-
-static inline const char *end_broken(const struct zkli_contender *was,
-                                     const struct zkli_contender *is,
-                                     const struct zkli_contender_event *e, unsigned actions) {
-    bool is_failed = (actions & ZKLI_DO_FAIL) != 0, is_lost = (actions & ZKLI_DO_LOSE) != 0;
-    if (has_left(was) && (!has_left(is) || is_failed))
-        return "who has left comes back";
-    if (is_failed && (!has_left(is) || is->error == ZKL_OK))
-        return "failed without leaving, or without an error";
-    if (has_left(is) && !has_left(was) && !is_failed && !is_lost && e->type != ZKLI_EV_RELEASE)
-        return "left without a word";
-    if (((actions & ZKLI_DO_FORGET) != 0) != (is->state == ZKLI_GONE))
-        return "to be gone is to be forgotten";
-    if (is->state == ZKLI_GONE && (actions & (ZKLI_ASKS | ZKLI_DO_RETRY)) != 0)
-        return "gone, and asks for something";
-    bool is_looked_at = is->is_orphan && is->owner == 0;
-    if (is->state == ZKLI_LEAVING && is->node[0] != '\0' && !is->is_parked &&
-        is->in_flight != (is_looked_at ? (unsigned)ZKLI_ASK_OWNER : (unsigned)ZKLI_ASK_DELETE))
-        return "leaving, and its node is not being deleted";
-    if ((actions & ZKLI_ASK_DELETE) != 0 && is->is_orphan && is->owner != e->session_id)
-        return "deletes a node that may be another's";
-    if (is->state == ZKLI_LEAVING && (actions & ZKLI_ASK_CREATE) != 0)
-        return "creates while leaving";
-    return NULL;
-}
-
-static inline const char *flow_broken(const struct zkli_contender *was,
-                                      const struct zkli_contender *is,
-                                      const struct zkli_contender_event *e, unsigned actions) {
-    unsigned ops = actions & ZKLI_ASKS;
-    if ((ops & ~is->in_flight) != 0)
-        return "asked for, and not noted as in flight";
-    bool rests = is->state == ZKLI_WAITING || is->state == ZKLI_HELD || is->state == ZKLI_GONE ||
-                 (is->state == ZKLI_ADMITTED && !is->is_parked);
-    if (!is->is_parked && is->in_flight == 0 && !rests)
-        return "waits for nothing";
-    if (is->is_parked && (is->in_flight != 0 || rests))
-        return "parked, and waits for something else";
-    if ((actions & ZKLI_DO_RETRY) != 0 && (!is->is_parked || !e->is_connected))
-        return "a retry for nothing";
-    if (is->is_parked && !was->is_parked && e->is_connected && (actions & ZKLI_DO_RETRY) == 0 &&
-        e->type != ZKLI_EV_EXPIRED)
-        return "parked while connected, without a retry";
-    if ((ops & ZKLI_ASK_CREATE) != 0 && (is->node[0] != '\0' || is->state != ZKLI_ENQUEUING))
-        return "creates a second node";
-    if ((actions & ZKLI_TELL_REQUEUED) != 0 &&
-        (is->node[0] != '\0' || strcmp(is->uuid, e->fresh_uuid) != 0))
-        return "a new place under the old name";
-    if (is->state == ZKLI_WAITING && (!is->own_is_watched || is->position == 0))
-        return "waits without its watches";
-    if (is->state == ZKLI_ADMITTED && !is->is_parked && is->in_flight == 0 && e->is_connected &&
-        (!is->own_is_watched || is->listed_on != e->connection))
-        return "first, and nobody watches its node";
-    return NULL;
-}
-
-/* The rule that the step broke, or NULL. */
-static inline const char *rule_broken(const struct zkli_contender *was,
-                                      const struct zkli_contender *is,
-                                      const struct zkli_contender_event *e, unsigned actions) {
-    const char *broken = grant_broken(was, is, e, actions);
-    if (broken == NULL)
-        broken = end_broken(was, is, e, actions);
-    return broken == NULL ? flow_broken(was, is, e, actions) : broken;
-}
+/* A step, and its actions as a set. They must be in order: the listing is sent last, and before it
+ * what is lower; a place is told before what becomes of it. */
+unsigned step_as_set(struct zkli_contender *c, const struct zkli_contender_event *e);
+/* The rule that a step broke, or NULL. */
+const char *rule_broken(const struct zkli_contender *was, const struct zkli_contender *is,
+                        const struct zkli_contender_event *e, unsigned actions);
+bool has_left(const struct zkli_contender *c);
+/* What a reply to any one of these requests is called. */
+enum zkli_contender_event_type reply_to(unsigned op);
 
 /* ---- The bench ---- */
 
-/* Who is listed besides us. */
+/* The contenders in a listing, besides ours. */
 enum crowd {
-    NOBODY,      /* not even we */
-    FIRST,       /* we, and somebody behind us */
-    BEHIND_HEAD, /* we, and one before us */
-    BEHIND_TWO,  /* we, and two before us */
-    OTHERS,      /* without us */
-    AT_THE_END,  /* we, and one with a number near the counter's end */
+    NOBODY,      /* not even ours */
+    FIRST,       /* ours, and one behind it */
+    BEHIND_HEAD, /* ours, and one before it */
+    BEHIND_TWO,  /* ours, and two before it */
+    OTHERS,      /* without ours */
+    AT_THE_END,  /* ours, and one with a number near the counter's end */
     TWICE,       /* two nodes with our uuid */
     CROWDS
+};
+
+enum lease {
+    UNCERTAIN,
+    SHORT, /* certain, and not ample */
+    AMPLE
 };
 
 struct bench {
@@ -187,214 +75,39 @@ struct bench {
     unsigned actions; /* of the last step */
 };
 
-static inline void bench_new_uuid(struct bench *b) {
-    uint8_t random[10] = {0};
-    random[9] = ++b->uuids;
-    zkli_uuid_format(b->fresh_uuid, "12345678-9abc", random);
-}
-
-static inline void bench_name(const char *uuid, int64_t number, char ret_name[ZKLI_CHILD_MAX + 1]) {
-    (void)snprintf(ret_name, ZKLI_CHILD_MAX + 1, "_c_%s-lock-%010" PRId64, uuid, number);
-}
-
-enum lease {
-    UNCERTAIN,
-    SHORT, /* certain, and not ample */
-    AMPLE
-};
-
-static inline void bench_lease(struct bench *b, enum lease lease) {
-    b->world.is_certain = lease != UNCERTAIN;
-    b->world.is_ample = lease == AMPLE;
-}
-
-static inline void bench_init(struct bench *b, bool is_try) {
-    memset(b, 0, sizeof(*b));
-    b->others = ZKLI_KIND_MUTEX;
-    bench_new_uuid(b);
-    zkli_contender_init(&b->c, b->fresh_uuid, is_try, DEPTH);
-    bench_new_uuid(b);
-    b->world = (struct zkli_contender_event){
-        .is_connected = true, .connection = 1, .session_id = SESSION};
-    bench_lease(b, AMPLE);
-}
-
+void bench_init(struct bench *b, bool is_try);
 /* In place of the contender, a node that would be its own. */
-static inline void bench_orphan(struct bench *b) {
-    char node[ZKLI_CHILD_MAX + 1];
-    bench_name(b->c.uuid, OWN_NUMBER, node);
-    zkli_contender_init_orphan(&b->c, node, DEPTH);
-}
-
+void bench_orphan(struct bench *b);
+void bench_name(const char *uuid, int64_t number, char ret_name[ZKLI_CHILD_MAX + 1]);
+void bench_lease(struct bench *b, enum lease lease);
 /* A new connection of the same session; the contender is not told by this. */
-static inline void bench_reconnect(struct bench *b) {
-    b->world.is_connected = true;
-    b->world.connection++;
-}
+void bench_reconnect(struct bench *b);
 
-/* One step. A broken rule fails the test. */
-static inline unsigned say(struct bench *b, struct zkli_contender_event event) {
-    struct zkli_contender was = b->c;
-    event.is_connected = b->world.is_connected;
-    event.is_certain = b->world.is_certain;
-    event.is_ample = b->world.is_ample;
-    event.connection = b->world.connection;
-    event.session_id = b->world.session_id;
-    event.fresh_uuid = b->fresh_uuid;
-    b->actions = step_as_set(&b->c, &event);
-    const char *broken = rule_broken(&was, &b->c, &event, b->actions);
-    if (broken != NULL)
-        test_note("%s: event %d with result %d, from %s to %s, actions 0x%x", broken, event.type,
-                  event.result, zkli_contender_state_name(was.state),
-                  zkli_contender_state_name(b->c.state), b->actions);
-    CHECK(broken == NULL);
-    if (strcmp(b->c.uuid, b->fresh_uuid) == 0)
-        bench_new_uuid(b);
-    return b->actions;
-}
+/* ---- Events: one step each. A broken rule fails the test ---- */
 
-static inline unsigned news(struct bench *b, enum zkli_contender_event_type type) {
-    return say(b, (struct zkli_contender_event){.type = type});
-}
-
-static inline unsigned fired(struct bench *b, enum zkli_contender_event_type type,
-                             bool is_deleted) {
-    return say(b, (struct zkli_contender_event){.type = type, .is_deleted = is_deleted});
-}
-
-static inline unsigned abandon(struct bench *b) {
-    return say(b, (struct zkli_contender_event){.type = ZKLI_EV_ABANDON, .error = ZKL_CANCELED});
-}
-
+unsigned say(struct bench *b, struct zkli_contender_event e);
+unsigned news(struct bench *b, enum zkli_contender_event_type type);
+unsigned fired(struct bench *b, enum zkli_contender_event_type type, bool is_deleted);
+unsigned give_up(struct bench *b);
 /* A reply that is not a listing. */
-static inline unsigned reply(struct bench *b, enum zkli_contender_event_type type,
-                             enum zkli_result result) {
-    char node[ZKLI_CHILD_MAX + 1];
-    bench_name(b->c.uuid, OWN_NUMBER, node);
-    return say(b, (struct zkli_contender_event){.type = type,
-                                                .result = result,
-                                                .node = node,
-                                                .czxid = 1000 + OWN_NUMBER,
-                                                .owner = SESSION});
-}
-
-static inline void bench_add(struct bench *b, const char *uuid, int64_t number) {
-    size_t n = b->listing.count++;
-    bool is_other = uuid == NULL;
-    bench_name(is_other ? "ffffffff-4e5f-4061-8273-8495a6b7c8d9" : uuid, number, b->names[n]);
-    b->siblings[n] = (struct zkli_sibling){b->names[n], is_other ? b->others : ZKLI_KIND_MUTEX,
-                                           number + (b->listing.is_by_czxid ? 1000 : 0), false};
-}
-
-static inline const struct zkli_listing *bench_listing(struct bench *b, enum crowd crowd) {
-    bool is_by_czxid = (b->c.in_flight & ZKLI_ASK_ORDER) != 0;
-    b->listing = (struct zkli_listing){b->siblings, 0, is_by_czxid};
-    if (crowd == TWICE && !b->is_twin_last)
-        bench_add(b, b->c.uuid, OWN_NUMBER + 2);
-    if (crowd != NOBODY && crowd != OTHERS)
-        bench_add(b, b->c.uuid, OWN_NUMBER);
-    if (crowd == TWICE && b->is_twin_last)
-        bench_add(b, b->c.uuid, OWN_NUMBER + 2);
-    if (crowd == BEHIND_TWO)
-        bench_add(b, NULL, 1);
-    if (crowd == BEHIND_HEAD || crowd == BEHIND_TWO || crowd == OTHERS)
-        bench_add(b, NULL, 3);
-    if (crowd == FIRST)
-        bench_add(b, NULL, 9);
-    if (crowd == AT_THE_END)
-        bench_add(b, NULL, ZKLI_COUNTER_END);
-    return &b->listing;
-}
-
-static inline unsigned listed(struct bench *b, enum crowd crowd) {
-    return say(b, (struct zkli_contender_event){.type = ZKLI_EV_LISTED,
-                                                .listing = bench_listing(b, crowd)});
-}
-
+unsigned reply(struct bench *b, enum zkli_contender_event_type type, enum zkli_result result);
+unsigned listed(struct bench *b, enum crowd crowd);
 /* A reply to a list: a result, or OK and a crowd. */
 #define LIST_REPLIES (RESULTS + TWICE)
-
-static inline unsigned reply_list(struct bench *b, unsigned list) {
-    if (list == ZKLI_RESULT_OK)
-        return listed(b, NOBODY);
-    if (list >= RESULTS)
-        return listed(b, (enum crowd)(FIRST + (list - RESULTS)));
-    return reply(b, ZKLI_EV_LISTED, (enum zkli_result)list);
-}
-
-/* What a reply to any one of these requests is called. */
-static inline enum zkli_contender_event_type bench_reply_to(unsigned op) {
-    for (unsigned i = 0; i < ZKLI_ASK_COUNT; i++) {
-        static const enum zkli_contender_event_type types[ZKLI_ASK_COUNT] = {
-            ZKLI_EV_PARENT,           ZKLI_EV_CREATED, ZKLI_EV_BARRIER,
-            ZKLI_EV_LISTED,           ZKLI_EV_LISTED,  ZKLI_EV_OWN_READ,
-            ZKLI_EV_PREDECESSOR_READ, ZKLI_EV_DELETED, ZKLI_EV_OWNER_READ,
-        };
-        if (op == BIT(i))
-            return types[i];
-    }
-    return ZKLI_EV_RETRY;
-}
-
+unsigned reply_list(struct bench *b, unsigned list);
 /* Answers all that is in flight, in the order in which the server would, alike. */
-static inline void answer_all(struct bench *b, enum zkli_result result) {
-    unsigned flight = b->c.in_flight;
-    for (unsigned i = 0; i < ZKLI_ASK_COUNT; i++)
-        if ((flight & BIT(i)) != 0)
-            reply(b, bench_reply_to(BIT(i)), result);
-}
-
-#define CHECK_STATE(b, name) CHECK_STRING(zkli_contender_state_name((b)->c.state), name)
-#define CHECK_ACTIONS(call, expected) CHECK_INT((call), (unsigned)(expected))
+void answer_all(struct bench *b, enum zkli_result result);
 
 /* ---- Ways to a state; each begins anew ---- */
 
-static inline void to_enqueuing(struct bench *b) {
-    bench_init(b, false);
-    CHECK_ACTIONS(news(b, ZKLI_EV_CONNECTED), CREATE_AND_LIST);
-}
-
+void to_enqueuing(struct bench *b);
 /* The directory was missing, and is created with the node. */
-static inline void to_housing(struct bench *b) {
-    to_enqueuing(b);
-    reply(b, ZKLI_EV_CREATED, ZKLI_RESULT_NO_NODE);
-    CHECK_ACTIONS(reply(b, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE), PARENT_CREATE_AND_LIST);
-}
-
-static inline void to_placed(struct bench *b, enum crowd crowd) {
-    to_enqueuing(b);
-    reply(b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
-    listed(b, crowd);
-}
-
-static inline void to_waiting(struct bench *b, enum crowd crowd) {
-    to_placed(b, crowd);
-    answer_all(b, ZKLI_RESULT_OK);
-    CHECK_STATE(b, "waiting");
-}
-
-static inline void to_held(struct bench *b) {
-    to_placed(b, FIRST);
-    CHECK_STATE(b, "held");
-}
-
-static inline void to_unsure(struct bench *b) {
-    to_enqueuing(b);
-    b->world.is_connected = false;
-    answer_all(b, ZKLI_RESULT_LOST);
-    CHECK_STATE(b, "unsure");
-}
-
-static inline void to_searching(struct bench *b) {
-    to_unsure(b);
-    bench_reconnect(b);
-    CHECK_ACTIONS(news(b, ZKLI_EV_CONNECTED), BARRIER_AND_LIST);
-}
-
-static inline void to_adopting(struct bench *b, enum crowd crowd) {
-    to_searching(b);
-    reply(b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
-    CHECK_ACTIONS(listed(b, crowd), OWN_AND_LIST);
-}
+void to_housing(struct bench *b);
+void to_placed(struct bench *b, enum crowd crowd);
+void to_waiting(struct bench *b, enum crowd crowd);
+void to_held(struct bench *b);
+void to_unsure(struct bench *b);
+void to_searching(struct bench *b);
+void to_adopting(struct bench *b, enum crowd crowd);
 
 #endif

@@ -8,7 +8,6 @@
 #include "support/main.h"
 #include "support/wait.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define POOL_MAX 6
 #define HEX32 "0a1b2c3d4e5f406182738495a6b7c8d9"
 #define UUID(digit) "_c_0000000" digit "-4e5f-4061-8273-8495a6b7c8d9"

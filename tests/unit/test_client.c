@@ -1,6 +1,8 @@
 /* What the client library says, in the words of the port; and what it is asked for. */
 #include "unit/port_seen.h"
 
+#include "zk/zk_client.h"
+
 /* ---- Replies ---- */
 
 static const struct {

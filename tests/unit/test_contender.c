@@ -189,7 +189,7 @@ static void each_search_looks_anew(void) {
     CHECK_ACTIONS(listed(&b, OTHERS), CREATE_AND_LIST);
     to_adopting(&b, FIRST);
     answer_all(&b, ZKLI_RESULT_LOST);
-    CHECK_ACTIONS(abandon(&b), ZKLI_DO_FAIL | BARRIER_AND_LIST);
+    CHECK_ACTIONS(give_up(&b), ZKLI_DO_FAIL | BARRIER_AND_LIST);
     reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
     CHECK_ACTIONS(listed(&b, OTHERS), ZKLI_DO_FORGET);
 }
@@ -208,7 +208,7 @@ static void a_search_that_finds_two_nodes_takes_the_lower(void) {
         to_searching(&b);
         b.is_twin_last = order == 1;
         bench_name(b.c.uuid, OWN_NUMBER, lower);
-        abandon(&b);
+        give_up(&b);
         reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
         CHECK_ACTIONS(listed(&b, TWICE), ZKLI_ASK_DELETE);
         CHECK_STRING(b.c.node, lower);
@@ -389,10 +389,10 @@ static void replies_after_leaving_are_void(void) {
             if (way == 3)
                 news(&b, ZKLI_EV_HEARTBEAT);
             unsigned flight = b.c.in_flight;
-            CHECK_ACTIONS(abandon(&b), ZKLI_DO_FAIL | ZKLI_ASK_DELETE);
+            CHECK_ACTIONS(give_up(&b), ZKLI_DO_FAIL | ZKLI_ASK_DELETE);
             for (unsigned i = 0; i < ZKLI_ASK_COUNT; i++)
                 if ((flight & BIT(i)) != 0)
-                    CHECK_ACTIONS(reply(&b, bench_reply_to(BIT(i)), (enum zkli_result)result), 0);
+                    CHECK_ACTIONS(reply(&b, reply_to(BIT(i)), (enum zkli_result)result), 0);
             fired(&b, ZKLI_EV_OWN_EVENT, true);
             CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_OK), ZKLI_DO_FORGET);
         }
@@ -420,7 +420,7 @@ static void a_create_that_was_not_sent_leaves_nothing_to_delete(void) {
 static void who_leaves_unsure_searches_and_deletes(void) {
     struct bench b;
     to_unsure(&b);
-    CHECK_ACTIONS(abandon(&b), ZKLI_DO_FAIL);
+    CHECK_ACTIONS(give_up(&b), ZKLI_DO_FAIL);
     for (int losses = 0; losses < 3; losses++) {
         bench_reconnect(&b);
         CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), BARRIER_AND_LIST);
@@ -476,7 +476,7 @@ static void a_contender_is_unsure_while_a_node_of_its_own_may_be_unknown(void) {
     CHECK_STATE(&b, "enqueuing");
     CHECK(!zkli_contender_is_unsure(&b.c)); /* of the new create nothing is lost */
     to_unsure(&b);
-    abandon(&b);
+    give_up(&b);
     CHECK(zkli_contender_is_unsure(&b.c));
     to_held(&b);
     CHECK(!zkli_contender_is_unsure(&b.c));

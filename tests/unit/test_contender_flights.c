@@ -151,7 +151,7 @@ static void to_leave_nothing_needs_both_as_well(void) {
                 else if (barrier == ZKLI_RESULT_OK && is_over)
                     expected = (struct expected){ZKLI_GONE, ZKLI_DO_FORGET};
                 to_searching(&b);
-                CHECK_ACTIONS(abandon(&b), ZKLI_DO_FAIL);
+                CHECK_ACTIONS(give_up(&b), ZKLI_DO_FAIL);
                 reply_search(&b, barrier, list, order == 1);
                 check_outcome(&b, expected, barrier, list);
             }

@@ -123,7 +123,7 @@ static void feed(struct bench *b, enum zkli_contender_event_type type, unsigned 
     else if (type == ZKLI_EV_OWN_EVENT || type == ZKLI_EV_PREDECESSOR_EVENT)
         fired(b, type, v == V_DELETED);
     else if (type == ZKLI_EV_ABANDON)
-        abandon(b);
+        give_up(b);
     else
         reply(b, type, (enum zkli_result)v);
 }

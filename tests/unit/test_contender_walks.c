@@ -1,43 +1,39 @@
 /*
  * Random walks of several contenders through a small world (contender_world.h): whatever is lost,
- * cut, expired, delayed, broken or changed, at most one holds, every node is accounted for, and in
- * the end everybody has had the lock or been told why not, and nothing is left on the server.
+ * cut, expired, delayed, broken or changed, at most one holds, and every node is accounted for. In
+ * the end every contender has had the lock or been told why not, and no node is left.
  *
- * ZKLOCK_TEST_SEED=n in the environment runs the walk of that seed alone and prints its course.
+ * In the environment, ZKLOCK_TEST_SEED=n runs the walk of that seed alone and prints its course;
+ * ZKLOCK_TEST_WALKS=n makes so many walks.
  */
-#include "unit/contender_clients.h"
+#include "unit/contender_world.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
-#define WALKS 150000
-#define TIME_MS 10000 /* a build that is slow for a purpose makes fewer walks */
-#define STEPS 60      /* random moves in a walk, before the faults end */
-#define ROUNDS 400    /* after that; far more than the worst takes */
+#define WALKS 20000
+#define TIME_MS 2500 /* a build that is slow for a purpose makes fewer walks; if they are WALKS */
+#define STEPS 60     /* random moves in a walk, before the faults end */
+#define ROUNDS 400   /* after that; far more than the worst takes */
 
 static struct world World; /* too large for a stack */
 
 /* ---- Moves: each does something if there is something to do it to ---- */
 
 static struct client *any_client(struct world *w) {
-    return &w->clients[draw(w, CLIENTS)];
+    return &w->clients[world_draw(w, CLIENTS)];
 }
 
 /* The next player, from a random one on, for whom this is true; or NULL. */
 static struct player *any_player(struct world *w,
                                  bool (*is_meant)(const struct world *, const struct player *)) {
-    size_t first = draw(w, PLAYERS);
+    size_t first = world_draw(w, PLAYERS);
     for (size_t i = 0; i < PLAYERS; i++) {
         struct player *player = &w->players[(first + i) % PLAYERS];
         if (is_meant(w, player))
             return player;
     }
     return NULL;
-}
-
-static bool can_send(const struct world *w, const struct player *player) {
-    const struct client *client = &w->clients[player->client];
-    return player->unsent != 0 && client->is_connected &&
-           client->requests.count + client->inbox.count < WINDOW;
 }
 
 static bool is_gone(const struct world *w, const struct player *player) {
@@ -61,52 +57,45 @@ static bool has_retry(const struct world *w, const struct player *player) {
 }
 
 static void move_send(struct world *w) {
-    struct player *player = any_player(w, can_send);
+    struct player *player = any_player(w, world_can_send);
     if (player != NULL)
-        send_next(w, player);
+        world_send_next(w, player);
 }
 
 static void move_serve(struct world *w) {
     struct client *client = any_client(w);
     if (client->requests.count > 0)
-        serve_next(w, client);
+        world_serve_next(w, client);
 }
 
 static void move_deliver(struct world *w) {
     struct client *client = any_client(w);
     if (client->inbox.count > 0)
-        deliver_next(w, client);
+        world_deliver_next(w, client);
 }
 
 /* All that one client has to say and to hear, so that walks get somewhere. */
 static void move_flow(struct world *w) {
-    struct client *client = any_client(w);
-    for (size_t i = 0; i < PLAYERS; i++)
-        while (&w->clients[w->players[i].client] == client && can_send(w, &w->players[i]))
-            send_next(w, &w->players[i]);
-    while (client->requests.count > 0)
-        serve_next(w, client);
-    while (client->inbox.count > 0)
-        deliver_next(w, client);
+    world_flow(w, any_client(w));
 }
 
 static void move_begin(struct world *w) {
     struct player *player = any_player(w, is_gone);
     if (player != NULL)
-        begin_contender(w, player, draw(w, 4) == 0);
+        world_begin_contender(w, player, world_draw(w, 4) == 0);
 }
 
 /* What the owner says takes back what is not sent yet, but for a search, which is needed. */
 static void say_goodbye(struct world *w, struct player *player,
                         enum zkli_contender_event_type type) {
     struct zkli_contender_event e = {.type = type, .error = ZKL_CANCELED};
-    trace(w, "good-bye", (int)(player - w->players), player->own);
+    world_trace(w, "good-bye", (int)(player - w->players), player->own);
     if (player->core.state != ZKLI_SEARCHING) {
         e.unsent = player->unsent;
         player->unsent = 0;
         player->list_serial++;
     }
-    step(w, player, e);
+    world_step(w, player, e);
 }
 
 static void move_abandon(struct world *w) {
@@ -126,57 +115,57 @@ static void move_retry(struct world *w) {
     if (player == NULL)
         return;
     player->has_retry = false;
-    step(w, player, (struct zkli_contender_event){.type = ZKLI_EV_RETRY});
+    world_step(w, player, (struct zkli_contender_event){.type = ZKLI_EV_RETRY});
 }
 
 static void move_heartbeat(struct world *w) {
     struct client *client = any_client(w);
     if (client->is_connected)
-        step_all(w, client, ZKLI_EV_HEARTBEAT);
+        world_step_all(w, client, ZKLI_EV_HEARTBEAT);
 }
 
 static void move_cut(struct world *w) {
     struct client *client = any_client(w);
     if (client->is_connected)
-        cut(w, client, true);
+        world_cut(w, client, true);
 }
 
 static void move_reconnect(struct world *w) {
     struct client *client = any_client(w);
     if (!client->is_connected)
-        reconnect(w, client);
+        world_reconnect(w, client);
 }
 
 static void move_uncertain(struct world *w) {
-    set_lease(w, any_client(w), false, false);
+    world_set_lease(w, any_client(w), false, false);
 }
 
 static void move_certain(struct world *w) {
     struct client *client = any_client(w);
     if (client->is_connected && client->is_alive)
-        set_lease(w, client, true, draw(w, 4) != 0);
+        world_set_lease(w, client, true, world_draw(w, 4) != 0);
 }
 
 static void move_expire(struct world *w) {
     struct client *client = any_client(w);
     if (client->is_alive && !client->is_certain)
-        expire(w, client);
+        world_expire(w, client);
 }
 
 static void move_settle(struct world *w) {
     struct client *client = any_client(w);
-    end_limbo(w, client);
-    catch_up(w, client);
+    world_end_limbo(w, client);
+    world_catch_up(w, client);
 }
 
 /* ---- Others ---- */
 
 /* A node that exists: one of ours, or another library's. */
 static int any_node(struct world *w, bool is_ours) {
-    size_t first = draw(w, NODES_MAX);
+    size_t first = world_draw(w, NODES_MAX);
     for (size_t i = 0; i < NODES_MAX; i++) {
         int node = (int)((first + i) % NODES_MAX);
-        if (is_there(w, node) && (w->nodes[node].owner != 0) == is_ours)
+        if (world_is_there(w, node) && (w->nodes[node].owner != 0) == is_ours)
             return node;
     }
     return NO_ONE;
@@ -186,15 +175,15 @@ static void move_others_enter(struct world *w) {
     static const char *const ends[] = {"lock-", "__WRIT__", "__READ__", "lease-"};
     char prefix[64];
     (void)snprintf(prefix, sizeof(prefix), "_c_%08x-aaaa-bbbb-cccc-0123456789ab-%s", w->uuids++,
-                   ends[draw(w, COUNT(ends))]);
+                   ends[world_draw(w, COUNT(ends))]);
     w->missing = 0;
-    trace(w, "enters", 0, add_node(w, prefix, next_number(w), 0));
+    world_trace(w, "enters", 0, world_add(w, prefix, world_next_number(w), 0));
 }
 
 static void move_others_leave(struct world *w) {
     int node = any_node(w, false);
     if (node != NO_ONE)
-        delete_node(w, node);
+        world_delete(w, node);
 }
 
 /* A writer becomes a reader, in one transaction: a new node with the old number. Not with one that
@@ -207,21 +196,21 @@ static void move_others_downgrade(struct world *w) {
     char prefix[64];
     (void)snprintf(prefix, sizeof(prefix), "_c_%08x-aaaa-bbbb-cccc-0123456789ab-__READ__",
                    w->uuids++);
-    int reader = add_node(w, prefix, w->nodes[writer].sibling.order, 0);
-    trace(w, "downgrades", 0, writer);
+    int reader = world_add(w, prefix, w->nodes[writer].sibling.order, 0);
+    world_trace(w, "downgrades", 0, writer);
     if (reader == NO_ONE)
         return;
     if (w->counter < ZKLI_COUNTER_END)
         w->counter++;
     w->nodes[reader].rank = w->nodes[writer].rank;
-    delete_node(w, writer);
+    world_delete(w, writer);
 }
 
 static void move_touch(struct world *w) {
     int node = any_node(w, true);
-    trace(w, "touched", 0, node);
+    world_trace(w, "touched", 0, node);
     if (node != NO_ONE)
-        fire(w, node, false);
+        world_fire(w, node, false);
 }
 
 static bool is_known(const struct world *w, int node) {
@@ -234,20 +223,20 @@ static bool is_known(const struct world *w, int node) {
 /* One of ours, by choice one that its contender does not know of. */
 static void move_break(struct world *w) {
     int node = w->may_break ? any_node(w, true) : NO_ONE;
-    for (unsigned tries = (unsigned)draw(w, 8); tries > 0 && is_known(w, node); tries--)
+    for (unsigned tries = (unsigned)world_draw(w, 8); tries > 0 && is_known(w, node); tries--)
         node = any_node(w, true);
     if (node == NO_ONE)
         return;
-    trace(w, "broken", 0, node);
+    world_trace(w, "broken", 0, node);
     w->has_broken = w->nodes[node].is_broken = true;
-    delete_node(w, node);
+    world_delete(w, node);
 }
 
 /* The empty directory is removed, and perhaps its parent with it; numbers start anew. */
 static void move_reap(struct world *w) {
     if (w->existing != 0)
         return;
-    w->missing = 1 + (unsigned)draw(w, 2);
+    w->missing = 1 + (unsigned)world_draw(w, 2);
     w->counter = 0;
 }
 
@@ -280,11 +269,11 @@ static void begin_walk(struct world *w, uint64_t seed) {
     w->uuids = 0;
     w->has_broken = false;
     w->broken = NULL;
-    w->counter = counters[draw(w, COUNT(counters))];
-    w->missing = (unsigned)draw(w, 3);
-    w->has_faults = draw(w, 2) == 0;
-    w->may_break = draw(w, 4) == 0;
-    w->lists_last = draw(w, 2) == 0;
+    w->counter = counters[world_draw(w, COUNT(counters))];
+    w->missing = (unsigned)world_draw(w, 3);
+    w->has_faults = world_draw(w, 2) == 0;
+    w->may_break = world_draw(w, 4) == 0;
+    w->lists_last = world_draw(w, 2) == 0;
     for (size_t i = 0; i < PLAYERS; i++)
         w->players[i].core.state = ZKLI_GONE;
     for (size_t i = 0; i < CLIENTS; i++) {
@@ -293,7 +282,7 @@ static void begin_walk(struct world *w, uint64_t seed) {
         client->connection = 1;
         client->requests.count = client->inbox.count = client->limbo_count = 0;
         client->server_watches = 0;
-        begin_session(w, client);
+        world_begin_session(w, client);
     }
     for (size_t i = 0; i < PLAYERS; i++) {
         struct player *player = &w->players[i];
@@ -302,7 +291,7 @@ static void begin_walk(struct world *w, uint64_t seed) {
         player->unsent = 0;
         player->has_retry = false;
         if (i < 3)
-            begin_contender(w, player, false);
+            world_begin_contender(w, player, false);
     }
 }
 
@@ -311,12 +300,12 @@ static void wander(struct world *w) {
     for (size_t i = 0; i < COUNT(moves); i++)
         sum += moves[i].weight;
     for (size_t i = 0; i < STEPS && w->node_count < NODES_MAX - 20 && w->broken == NULL; i++) {
-        uint64_t dice = draw(w, sum);
+        uint64_t dice = world_draw(w, sum);
         size_t move = 0;
         for (; dice >= moves[move].weight; move++)
             dice -= moves[move].weight;
         moves[move].move(w);
-        check_holders(w);
+        world_check_holders(w);
     }
 }
 
@@ -326,36 +315,28 @@ static bool flow(struct world *w) {
     for (size_t i = 0; i < CLIENTS; i++) {
         struct client *client = &w->clients[i];
         if (!client->is_connected)
-            reconnect(w, client);
-        set_lease(w, client, true, true);
-        end_limbo(w, client);
-        catch_up(w, client);
+            world_reconnect(w, client);
+        world_set_lease(w, client, true, true);
+        world_end_limbo(w, client);
+        world_catch_up(w, client);
     }
     for (size_t i = 0; i < PLAYERS; i++)
         move_retry(w);
-    for (size_t i = 0; i < CLIENTS; i++) {
-        struct client *client = &w->clients[i];
-        for (size_t k = 0; k < PLAYERS; k++)
-            while (w->players[k].client == (int)i && can_send(w, &w->players[k]))
-                send_next(w, &w->players[k]);
-        while (client->requests.count > 0)
-            serve_next(w, client);
-        while (client->inbox.count > 0)
-            deliver_next(w, client);
-    }
-    check_holders(w);
+    for (size_t i = 0; i < CLIENTS; i++)
+        world_flow(w, &w->clients[i]);
+    world_check_holders(w);
     return w->steps != before;
 }
 
 /* No more faults: each waiter comes to hold, releases, and all is as it was before. */
 static void come_to_an_end(struct world *w) {
-    trace(w, "the end", 0, NO_ONE);
+    world_trace(w, "the end", 0, NO_ONE);
     w->has_faults = false;
     for (int node = any_node(w, false); node != NO_ONE; node = any_node(w, false))
-        delete_node(w, node);
+        world_delete(w, node);
     for (unsigned round = 0; w->broken == NULL; round++) {
         if (round == ROUNDS)
-            break_rule(w, "it goes on and on");
+            world_break_rule(w, "it goes on and on");
         if (flow(w))
             continue;
         if (any_player(w, is_holding) != NULL)
@@ -365,9 +346,9 @@ static void come_to_an_end(struct world *w) {
     }
     for (size_t i = 0; i < PLAYERS; i++)
         if (w->players[i].core.state != ZKLI_GONE)
-            break_rule(w, "somebody waits for ever");
+            world_break_rule(w, "a contender waits for ever");
     if (w->existing != 0)
-        break_rule(w, "a node is left in the end");
+        world_break_rule(w, "a node is left in the end");
 }
 
 static bool walk(struct world *w, uint64_t seed) {
@@ -387,8 +368,11 @@ static void of_any_contenders_one_holds_at_most_and_no_node_is_left(void) {
         CHECK(walk(&World, strtoull(only, NULL, 10)));
         return;
     }
+    const char *campaign = getenv("ZKLOCK_TEST_WALKS");
+    const size_t wanted = campaign == NULL ? WALKS : strtoull(campaign, NULL, 10);
+    const int64_t end_ms = campaign == NULL ? clock_ms() + TIME_MS : INT64_MAX;
     size_t failed = 0, walks = 0;
-    for (int64_t end_ms = clock_ms() + TIME_MS; walks < WALKS && failed < 5; walks++) {
+    for (; walks < wanted && failed < 5; walks++) {
         if (walks % 256 == 0 && clock_ms() > end_ms)
             break;
         failed += !walk(&World, walks + 1);

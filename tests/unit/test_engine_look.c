@@ -7,271 +7,260 @@
 #define PERIOD_NS (T_MS / 16 * MS)
 #define OWN_LOOKS 2 /* it takes so many in a row to believe what nobody told */
 
-static struct fake_port *port_now(struct bench *b) {
-    return ZKLI_CONTAINER(b->engine->port, struct fake_port, port);
+static struct fake_port *port_now(void) {
+    return ZKLI_CONTAINER(Bench.engine->port, struct fake_port, port);
 }
 
 /* The port is like that, and does not say so. */
-static void become(struct bench *b, enum zkli_port_state state) {
-    port_now(b)->state = state;
+static void become(enum zkli_port_state state) {
+    port_now()->state = state;
 }
 
 /* Goes on until there was another look. */
-static void pass_look(struct bench *b) {
-    size_t looks = b->looks;
-    for (int i = 0; b->looks == looks; i++) {
+static void pass_look(void) {
+    size_t looks = Bench.looks;
+    for (int i = 0; Bench.looks == looks; i++) {
         REQUIRE(i < 100);
-        advance(b, 20 * MS);
+        advance(20 * MS);
     }
 }
 
 /* A heartbeat is under way, and nobody answers. */
-static void begin_silence(struct bench *b) {
-    serve_all(b);
-    while (!b->engine->beat_in_flight)
-        advance(b, PERIOD_NS);
-    CHECK_INT(b->request_count, 1);
+static void begin_silence(void) {
+    serve_all();
+    while (!Bench.engine->beat_in_flight)
+        advance(PERIOD_NS);
+    CHECK_INT(Bench.request_count, 1);
 }
 
-static void lose_all(struct bench *b) {
-    for (size_t left = b->request_count; left > 0; left--) {
-        struct request request = take(b, 0);
-        answer(b, &request, ZKLI_RESULT_LOST);
+static void lose_all(void) {
+    for (size_t left = Bench.request_count; left > 0; left--) {
+        struct request request = take(0);
+        answer(&request, ZKLI_RESULT_LOST);
     }
 }
 
 /* ---- The beginning of a connection ---- */
 
 static void a_connection_of_which_nothing_was_told_counts_at_the_second_look(void) {
-    struct bench *b = &Bench;
-    bench_start(b, "/locks", false);
-    struct owner *owner = begin(b, "a");
-    pass_look(b);
-    CHECK(!b->engine->is_connected);
-    port_now(b)->session_id = ++b->last_session;
-    become(b, ZKLI_PORT_CONNECTED);
-    pass_look(b);
-    CHECK(!b->engine->is_connected);
-    pass_look(b);
-    CHECK(b->engine->is_connected);
-    come_to_rest(b);
+    bench_start("/locks", false);
+    struct owner *owner = begin("a");
+    pass_look();
+    CHECK(!Bench.engine->is_connected);
+    port_now()->session_id = ++Bench.last_session;
+    become(ZKLI_PORT_CONNECTED);
+    pass_look();
+    CHECK(!Bench.engine->is_connected);
+    pass_look();
+    CHECK(Bench.engine->is_connected);
+    come_to_rest();
     CHECK_INT(owner->grants, 1);
-    cut(b, 0);
-    become(b, ZKLI_PORT_CONNECTED);
-    pass_look(b);
-    CHECK(!b->engine->is_connected); /* what was seen before the cut does not count */
-    pass_look(b);
-    CHECK(b->engine->is_connected);
-    CHECK_INT(b->events[ZKL_EVENT_RESUMED], 1);
-    bench_end(b);
+    cut(0);
+    become(ZKLI_PORT_CONNECTED);
+    pass_look();
+    CHECK(!Bench.engine->is_connected); /* what was seen before the cut does not count */
+    pass_look();
+    CHECK(Bench.engine->is_connected);
+    CHECK_INT(Bench.events[ZKL_EVENT_RESUMED], 1);
+    bench_end();
 }
 
 /* Nor does what was seen of the end of the last connection, or of the session before. */
 static void a_look_before_the_news_is_none_after_them(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    begin_silence(b);
-    become(b, ZKLI_PORT_CONNECTING);
-    pass_look(b);
-    tell_state(b, b->engine->port, ZKLI_PORT_CONNECTING);
-    become(b, ZKLI_PORT_CONNECTED);
-    pass_look(b);
-    CHECK(!b->engine->is_connected);
-    expire(b);
-    port_now(b)->session_id = ++b->last_session;
-    become(b, ZKLI_PORT_CONNECTED);
-    pass_look(b);
-    CHECK(!b->engine->is_connected);
-    pass_look(b);
-    CHECK(b->engine->is_connected);
-    bench_end(b);
+    bench_begin();
+    begin_silence();
+    become(ZKLI_PORT_CONNECTING);
+    pass_look();
+    tell_state(ZKLI_PORT_CONNECTING);
+    become(ZKLI_PORT_CONNECTED);
+    pass_look();
+    CHECK(!Bench.engine->is_connected);
+    expire();
+    port_now()->session_id = ++Bench.last_session;
+    become(ZKLI_PORT_CONNECTED);
+    pass_look();
+    CHECK(!Bench.engine->is_connected);
+    pass_look();
+    CHECK(Bench.engine->is_connected);
+    bench_end();
 }
 
 static void the_end_of_a_session_of_which_nothing_was_told_counts_at_once(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    struct owner *owner = hold(b, "a");
-    come_to_rest(b);
-    begin_silence(b);
-    become(b, ZKLI_PORT_EXPIRED);
-    pass_look(b);
+    bench_begin();
+    struct owner *owner = hold("a");
+    come_to_rest();
+    begin_silence();
+    become(ZKLI_PORT_EXPIRED);
+    pass_look();
     CHECK((owner->notices & TOLD(LOST)) != 0);
-    CHECK_INT(b->port_count, 2);
-    CHECK(b->ports[0].is_closed);
-    b->request_count = 0;
-    bench_end(b);
+    CHECK_INT(Bench.port_count, 2);
+    CHECK(Bench.ports[0].is_closed);
+    Bench.request_count = 0;
+    bench_end();
 }
 
 /* ---- The end of a connection ---- */
 
 static void an_end_of_which_nothing_was_told_counts_at_the_second_look(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    struct owner *holder = hold(b, "a"), *waiter = begin(b, "a");
-    come_to_rest(b);
-    begin_silence(b);
-    become(b, ZKLI_PORT_CONNECTING);
+    bench_begin();
+    struct owner *holder = hold("a"), *waiter = begin("a");
+    come_to_rest();
+    begin_silence();
+    become(ZKLI_PORT_CONNECTING);
     for (int i = 1; i < OWN_LOOKS; i++) {
-        pass_look(b);
-        CHECK(b->engine->is_connected);
+        pass_look();
+        CHECK(Bench.engine->is_connected);
     }
-    int64_t end_ns = b->engine->lease.certain_until_ns;
-    pass_look(b);
-    CHECK(!b->engine->is_connected && b->engine->beat_in_flight);
-    CHECK_INT(b->engine->state, ZKL_STATE_SUSPENDED);
-    CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 1);
-    CHECK_INT(b->engine->lease.certain_until_ns, end_ns);
-    (void)begin(b, "b");
-    CHECK_INT(b->request_count, 1); /* nothing is sent any more */
-    tell_state(b, b->engine->port, ZKLI_PORT_CONNECTING);
-    CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 1); /* once is enough */
-    lose_all(b);
-    CHECK_INT(b->request_count, 0);
-    uint64_t connection = b->engine->connection;
-    connect(b);
-    CHECK_INT(b->engine->connection, connection + 1);
-    CHECK_INT(b->events[ZKL_EVENT_RESUMED], 1);
+    int64_t end_ns = Bench.engine->lease.certain_until_ns;
+    pass_look();
+    CHECK(!Bench.engine->is_connected && Bench.engine->beat_in_flight);
+    CHECK_INT(Bench.engine->state, ZKL_STATE_SUSPENDED);
+    CHECK_INT(Bench.events[ZKL_EVENT_SUSPENDED], 1);
+    CHECK_INT(Bench.engine->lease.certain_until_ns, end_ns);
+    (void)begin("b");
+    CHECK_INT(Bench.request_count, 1); /* nothing is sent any more */
+    tell_state(ZKLI_PORT_CONNECTING);
+    CHECK_INT(Bench.events[ZKL_EVENT_SUSPENDED], 1); /* once is enough */
+    lose_all();
+    CHECK_INT(Bench.request_count, 0);
+    uint64_t connection = Bench.engine->connection;
+    bench_connect();
+    CHECK_INT(Bench.engine->connection, connection + 1);
+    CHECK_INT(Bench.events[ZKL_EVENT_RESUMED], 1);
     CHECK(zkli_member_is_held(holder->member));
-    release(b, holder);
-    come_to_rest(b);
+    release(holder);
+    come_to_rest();
     CHECK_INT(waiter->grants, 1);
-    bench_end(b);
+    bench_end();
 }
 
 /* The client may send it on a connection of which nothing is told, or not yet. Whatever that has
  * proved, it is not said how long ago it began; and it may have a shorter timeout. */
 static void a_heartbeat_that_an_unknown_connection_answers_proves_nothing(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    begin_silence(b);
-    int64_t last_ns = b->engine->lease.touched_ns, end_ns = b->engine->lease.certain_until_ns;
-    size_t beats = b->engine->lease.beat_count;
-    become(b, ZKLI_PORT_CONNECTING);
+    bench_begin();
+    begin_silence();
+    int64_t last_ns = Bench.engine->lease.touched_ns, end_ns = Bench.engine->lease.certain_until_ns;
+    size_t beats = Bench.engine->lease.beat_count;
+    become(ZKLI_PORT_CONNECTING);
     for (int i = 0; i < OWN_LOOKS; i++)
-        pass_look(b);
-    CHECK(!b->engine->is_connected);
-    become(b, ZKLI_PORT_CONNECTED);
-    serve_all(b);
-    CHECK_INT(b->engine->lease.touched_ns, last_ns);
-    CHECK_INT(b->engine->lease.certain_until_ns, end_ns);
-    CHECK_INT(b->engine->lease.beat_count, beats);
-    CHECK(!b->engine->is_connected && !b->engine->beat_in_flight);
-    CHECK_INT(b->request_count, 0);
+        pass_look();
+    CHECK(!Bench.engine->is_connected);
+    become(ZKLI_PORT_CONNECTED);
+    serve_all();
+    CHECK_INT(Bench.engine->lease.touched_ns, last_ns);
+    CHECK_INT(Bench.engine->lease.certain_until_ns, end_ns);
+    CHECK_INT(Bench.engine->lease.beat_count, beats);
+    CHECK(!Bench.engine->is_connected && !Bench.engine->beat_in_flight);
+    CHECK_INT(Bench.request_count, 0);
     for (int i = 0; i < OWN_LOOKS; i++)
-        pass_look(b);
-    CHECK(b->engine->is_connected && b->engine->beat_in_flight);
-    CHECK_INT(b->engine->lease.certain_until_ns,
+        pass_look();
+    CHECK(Bench.engine->is_connected && Bench.engine->beat_in_flight);
+    CHECK_INT(Bench.engine->lease.certain_until_ns,
               last_ns + T_MS * MS - zkli_lease_margin_ns(T_MS * MS));
-    CHECK_INT(b->engine->lease.beat_count, 0);
-    bench_end(b);
+    CHECK_INT(Bench.engine->lease.beat_count, 0);
+    bench_end();
 }
 
 static void an_end_that_was_seen_once_is_forgotten(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
+    bench_begin();
     for (int i = 0; i < 3; i++) {
-        begin_silence(b);
-        become(b, ZKLI_PORT_CONNECTING);
-        pass_look(b);
+        begin_silence();
+        become(ZKLI_PORT_CONNECTING);
+        pass_look();
         if (i == 0) {
-            become(b, ZKLI_PORT_CONNECTED);
-            pass_look(b);
-            become(b, ZKLI_PORT_CONNECTING);
-            pass_look(b);
+            become(ZKLI_PORT_CONNECTED);
+            pass_look();
+            become(ZKLI_PORT_CONNECTING);
+            pass_look();
         }
-        CHECK(b->engine->is_connected);
+        CHECK(Bench.engine->is_connected);
         if (i < 2) {
-            serve_next(b);
+            serve_next();
         } else {
-            connect(b); /* told, and its heartbeat is the one that was under way */
-            become(b, ZKLI_PORT_CONNECTING);
-            pass_look(b);
+            bench_connect(); /* told, and its heartbeat is the one that was under way */
+            become(ZKLI_PORT_CONNECTING);
+            pass_look();
         }
-        CHECK(b->engine->is_connected);
-        CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], i < 2 ? 0 : 1);
+        CHECK(Bench.engine->is_connected);
+        CHECK_INT(Bench.events[ZKL_EVENT_SUSPENDED], i < 2 ? 0 : 1);
     }
-    pass_look(b);
-    CHECK(!b->engine->is_connected);
-    CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 2);
-    bench_end(b);
+    pass_look();
+    CHECK(!Bench.engine->is_connected);
+    CHECK_INT(Bench.events[ZKL_EVENT_SUSPENDED], 2);
+    bench_end();
 }
 
 static void a_heartbeat_that_is_lost_has_the_connection_looked_at(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    struct owner *owner = hold(b, "a");
-    come_to_rest(b);
-    become(b, ZKLI_PORT_CONNECTING);
-    for (size_t looks = b->looks; b->looks < looks + OWN_LOOKS;) {
-        CHECK_INT(b->engine->state, ZKL_STATE_CONNECTED);
-        advance(b, 20 * MS);
-        lose_all(b);
+    bench_begin();
+    struct owner *owner = hold("a");
+    come_to_rest();
+    become(ZKLI_PORT_CONNECTING);
+    for (size_t looks = Bench.looks; Bench.looks < looks + OWN_LOOKS;) {
+        CHECK_INT(Bench.engine->state, ZKL_STATE_CONNECTED);
+        advance(20 * MS);
+        lose_all();
     }
-    CHECK_INT(b->engine->state, ZKL_STATE_SUSPENDED);
-    CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 1);
-    size_t beats = b->sent[BARRIER];
-    advance(b, 100 * MS);
-    CHECK_INT(b->sent[BARRIER], beats); /* none before there is a connection */
-    become(b, ZKLI_PORT_CONNECTED);
+    CHECK_INT(Bench.engine->state, ZKL_STATE_SUSPENDED);
+    CHECK_INT(Bench.events[ZKL_EVENT_SUSPENDED], 1);
+    size_t beats = Bench.sent[BARRIER];
+    advance(100 * MS);
+    CHECK_INT(Bench.sent[BARRIER], beats); /* none before there is a connection */
+    become(ZKLI_PORT_CONNECTED);
     for (int i = 0; i < OWN_LOOKS; i++)
-        pass_look(b);
-    CHECK(b->engine->is_connected && zkli_member_is_held(owner->member));
-    CHECK_INT(b->sent[BARRIER], beats + 1);
-    bench_end(b);
+        pass_look();
+    CHECK(Bench.engine->is_connected && zkli_member_is_held(owner->member));
+    CHECK_INT(Bench.sent[BARRIER], beats + 1);
+    bench_end();
 }
 
 /* As for one that the port refuses. */
 static void so_has_one_that_is_not_sent(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    come_to_rest(b);
-    b->refused = 1u << BARRIER;
-    become(b, ZKLI_PORT_CONNECTING);
+    bench_begin();
+    come_to_rest();
+    Bench.refused = 1u << BARRIER;
+    become(ZKLI_PORT_CONNECTING);
     for (int i = 0; i < OWN_LOOKS; i++)
-        pass_look(b);
-    CHECK_INT(b->engine->state, ZKL_STATE_SUSPENDED);
-    b->refused = 0;
-    bench_end(b);
+        pass_look();
+    CHECK_INT(Bench.engine->state, ZKL_STATE_SUSPENDED);
+    Bench.refused = 0;
+    bench_end();
 }
 
 /* Neither the end of a connection nor the next one was told, but a reply was lost: watches may have
  * been sent again, which come in any order, and the predecessor's end need not be the grant. */
 static void behind_a_lost_reply_the_predecessors_end_is_no_grant(void) {
-    struct bench *b = &Bench;
-    char own[ZKLI_PATH_MAX];
-    bench_begin(b);
-    struct owner *first = hold(b, "a");
-    struct owner *second = begin(b, "a");
-    come_to_rest(b);
-    begin_silence(b);
+    bench_begin();
+    struct owner *first = hold("a");
+    struct owner *second = begin("a");
+    come_to_rest();
+    begin_silence();
     CHECK_INT(second->member->core.state, ZKLI_WAITING);
-    memcpy(own, path_of(second), sizeof(own));
-    find_node(&b->server, own)->path[0] = '\0'; /* an operator; its watch fires in a moment */
-    answer_next(b, BARRIER, ZKLI_RESULT_LOST);
-    delete_node(b, path_of(first));
+    const char *own = path_of(second);
+    (void)tiny_remove(&Bench.server, own); /* an operator; its watch fires in a moment */
+    answer_next(BARRIER, ZKLI_RESULT_LOST);
+    delete_node(path_of(first));
     CHECK_INT(second->grants, 0);
-    tell_watch(b, own, ZKLI_WATCH_DELETED);
-    come_to_rest(b);
+    tell_watch(own, ZKLI_WATCH_DELETED);
+    come_to_rest();
     CHECK_INT(second->grants, 1);
     CHECK((second->notices & TOLD(REQUEUED)) != 0);
-    bench_end(b);
+    bench_end();
 }
 
 /* A server may answer so, by a connection with which nothing is amiss. It is no proof of a new one,
  * on which more would be certain. */
 static void a_heartbeat_that_is_lost_on_a_good_connection_changes_no_lease(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    begin_silence(b);
-    int64_t end_ns = b->engine->lease.certain_until_ns;
-    answer_next(b, BARRIER, ZKLI_RESULT_LOST);
+    bench_begin();
+    begin_silence();
+    int64_t end_ns = Bench.engine->lease.certain_until_ns;
+    answer_next(BARRIER, ZKLI_RESULT_LOST);
     for (int i = 0; i < OWN_LOOKS + 1; i++)
-        pass_look(b);
-    CHECK_INT(b->engine->lease.certain_until_ns, end_ns);
-    CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 0);
-    come_to_rest(b);
-    CHECK(b->engine->lease.certain_until_ns > end_ns);
-    bench_end(b);
+        pass_look();
+    CHECK_INT(Bench.engine->lease.certain_until_ns, end_ns);
+    CHECK_INT(Bench.events[ZKL_EVENT_SUSPENDED], 0);
+    come_to_rest();
+    CHECK(Bench.engine->lease.certain_until_ns > end_ns);
+    bench_end();
 }
 
 /* ---- Both ---- */
@@ -280,98 +269,94 @@ static void a_heartbeat_that_is_lost_on_a_good_connection_changes_no_lease(void)
 static void a_shorter_timeout_holds_from_the_next_answer_on(void) {
     static const int timeouts_ms[] = {T_MS / 4, T_MS * 2, T_MS};
     static const enum zkli_result results[] = {ZKLI_RESULT_OK, ZKLI_RESULT_AGAIN, ZKLI_RESULT_LOST};
-    struct bench *b = &Bench;
     for (size_t i = 0; i < COUNT(timeouts_ms) * COUNT(results); i++) {
         int timeout_ms = timeouts_ms[i / COUNT(results)];
         enum zkli_result result = results[i % COUNT(results)];
         bool is_shorter = timeout_ms < T_MS;
         int64_t shorter_ns = (is_shorter ? timeout_ms : T_MS) * MS;
-        bench_begin(b);
-        come_to_rest(b);
-        begin_silence(b);
-        int64_t last_ns = b->engine->lease.touched_ns, end_ns = b->engine->lease.certain_until_ns;
-        size_t beats = b->engine->lease.beat_count;
-        uint64_t connection = b->engine->connection;
-        b->timeout_ms = timeout_ms;
-        advance(b, 1 * MS);
-        answer_next(b, BARRIER, result);
-        CHECK_INT(b->engine->connection, connection + (result == ZKLI_RESULT_LOST));
-        CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 0);
-        CHECK_INT(b->engine->timeout_ms, timeout_ms);
-        CHECK_INT(b->engine->lease.timeout_ns, shorter_ns);
+        bench_begin();
+        come_to_rest();
+        begin_silence();
+        int64_t last_ns = Bench.engine->lease.touched_ns,
+                end_ns = Bench.engine->lease.certain_until_ns;
+        size_t beats = Bench.engine->lease.beat_count;
+        uint64_t connection = Bench.engine->connection;
+        Bench.timeout_ms = timeout_ms;
+        advance(1 * MS);
+        answer_next(BARRIER, result);
+        CHECK_INT(Bench.engine->connection, connection + (result == ZKLI_RESULT_LOST));
+        CHECK_INT(Bench.events[ZKL_EVENT_SUSPENDED], 0);
+        CHECK_INT(Bench.engine->timeout_ms, timeout_ms);
+        CHECK_INT(Bench.engine->lease.timeout_ns, shorter_ns);
         if (is_shorter) {
-            CHECK_INT(b->engine->lease.certain_until_ns,
+            CHECK_INT(Bench.engine->lease.certain_until_ns,
                       last_ns + shorter_ns - zkli_lease_margin_ns(shorter_ns));
-            CHECK_INT(b->engine->lease.beat_count, result == ZKLI_RESULT_OK ? 1 : 0);
+            CHECK_INT(Bench.engine->lease.beat_count, result == ZKLI_RESULT_OK ? 1 : 0);
         } else if (result == ZKLI_RESULT_OK) {
-            CHECK(b->engine->lease.certain_until_ns > end_ns);
-            CHECK(b->engine->lease.beat_count > 1);
+            CHECK(Bench.engine->lease.certain_until_ns > end_ns);
+            CHECK(Bench.engine->lease.beat_count > 1);
         } else {
-            CHECK_INT(b->engine->lease.beat_count, beats);
+            CHECK_INT(Bench.engine->lease.beat_count, beats);
         }
-        come_to_rest(b);
-        CHECK(zkli_engine_is_certain(b->engine));
-        bench_end(b);
+        come_to_rest();
+        CHECK(zkli_engine_is_certain(Bench.engine));
+        bench_end();
     }
 }
 
 /* And where nothing is answered, from the next look on: the hold is over in time. */
 static void a_shorter_timeout_is_looked_for_in_silence(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    struct owner *owner = hold(b, "a");
-    come_to_rest(b);
-    begin_silence(b);
-    int64_t last_ns = b->engine->lease.touched_ns;
-    b->timeout_ms = T_MS / 4;
-    pass_look(b);
-    CHECK_INT(b->engine->lease.certain_until_ns,
+    bench_begin();
+    struct owner *owner = hold("a");
+    come_to_rest();
+    begin_silence();
+    int64_t last_ns = Bench.engine->lease.touched_ns;
+    Bench.timeout_ms = T_MS / 4;
+    pass_look();
+    CHECK_INT(Bench.engine->lease.certain_until_ns,
               last_ns + T_MS / 4 * MS - zkli_lease_margin_ns(T_MS / 4 * MS));
-    advance(b, T_MS / 4 * MS);
+    advance(T_MS / 4 * MS);
     CHECK((owner->notices & TOLD(LOST)) != 0);
-    b->request_count = 0;
-    bench_end(b);
+    Bench.request_count = 0;
+    bench_end();
 }
 
 /* ---- When it looks ---- */
 
 static void heartbeats_that_are_refused_do_not_put_off_the_look(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    b->refused = 1u << BARRIER;
-    become(b, ZKLI_PORT_EXPIRED);
-    for (int i = 0; i < 4 && b->port_count < 2; i++)
-        advance(b, PERIOD_NS);
-    CHECK_INT(b->port_count, 2);
-    b->refused = 0;
-    bench_end(b);
+    bench_begin();
+    Bench.refused = 1u << BARRIER;
+    become(ZKLI_PORT_EXPIRED);
+    for (int i = 0; i < 4 && Bench.port_count < 2; i++)
+        advance(PERIOD_NS);
+    CHECK_INT(Bench.port_count, 2);
+    Bench.refused = 0;
+    bench_end();
 }
 
 /* Each asks for a heartbeat, though one is under way. */
 static void nor_do_those_who_come_to_a_lazy_session(void) {
-    struct bench *b = &Bench;
-    bench_start(b, "/locks", true);
-    connect(b);
-    (void)begin(b, "a");
-    advance(b, 0);
-    CHECK(b->engine->beat_in_flight);
-    become(b, ZKLI_PORT_EXPIRED);
-    for (int i = 0; i < 4 && b->port_count < 2; i++) {
-        advance(b, PERIOD_NS);
-        (void)begin(b, "a");
+    bench_start("/locks", true);
+    bench_connect();
+    (void)begin("a");
+    advance(0);
+    CHECK(Bench.engine->beat_in_flight);
+    become(ZKLI_PORT_EXPIRED);
+    for (int i = 0; i < 4 && Bench.port_count < 2; i++) {
+        advance(PERIOD_NS);
+        (void)begin("a");
     }
-    CHECK_INT(b->port_count, 2);
-    b->request_count = 0;
-    bench_end(b);
+    CHECK_INT(Bench.port_count, 2);
+    Bench.request_count = 0;
+    bench_end();
 }
 
 static void a_port_that_answers_is_not_looked_at(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    (void)hold(b, "a");
-    come_to_rest(b);
-    CHECK_INT(b->looks, 0);
-    bench_end(b);
+    bench_begin();
+    (void)hold("a");
+    come_to_rest();
+    CHECK_INT(Bench.looks, 0);
+    bench_end();
 }
 
 int main(int argc, char **argv) {

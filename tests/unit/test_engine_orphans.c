@@ -7,355 +7,325 @@
 #define T (T_MS * MS)
 
 /* The next create is under way as its connection breaks; then there is another. */
-static struct request lose_create(struct bench *b) {
+static struct request lose_create(void) {
     struct request create = {0};
-    size_t before = b->request_count;
-    while (before > 0 && b->requests[before - 1].kind != CREATE)
+    size_t before = Bench.request_count;
+    while (before > 0 && Bench.requests[before - 1].kind != CREATE)
         before--;
     REQUIRE(before > 0);
-    create = b->requests[before - 1];
-    cut(b, before - 1);
-    connect(b);
+    create = Bench.requests[before - 1];
+    cut_and_connect(before - 1);
     return create;
 }
 
 /* Only now does the server do it, and there is nobody to answer. */
-static void carry_out(struct bench *b, const struct request *create) {
-    CHECK_INT(serve(b, create).result, ZKLI_RESULT_OK);
+static void carry_out(const struct request *create) {
+    CHECK_INT(serve(create).reply.result, ZKLI_RESULT_OK);
 }
 
 /* The owner of the node that was created once more, while it has the lock. */
-static struct owner *hold_after_a_lost_create(struct bench *b, struct request *ret_create) {
-    struct owner *owner = begin(b, "a");
-    *ret_create = lose_create(b);
-    serve_all(b);
+static struct owner *hold_after_a_lost_create(struct request *ret_create) {
+    struct owner *owner = begin("a");
+    *ret_create = lose_create();
+    serve_all();
     REQUIRE_INT(owner->grants, 1);
     return owner;
 }
 
-static void pass(struct bench *b, int64_t ns) {
+static void pass(int64_t ns) {
     for (int64_t passed = 0; passed < ns; passed += 100 * MS) {
-        serve_all(b);
-        advance(b, 100 * MS);
+        serve_all();
+        advance(100 * MS);
     }
-    serve_all(b);
+    serve_all();
 }
 
 static void ahead_of_ours_it_is_buried_at_once(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    release(b, hold(b, "a"));
-    serve_all(b);
-    struct owner *owner = begin(b, "a");
-    struct request create = lose_create(b);
-    const size_t creates = b->sent[CREATE];
-    while (b->sent[CREATE] == creates)
-        serve_next(b);
-    carry_out(b, &create);
-    pass(b, 100 * MS);
+    bench_begin();
+    release(hold("a"));
+    serve_all();
+    struct owner *owner = begin("a");
+    struct request create = lose_create();
+    const size_t creates = Bench.sent[CREATE];
+    while (Bench.sent[CREATE] == creates)
+        serve_next();
+    carry_out(&create);
+    pass(100 * MS);
     CHECK_INT(owner->grants, 1);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 1);
-    release(b, owner);
-    serve_all(b);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
-    bench_end(b);
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 1);
+    release(owner);
+    serve_all();
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 0);
+    bench_end();
 }
 
 static void behind_ours_it_is_buried_within_the_timeout(void) {
-    struct bench *b = &Bench;
     struct request create;
-    bench_begin(b);
-    struct owner *owner = hold_after_a_lost_create(b, &create);
-    carry_out(b, &create);
-    release(b, owner);
-    pass(b, T - 100 * MS);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 1);
-    pass(b, 200 * MS);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
-    bench_end(b);
+    bench_begin();
+    struct owner *owner = hold_after_a_lost_create(&create);
+    carry_out(&create);
+    release(owner);
+    pass(T - 100 * MS);
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 1);
+    pass(200 * MS);
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 0);
+    bench_end();
 }
 
 static void it_is_buried_though_the_wait_was_given_up(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    release(b, hold(b, "a"));
-    serve_all(b);
-    struct owner *owner = begin(b, "a");
-    struct request create = lose_create(b);
-    abandon(b, owner);
-    serve_all(b);
+    bench_begin();
+    release(hold("a"));
+    serve_all();
+    struct owner *owner = begin("a");
+    struct request create = lose_create();
+    abandon(owner);
+    serve_all();
     CHECK(owner->member == NULL);
-    carry_out(b, &create);
-    pass(b, T + 100 * MS);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
-    bench_end(b);
+    carry_out(&create);
+    pass(T + 100 * MS);
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 0);
+    bench_end();
 }
 
 /* The server may have read it just before it was connected to again. */
 static void it_is_buried_after_an_outage_of_any_length(void) {
-    struct bench *b = &Bench;
     struct request create;
-    bench_begin(b);
-    release(b, hold_after_a_lost_create(b, &create));
-    serve_all(b);
-    cut(b, 0);
-    pass(b, 3 * T + T / 2);
-    connect(b);
-    pass(b, T - 200 * MS);
-    carry_out(b, &create);
-    pass(b, 100 * MS);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 1);
-    pass(b, 200 * MS);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
-    bench_end(b);
+    bench_begin();
+    release(hold_after_a_lost_create(&create));
+    serve_all();
+    cut(0);
+    pass(3 * T + T / 2);
+    bench_connect();
+    pass(T - 200 * MS);
+    carry_out(&create);
+    pass(100 * MS);
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 1);
+    pass(200 * MS);
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 0);
+    bench_end();
 }
 
 static void it_is_buried_though_no_connection_lasts(void) {
-    struct bench *b = &Bench;
     struct request create;
-    bench_begin(b);
-    release(b, hold_after_a_lost_create(b, &create));
-    serve_all(b);
-    carry_out(b, &create);
+    bench_begin();
+    release(hold_after_a_lost_create(&create));
+    serve_all();
+    carry_out(&create);
     for (int i = 0; i < 4; i++) {
-        pass(b, T / 2);
-        cut(b, 0);
-        connect(b);
+        pass(T / 2);
+        cut_and_connect(0);
     }
-    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
-    bench_end(b);
-}
-
-/* A node that bears our session's tag, of that owner. Static. */
-static const char *plant_with_our_tag(struct bench *b, int64_t owner) {
-    static char path[ZKLI_PATH_MAX];
-    (void)snprintf(path, sizeof(path), "/locks/a/_c_%.13s-0000-0000-000000000000-lock-0000000900",
-                   b->engine->tag);
-    (void)add_node(&b->server, path, owner);
-    return path;
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 0);
+    bench_end();
 }
 
 /* Any client can read a tag in the queue and make a node with it; and two tags may be the same. */
 static void another_session_s_node_with_our_tag_is_left_alone(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    struct owner *holder = hold(b, "a");
-    const char *path = plant_with_our_tag(b, 0x2002);
-    size_t gets = b->sent[GET];
-    struct owner *waiter = begin(b, "a");
-    come_to_rest(b);
-    CHECK(find_node(&b->server, path) != NULL);
-    CHECK_INT(b->sent[REMOVE], 0);
-    CHECK_INT(b->sent[GET] - gets, 4); /* of that node one, for the one listing that showed it */
-    CHECK_INT(b->engine->node_bytes, 2 * zkli_path_bytes(b->engine, strlen(path_of(holder))));
-    CHECK(strstr(b->last_line, "burying") == NULL);
-    release(b, holder);
-    come_to_rest(b);
+    bench_begin();
+    struct owner *holder = hold("a");
+    const char *path = plant_with_our_tag(0x2002);
+    size_t gets = Bench.sent[GET];
+    struct owner *waiter = begin("a");
+    come_to_rest();
+    CHECK(tiny_find(&Bench.server, path) != NULL);
+    CHECK_INT(Bench.sent[REMOVE], 0);
+    CHECK_INT(Bench.sent[GET] - gets, 4); /* of that node one, for the one listing that showed it */
+    CHECK_INT(Bench.engine->node_bytes, 2 * zkli_path_bytes(Bench.engine, strlen(path_of(holder))));
+    CHECK(strstr(Bench.last_line, "burying") == NULL);
+    release(holder);
+    come_to_rest();
     CHECK_INT(waiter->grants, 1);
-    release(b, waiter);
-    come_to_rest(b);
-    CHECK_INT(b->sent[REMOVE], 2);
-    CHECK(find_node(&b->server, path) != NULL);
-    CHECK(zkli_list_is_empty(&b->engine->members));
-    bench_end(b);
+    release(waiter);
+    come_to_rest();
+    CHECK_INT(Bench.sent[REMOVE], 2);
+    CHECK(tiny_find(&Bench.server, path) != NULL);
+    CHECK(zkli_list_is_empty(&Bench.engine->members));
+    bench_end();
 }
 
 /* Serves what was asked before this. */
-static struct request serve_until_asked(struct bench *b, enum kind kind, const char *path) {
-    while (b->request_count > 0 &&
-           (b->requests[0].kind != kind || strcmp(b->requests[0].path, path) != 0))
-        serve_next(b);
-    REQUIRE(b->request_count > 0);
-    return b->requests[0];
+static struct request serve_until_asked(enum kind kind, const char *path) {
+    while (Bench.request_count > 0 &&
+           (Bench.requests[0].kind != kind || strcmp(Bench.requests[0].path, path) != 0))
+        serve_next();
+    REQUIRE(Bench.request_count > 0);
+    return Bench.requests[0];
 }
 
 /* The read, and then the delete, under way as the connection breaks; or refused. */
 static void what_is_lost_of_a_burial_is_made_up_for(void) {
     static const enum kind kinds[] = {GET, REMOVE};
     for (size_t i = 0; i < 2 * COUNT(kinds); i++) {
-        struct bench *b = &Bench;
-        bench_begin(b);
-        struct owner *holder = hold(b, "a");
-        const char *path = plant_with_our_tag(b, b->last_session);
-        (void)begin(b, "a");
-        struct request request = serve_until_asked(b, kinds[i / 2], path);
+        bench_begin();
+        struct owner *holder = hold("a");
+        const char *path = plant_with_our_tag(Bench.last_session);
+        (void)begin("a");
+        struct request request = serve_until_asked(kinds[i / 2], path);
         if (i % 2 == 0) {
-            (void)take(b, 0);
-            answer(b, &request, ZKLI_RESULT_AGAIN);
+            (void)take(0);
+            answer(&request, ZKLI_RESULT_AGAIN);
         } else {
-            cut(b, 0);
-            connect(b);
+            cut_and_connect(0);
         }
-        come_to_rest(b);
-        CHECK(find_node(&b->server, path) == NULL);
+        come_to_rest();
+        CHECK(tiny_find(&Bench.server, path) == NULL);
         CHECK(zkli_member_is_held(holder->member));
-        bench_end(b);
+        bench_end();
     }
 }
 
 /* Nobody looks for it any more; but whoever of ours stands behind it sees it. */
 static void later_than_that_it_is_buried_by_who_stands_behind_it(void) {
-    struct bench *b = &Bench;
     struct request create;
-    bench_begin(b);
-    release(b, hold_after_a_lost_create(b, &create));
-    pass(b, 2 * T);
-    carry_out(b, &create);
-    struct owner *owner = begin(b, "a");
-    pass(b, 100 * MS);
+    bench_begin();
+    release(hold_after_a_lost_create(&create));
+    pass(2 * T);
+    carry_out(&create);
+    struct owner *owner = begin("a");
+    pass(100 * MS);
     CHECK_INT(owner->grants, 1);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 1);
-    release(b, owner);
-    serve_all(b);
-    bench_end(b);
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 1);
+    release(owner);
+    serve_all();
+    bench_end();
 }
 
-/* An orphan, which nobody looks for any more, and somebody else's node behind it. */
-static struct node *plant_orphan_and_another(struct bench *b) {
+/* An orphan that no member looks for any more, and another client's node behind it: its path. */
+static const char *plant_orphan_and_another(void) {
     struct request create;
-    struct node *other = NULL;
-    bench_begin(b);
-    release(b, hold_after_a_lost_create(b, &create));
-    pass(b, 2 * T);
-    carry_out(b, &create);
-    CHECK_INT(
-        make_node(&b->server, "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-", 99, &other),
-        ZKLI_RESULT_OK);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 2);
-    return other;
+    bench_begin();
+    release(hold_after_a_lost_create(&create));
+    pass(2 * T);
+    carry_out(&create);
+    struct tiny_answer other = tiny_serve(
+        &Bench.server, CREATE, "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-", 99, false);
+    CHECK_INT(other.reply.result, ZKLI_RESULT_OK);
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 2);
+    return other.reply.path;
 }
 
 static void it_is_also_buried_by_who_stands_behind_somebody_else(void) {
-    struct bench *b = &Bench;
-    struct node *other = plant_orphan_and_another(b);
-    struct owner *owner = begin(b, "a");
-    pass(b, 100 * MS);
+    const char *other = plant_orphan_and_another();
+    struct owner *owner = begin("a");
+    pass(100 * MS);
     CHECK_INT(owner->grants, 0);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 2);
-    delete_node(b, other->path);
-    pass(b, 100 * MS);
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 2);
+    delete_node(other);
+    pass(100 * MS);
     CHECK_INT(owner->grants, 1);
-    release(b, owner);
-    serve_all(b);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
-    bench_end(b);
+    release(owner);
+    serve_all();
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 0);
+    bench_end();
 }
 
 static void it_is_buried_by_a_try(void) {
-    struct bench *b = &Bench;
     struct owner *owner = NULL;
-    struct node *other = plant_orphan_and_another(b);
-    CHECK_INT(enter_queue(b, "a", true, &owner), ZKL_OK);
-    pass(b, 100 * MS);
+    const char *other = plant_orphan_and_another();
+    CHECK_INT(enter_queue("a", true, &owner), ZKL_OK);
+    pass(100 * MS);
     CHECK_INT(owner->error, ZKL_BUSY);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 1);
-    delete_node(b, other->path);
-    CHECK_INT(enter_queue(b, "a", true, &owner), ZKL_OK);
-    pass(b, 100 * MS);
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 1);
+    delete_node(other);
+    CHECK_INT(enter_queue("a", true, &owner), ZKL_OK);
+    pass(100 * MS);
     CHECK_INT(owner->grants, 1);
-    bench_end(b);
+    bench_end();
 }
 
 /* Through all of it, with others of ours behind it, and with the search that finds the orphan. */
 static void a_hold_is_not_an_orphan(void) {
-    struct bench *b = &Bench;
     struct request create;
     struct owner *waiters[3];
-    bench_begin(b);
-    struct owner *owner = hold_after_a_lost_create(b, &create);
-    char path[ZKLI_PATH_MAX];
-    memcpy(path, path_of(owner), sizeof(path));
+    bench_begin();
+    struct owner *owner = hold_after_a_lost_create(&create);
+    const char *path = path_of(owner);
     for (size_t i = 0; i < COUNT(waiters); i++) {
-        waiters[i] = begin(b, "a");
-        pass(b, T / 4);
+        waiters[i] = begin("a");
+        pass(T / 4);
     }
-    carry_out(b, &create);
-    cut(b, 0);
-    connect(b);
-    pass(b, 2 * T);
-    CHECK(zkli_member_is_held(owner->member) && find_node(&b->server, path) != NULL);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 1 + COUNT(waiters));
-    release(b, owner);
+    carry_out(&create);
+    cut_and_connect(0);
+    pass(2 * T);
+    CHECK(zkli_member_is_held(owner->member) && tiny_find(&Bench.server, path) != NULL);
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 1 + COUNT(waiters));
+    release(owner);
     for (size_t i = 0; i < COUNT(waiters); i++) {
-        pass(b, 100 * MS);
+        pass(100 * MS);
         CHECK_INT(waiters[i]->grants, 1);
-        release(b, waiters[i]);
+        release(waiters[i]);
     }
-    serve_all(b);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
-    bench_end(b);
+    serve_all();
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 0);
+    bench_end();
 }
 
 /* Who may not list cannot look, and a session that is otherwise silent looks like any other. */
 static void a_visit_ends_when_it_is_refused_and_is_made_without_heartbeats(void) {
-    struct bench *b = &Bench;
     struct request create;
-    bench_start(b, "/locks", true);
-    connect(b);
-    serve_all(b);
+    bench_start("/locks", true);
+    bench_connect();
+    serve_all();
     for (int is_denied = 0; is_denied < 2; is_denied++) {
-        release(b, hold_after_a_lost_create(b, &create));
-        serve_all(b);
-        b->sent[LIST] = 0;
-        while (b->sent[LIST] == 0) {
-            serve_all(b);
-            advance(b, 100 * MS);
+        release(hold_after_a_lost_create(&create));
+        serve_all();
+        Bench.sent[LIST] = 0;
+        while (Bench.sent[LIST] == 0) {
+            serve_all();
+            advance(100 * MS);
         }
-        CHECK(b->engine->beat.is_set || b->engine->beat_in_flight);
+        CHECK(Bench.engine->beat.is_set || Bench.engine->beat_in_flight);
         if (is_denied)
-            answer_next(b, LIST, ZKLI_RESULT_DENIED);
-        serve_all(b);
-        CHECK(zkli_list_is_empty(&b->engine->members));
-        CHECK_INT(b->lines[ZKL_LOG_ERROR], is_denied);
+            answer_next(LIST, ZKLI_RESULT_DENIED);
+        serve_all();
+        CHECK(zkli_list_is_empty(&Bench.engine->members));
+        CHECK_INT(Bench.lines[ZKL_LOG_ERROR], is_denied);
     }
-    bench_end(b);
+    bench_end();
 }
 
 /* Other than heartbeats. */
-static size_t requests_in(struct bench *b, int64_t ns) {
-    const size_t writes = b->sent[CREATE] + b->sent[PARENT] + b->sent[REMOVE];
-    const size_t reads = b->sent[LIST] + b->sent[GET];
-    pass(b, ns);
-    CHECK_INT(b->sent[CREATE] + b->sent[PARENT] + b->sent[REMOVE], writes);
-    return b->sent[LIST] + b->sent[GET] - reads;
+static size_t requests_in(int64_t ns) {
+    const size_t writes = Bench.sent[CREATE] + Bench.sent[PARENT] + Bench.sent[REMOVE];
+    const size_t reads = Bench.sent[LIST] + Bench.sent[GET];
+    pass(ns);
+    CHECK_INT(Bench.sent[CREATE] + Bench.sent[PARENT] + Bench.sent[REMOVE], writes);
+    return Bench.sent[LIST] + Bench.sent[GET] - reads;
 }
 
 static void it_costs_one_listing_for_each_directory(void) {
-    struct bench *b = &Bench;
     struct owner *owners[10];
-    bench_begin(b);
+    bench_begin();
     for (size_t i = 0; i < COUNT(owners); i++)
-        owners[i] = begin(b, i % 2 == 0 ? "a" : "b");
-    cut(b, 0);
-    connect(b);
-    serve_all(b);
+        owners[i] = begin(i % 2 == 0 ? "a" : "b");
+    cut_and_connect(0);
+    serve_all();
     for (size_t i = 0; i < COUNT(owners); i++) {
-        serve_all(b);
-        release(b, owners[i]);
+        serve_all();
+        release(owners[i]);
     }
-    serve_all(b);
-    CHECK_INT(requests_in(b, T + 100 * MS), 2);
-    CHECK_INT(requests_in(b, 3 * T), 0);
+    serve_all();
+    CHECK_INT(requests_in(T + 100 * MS), 2);
+    CHECK_INT(requests_in(3 * T), 0);
     for (size_t i = 0; i < ZKLI_BUCKETS; i++)
-        CHECK(zkli_list_is_empty(&b->engine->dirs[i]));
-    bench_end(b);
+        CHECK(zkli_list_is_empty(&Bench.engine->dirs[i]));
+    bench_end();
 }
 
 static void a_session_s_end_is_the_end_of_its_orphans(void) {
-    struct bench *b = &Bench;
     struct request create;
-    bench_begin(b);
+    bench_begin();
     char tag[ZKLI_TAG_LENGTH + 1];
-    release(b, hold_after_a_lost_create(b, &create));
-    serve_all(b);
-    memcpy(tag, b->engine->tag, sizeof(tag));
-    expire(b);
-    connect(b);
-    CHECK(strcmp(tag, b->engine->tag) != 0); /* what is left of it is not looked for */
-    CHECK_INT(requests_in(b, 3 * T), 0);
+    release(hold_after_a_lost_create(&create));
+    serve_all();
+    memcpy(tag, Bench.engine->tag, sizeof(tag));
+    expire();
+    bench_connect();
+    CHECK(strcmp(tag, Bench.engine->tag) != 0); /* what is left of it is not looked for */
+    CHECK_INT(requests_in(3 * T), 0);
     for (size_t i = 0; i < ZKLI_BUCKETS; i++)
-        CHECK(zkli_list_is_empty(&b->engine->dirs[i]));
-    bench_end(b);
+        CHECK(zkli_list_is_empty(&Bench.engine->dirs[i]));
+    bench_end();
 }
 
 int main(int argc, char **argv) {

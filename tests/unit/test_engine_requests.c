@@ -9,53 +9,51 @@
 /* ---- Requests that are not sent, or not done ---- */
 
 /* Two in one queue: the first holds, releases, the second holds and releases; nothing is left. */
-static void check_all_goes_well(struct bench *b, struct owner *first, struct owner *second) {
-    come_to_rest(b);
+static void check_all_goes_well(struct owner *first, struct owner *second) {
+    come_to_rest();
     REQUIRE(first->member != NULL && second->member != NULL);
     CHECK_INT(first->grants, 1);
     CHECK_INT(second->grants, 0);
-    release(b, first);
-    come_to_rest(b);
+    release(first);
+    come_to_rest();
     CHECK(first->member == NULL);
     REQUIRE(second->member != NULL);
     CHECK_INT(second->grants, 1);
-    release(b, second);
-    come_to_rest(b);
+    release(second);
+    come_to_rest();
     CHECK(second->member == NULL);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
-    bench_end(b);
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 0);
+    bench_end();
 }
 
 static void what_is_not_sent_is_sent_later(void) {
-    struct bench *b = &Bench;
     for (enum kind kind = 0; kind < KINDS; kind++)
         for (int near = 0; near < 2; near++) {
-            bench_begin(b);
-            b->server.number = near == 0 ? 0 : NEAR_THE_END;
-            b->refused = 1u << kind;
-            struct owner *first = begin(b, "a"), *second = begin(b, "a");
-            serve_all(b);
-            advance(b, 10 * MS);
-            serve_all(b);
-            b->refused = 0;
-            check_all_goes_well(b, first, second);
+            bench_begin();
+            Bench.server.number = near == 0 ? 0 : NEAR_THE_END;
+            Bench.refused = 1u << kind;
+            struct owner *first = begin("a"), *second = begin("a");
+            serve_all();
+            advance(10 * MS);
+            serve_all();
+            Bench.refused = 0;
+            check_all_goes_well(first, second);
         }
 }
 
 /* From the first refusal on for 20 ms, then twice as long, and so on to a second. */
 static void what_is_refused_for_the_moment_is_asked_again_and_more_and_more_seldom(void) {
-    struct bench *b = &Bench;
     int64_t waits[9] = {0};
-    bench_begin(b);
-    struct owner *owner = begin(b, "a");
+    bench_begin();
+    struct owner *owner = begin("a");
     for (size_t i = 0; i < COUNT(waits); i++) {
-        answer_next(b, CREATE, ZKLI_RESULT_AGAIN);
-        answer_next(b, LIST, ZKLI_RESULT_AGAIN);
-        while (b->request_count == 0) {
+        answer_next(CREATE, ZKLI_RESULT_AGAIN);
+        answer_next(LIST, ZKLI_RESULT_AGAIN);
+        while (Bench.request_count == 0) {
             waits[i] += MS;
-            advance(b, MS);
-            while (b->request_count > 0 && b->requests[0].kind == BARRIER)
-                serve_next(b);
+            advance(MS);
+            while (Bench.request_count > 0 && Bench.requests[0].kind == BARRIER)
+                serve_next();
         }
     }
     CHECK_INT(waits[0], ZKLI_RETRY_FIRST_NS);
@@ -63,85 +61,72 @@ static void what_is_refused_for_the_moment_is_asked_again_and_more_and_more_seld
         CHECK(waits[i] == 2 * waits[i - 1] ||
               (waits[i] == ZKLI_RETRY_LAST_NS && waits[i - 1] >= ZKLI_RETRY_LAST_NS / 2));
     CHECK_INT(waits[COUNT(waits) - 1], ZKLI_RETRY_LAST_NS);
-    cut(b, 0);
-    connect(b); /* and a new connection is a new beginning */
-    come_to_rest(b);
+    cut_and_connect(0); /* and a new connection is a new beginning */
+    come_to_rest();
     CHECK_INT(owner->grants, 1);
-    bench_end(b);
+    bench_end();
 }
 
 /* A server before 3.5.1. */
 static void a_server_without_containers_is_given_plain_directories(void) {
-    struct bench *b = &Bench;
     struct zkli_reply reply = {.result = ZKLI_RESULT_ERROR, .is_unimplemented = true};
-    bench_begin(b);
-    struct owner *owner = begin(b, "a");
-    struct request request = serve_until(b, PARENT);
+    bench_begin();
+    struct owner *owner = begin("a");
+    struct request request = serve_until(PARENT);
     CHECK(request.mode == ZKLI_CONTAINER);
-    tell_reply(b, request.slot, &reply);
-    answer_next(b, CREATE, ZKLI_RESULT_NO_NODE);
-    answer_next(b, LIST, ZKLI_RESULT_NO_NODE);
-    CHECK_INT(b->request_count, 0);
-    advance(b, ZKLI_RETRY_FIRST_NS);
-    REQUIRE(b->request_count == 3);
-    CHECK(b->requests[0].kind == PARENT && b->requests[0].mode == ZKLI_PERSISTENT);
-    serve_all(b);
+    tell_reply(request.slot, &reply);
+    answer_next(CREATE, ZKLI_RESULT_NO_NODE);
+    answer_next(LIST, ZKLI_RESULT_NO_NODE);
+    CHECK_INT(Bench.request_count, 0);
+    advance(ZKLI_RETRY_FIRST_NS);
+    REQUIRE(Bench.request_count == 3);
+    CHECK(Bench.requests[0].kind == PARENT && Bench.requests[0].mode == ZKLI_PERSISTENT);
+    serve_all();
     CHECK_INT(owner->grants, 1);
-    CHECK_INT(b->lines[ZKL_LOG_ERROR], 0);
-    bench_end(b);
+    CHECK_INT(Bench.lines[ZKL_LOG_ERROR], 0);
+    bench_end();
 }
 
 static void the_root_may_be_the_root_of_all(void) {
-    struct bench *b = &Bench;
-    bench_start(b, "/", false);
-    connect(b);
-    struct owner *owner = hold(b, "a");
+    bench_start("/", false);
+    bench_connect();
+    struct owner *owner = hold("a");
     CHECK(strncmp(path_of(owner), "/a/_c_", 6) == 0);
     char path[8];
     CHECK(!zkli_member_path(owner->member, path, sizeof(path)));
-    bench_end(b);
+    bench_end();
 }
 
 /* ---- The window ---- */
 
 static void no_more_is_in_flight_than_the_window_but_a_heartbeat(void) {
-    struct bench *b = &Bench;
-    char name[32];
-    bench_begin(b);
-    for (int i = 0; i < 300; i++) {
-        (void)snprintf(name, sizeof(name), "n%d", i);
-        (void)begin(b, name);
-    }
-    CHECK_INT(b->request_count, ZKLI_WINDOW);
-    advance(b, T_MS / 10 * MS);
-    REQUIRE(b->request_count == ZKLI_WINDOW + 1);
-    CHECK(b->requests[ZKLI_WINDOW].kind == BARRIER);
-    CHECK_INT(b->requests[ZKLI_WINDOW].slot, ZKLI_SLOT_HEARTBEAT);
-    come_to_rest(b);
-    for (size_t i = 0; i < b->owner_count; i++)
-        CHECK_INT(b->owners[i].grants, 1);
-    bench_end(b);
+    bench_begin();
+    begin_many("n", 300);
+    CHECK_INT(Bench.request_count, ZKLI_WINDOW);
+    advance(T_MS / 10 * MS);
+    REQUIRE(Bench.request_count == ZKLI_WINDOW + 1);
+    CHECK(Bench.requests[ZKLI_WINDOW].kind == BARRIER);
+    CHECK_INT(Bench.requests[ZKLI_WINDOW].slot, ZKLI_SLOT_HEARTBEAT);
+    come_to_rest();
+    for (size_t i = 0; i < Bench.owner_count; i++)
+        CHECK_INT(Bench.owners[i].grants, 1);
+    bench_end();
 }
 
 /* Whoever asks for a listing that is in line, with a request in line behind it, gets the next. */
 static void a_listing_is_sent_though_more_and_more_ask_for_it(void) {
-    struct bench *b = &Bench;
-    char name[32];
-    bench_begin(b);
-    release(b, hold(b, "a"));
-    serve_all(b);
-    for (int i = 0; i < 140; i++) {
-        (void)snprintf(name, sizeof(name), "before%d", i);
-        (void)begin(b, name);
-    }
-    struct owner *first = begin(b, "a");
+    bench_begin();
+    release(hold("a"));
+    serve_all();
+    begin_many("before", 140);
+    struct owner *first = begin("a");
     for (int i = 0; i < 300 && first->grants == 0; i++) {
-        (void)begin(b, "a");
-        serve_next(b);
-        serve_next(b);
+        (void)begin("a");
+        serve_next();
+        serve_next();
     }
     CHECK_INT(first->grants, 1);
-    bench_end(b);
+    bench_end();
 }
 
 static bool is_unsent(const struct zkli_member *m, unsigned ask) {
@@ -151,9 +136,9 @@ static bool is_unsent(const struct zkli_member *m, unsigned ask) {
     return false;
 }
 
-static void check_no_directory_is_sent_alone(const struct bench *b) {
-    for (size_t i = 0; i < b->owner_count; i++) {
-        const struct zkli_member *m = b->owners[i].member;
+static void check_no_directory_is_sent_alone(void) {
+    for (size_t i = 0; i < Bench.owner_count; i++) {
+        const struct zkli_member *m = Bench.owners[i].member;
         bool is_parent_sent = m != NULL && (m->core.in_flight & ZKLI_ASK_PARENT) != 0 &&
                               !is_unsent(m, ZKLI_ASK_PARENT);
         CHECK(!is_parent_sent || !is_unsent(m, ZKLI_ASK_CREATE));
@@ -162,229 +147,205 @@ static void check_no_directory_is_sent_alone(const struct bench *b) {
 
 /* T31: or a wait that ends meanwhile would leave it, and nobody would have stood in it. */
 static void a_directory_is_sent_with_its_node_or_not_at_all(void) {
-    struct bench *b = &Bench;
-    char name[32];
-    bench_begin(b);
-    (void)hold(b, "root"); /* else the first directories are sent alone, and in vain */
-    for (int i = 0; i < 300; i++) {
-        (void)snprintf(name, sizeof(name), "n%d", i);
-        (void)begin(b, name);
+    bench_begin();
+    (void)hold("root"); /* else the first directories are sent alone, and in vain */
+    begin_many("n", 300);
+    while (Bench.request_count > 0) {
+        serve_next();
+        check_no_directory_is_sent_alone();
     }
-    while (b->request_count > 0) {
-        serve_next(b);
-        check_no_directory_is_sent_alone(b);
-    }
-    for (size_t i = 0; i < b->owner_count; i++)
-        CHECK_INT(b->owners[i].grants, 1);
-    bench_end(b);
-}
-
-/* Fills the window with requests that are not answered. */
-static void fill_window(struct bench *b) {
-    char name[32];
-    for (int i = 0; b->engine->free_slot != ZKLI_SLOTS; i++) {
-        (void)snprintf(name, sizeof(name), "w%d", i);
-        (void)begin(b, name);
-    }
+    for (size_t i = 0; i < Bench.owner_count; i++)
+        CHECK_INT(Bench.owners[i].grants, 1);
+    bench_end();
 }
 
 /* T15 */
 static void what_was_not_sent_when_its_owner_left_is_never_sent(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    fill_window(b);
-    struct owner *owner = begin(b, "a");
-    abandon(b, owner);
+    bench_begin();
+    fill_window();
+    struct owner *owner = begin("a");
+    abandon(owner);
     CHECK(owner->member == NULL && owner->error == ZKL_CANCELED);
-    struct owner *first = begin(b, "b"), *second = begin(b, "b");
-    zkli_engine_enter(b->engine); /* said twice before anybody has heard: the first counts */
+    struct owner *first = begin("b"), *second = begin("b");
+    zkli_engine_enter(Bench.engine); /* said twice before anybody has heard: the first counts */
     zkli_member_abandon(first->member, ZKL_TIMEOUT);
     zkli_member_abandon(first->member, ZKL_CANCELED);
     zkli_member_release(first->member);
-    settle(b);
+    settle();
     CHECK_INT(first->error, ZKL_TIMEOUT);
-    come_to_rest(b);
-    CHECK(find_node(&b->server, "/locks/a") == NULL);
+    come_to_rest();
+    CHECK(tiny_find(&Bench.server, "/locks/a") == NULL);
     CHECK_INT(second->grants, 1);
-    bench_end(b);
+    bench_end();
 }
 
 /* The create has been sent, the listing has not. */
 static void who_leaves_between_create_and_listing_deletes_what_was_created(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    fill_window(b);
-    struct owner *owner = begin(b, "a");
-    while (strstr(b->requests[b->request_count - 1].path, "/locks/a/") == NULL)
-        serve_next(b);
-    CHECK(b->requests[b->request_count - 1].kind == CREATE);
-    abandon(b, owner);
+    bench_begin();
+    fill_window();
+    struct owner *owner = begin("a");
+    while (strstr(Bench.requests[Bench.request_count - 1].path, "/locks/a/") == NULL)
+        serve_next();
+    CHECK(Bench.requests[Bench.request_count - 1].kind == CREATE);
+    abandon(owner);
     CHECK((owner->notices & TOLD(FAILED)) != 0);
-    come_to_rest(b);
+    come_to_rest();
     CHECK(owner->member == NULL);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 0);
-    bench_end(b);
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 0);
+    bench_end();
 }
 
 /* ---- Replies that nobody waits for ---- */
 
 static void a_reply_to_nothing_changes_nothing(void) {
-    struct bench *b = &Bench;
     struct zkli_reply reply = {.result = ZKLI_RESULT_OK};
-    bench_begin(b);
-    struct owner *owner = begin(b, "a");
-    struct zkli_port *before = b->engine->port;
-    tell_reply(b, 200, &reply); /* a slot that is free */
-    expire(b);
-    connect(b);
-    zkli_engine_enter(b->engine);
+    bench_begin();
+    struct owner *owner = begin("a");
+    struct zkli_port *before = Bench.engine->port;
+    tell_reply(200, &reply); /* a slot that is free */
+    expire();
+    bench_connect();
+    zkli_engine_enter(Bench.engine);
     for (unsigned slot = 0; slot < ZKLI_SLOTS; slot++)
-        zkli_engine_on_reply(b->engine, before, slot, &reply); /* of the session before */
-    zkli_engine_on_watch(b->engine, before, "/locks/a", ZKLI_WATCH_DELETED);
-    zkli_engine_on_state(b->engine, before, ZKLI_PORT_EXPIRED);
-    zkli_engine_on_open_failed(b->engine, before);
-    settle(b);
-    tell_watch(b, "/locks/nobody/knows", ZKLI_WATCH_DELETED);
-    come_to_rest(b);
+        zkli_engine_on_reply(Bench.engine, before, slot, &reply); /* of the session before */
+    zkli_engine_on_watch(Bench.engine, before, "/locks/a", ZKLI_WATCH_DELETED);
+    zkli_engine_on_state(Bench.engine, before, ZKLI_PORT_EXPIRED);
+    zkli_engine_on_open_failed(Bench.engine, before);
+    settle();
+    tell_watch("/locks/nobody/knows", ZKLI_WATCH_DELETED);
+    come_to_rest();
     CHECK_INT(owner->grants, 1);
-    CHECK_INT(b->port_count, 2);
-    bench_end(b);
+    CHECK_INT(Bench.port_count, 2);
+    bench_end();
 }
 
 /* Reads in flight when their owner leaves; whatever they come to, it is not said to be its node's
  * or its predecessor's, which it does not have any more. */
 static void a_late_refusal_is_logged_with_the_directory(void) {
-    struct bench *b = &Bench;
     for (int is_predecessor = 0; is_predecessor < 2; is_predecessor++) {
-        bench_begin(b);
-        struct owner *owner = hold(b, "a");
+        bench_begin();
+        struct owner *owner = hold("a");
         if (is_predecessor == 0) {
-            advance(b, T_MS / 10 * MS); /* the watch on its own node */
-            release(b, owner);
+            advance(T_MS / 10 * MS); /* the watch on its own node */
+            release(owner);
         } else {
-            owner = begin(b, "a");
-            answer_next(b, GET, ZKLI_RESULT_OK);
-            abandon(b, owner);
+            owner = begin("a");
+            answer_next(GET, ZKLI_RESULT_OK);
+            abandon(owner);
         }
-        answer_next(b, GET, ZKLI_RESULT_DENIED);
-        CHECK(strstr(b->last_line, "/locks/a (code") != NULL);
-        come_to_rest(b);
+        answer_next(GET, ZKLI_RESULT_DENIED);
+        CHECK(strstr(Bench.last_line, "/locks/a (code") != NULL);
+        come_to_rest();
         CHECK(owner->member == NULL);
-        bench_end(b);
+        bench_end();
     }
 }
 
 static void a_refusal_is_logged_once_with_what_was_read(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    struct owner *first = hold(b, "a"), *second = begin(b, "a"), *third = begin(b, "a");
-    advance(b, T_MS / 10 * MS);
+    bench_begin();
+    struct owner *first = hold("a"), *second = begin("a"), *third = begin("a");
+    advance(T_MS / 10 * MS);
     (void)first;
-    answer_next(b, GET, ZKLI_RESULT_DENIED); /* some node's */
-    CHECK(strstr(b->last_line, "/locks/a/_c_") != NULL);
-    answer_next(b, GET, ZKLI_RESULT_ERROR);
-    come_to_rest(b);
+    answer_next(GET, ZKLI_RESULT_DENIED); /* some node's */
+    CHECK(strstr(Bench.last_line, "/locks/a/_c_") != NULL);
+    answer_next(GET, ZKLI_RESULT_ERROR);
+    come_to_rest();
     CHECK(second->error == ZKL_DENIED || second->error == ZKL_SERVER || second->grants == 0);
-    size_t lines = b->lines[ZKL_LOG_ERROR];
-    abandon(b, third);
+    size_t lines = Bench.lines[ZKL_LOG_ERROR];
+    abandon(third);
     for (int i = 0; i < 3 && third->member != NULL;
          i++) { /* the delete is refused again and again */
-        answer_next(b, REMOVE, ZKLI_RESULT_DENIED);
-        advance(b, ZKLI_RETRY_LAST_NS);
+        answer_next(REMOVE, ZKLI_RESULT_DENIED);
+        advance(ZKLI_RETRY_LAST_NS);
     }
-    CHECK(b->lines[ZKL_LOG_ERROR] <= lines + 1);
-    come_to_rest(b);
-    bench_end(b);
+    CHECK(Bench.lines[ZKL_LOG_ERROR] <= lines + 1);
+    come_to_rest();
+    bench_end();
 }
 
 static void a_listing_that_is_refused_fails_the_acquire(void) {
-    struct bench *b = &Bench;
     static const struct {
         enum zkli_result result;
         int error;
     } cases[] = {{ZKLI_RESULT_DENIED, ZKL_DENIED}, {ZKLI_RESULT_ERROR, ZKL_SERVER}};
     for (size_t i = 0; i < COUNT(cases); i++) {
-        bench_begin(b);
-        hold(b, "a");
-        struct owner *owner = begin(b, "a");
-        answer_next(b, LIST, cases[i].result);
+        bench_begin();
+        hold("a");
+        struct owner *owner = begin("a");
+        answer_next(LIST, cases[i].result);
         CHECK_INT(owner->error, cases[i].error);
-        CHECK(strstr(b->last_line, "refuses to list /locks/a") != NULL);
-        come_to_rest(b);
+        CHECK(strstr(Bench.last_line, "refuses to list /locks/a") != NULL);
+        come_to_rest();
         CHECK(owner->member == NULL);
-        CHECK_INT(count_children(&b->server, "/locks/a"), 1);
-        bench_end(b);
+        CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 1);
+        bench_end();
     }
 }
 
 /* ---- Orderings: every sibling's czxid is read ---- */
 
 static void near_the_counter_s_end_the_order_is_that_of_creation(void) {
-    struct bench *b = &Bench;
-    bench_begin(b);
-    b->server.number = NEAR_THE_END;
-    struct owner *first = begin(b, "a");
-    serve_all(b);
-    b->server.number = 3; /* so that numbers say the contrary */
-    struct owner *second = begin(b, "a"), *third = begin(b, "a");
-    come_to_rest(b);
-    abandon(b, third);
-    check_all_goes_well(b, first, second);
+    bench_begin();
+    Bench.server.number = NEAR_THE_END;
+    struct owner *first = begin("a");
+    serve_all();
+    Bench.server.number = 3; /* so that numbers say the contrary */
+    struct owner *second = begin("a"), *third = begin("a");
+    come_to_rest();
+    abandon(third);
+    check_all_goes_well(first, second);
 }
 
 /* Whatever one of the reads comes to, and when. */
 static void an_ordering_survives_what_happens_to_its_reads(void) {
-    struct bench *b = &Bench;
     static const enum zkli_result results[] = {ZKLI_RESULT_NO_NODE, ZKLI_RESULT_LOST,
                                                ZKLI_RESULT_AGAIN, ZKLI_RESULT_DENIED};
     for (size_t i = 0; i < COUNT(results); i++)
         for (int which = 0; which < 3; which++) {
-            bench_begin(b);
-            hold(b, "a");
-            b->server.number = NEAR_THE_END;
-            struct owner *second = begin(b, "a");
-            serve_all(b);
-            struct owner *third = begin(b, "a");
+            bench_begin();
+            hold("a");
+            Bench.server.number = NEAR_THE_END;
+            struct owner *second = begin("a");
+            serve_all();
+            struct owner *third = begin("a");
             for (int skip = 0; skip < which; skip++) {
-                struct request request = serve_until(b, GET);
-                struct zkli_reply reply = serve(b, &request);
-                tell_reply(b, request.slot, &reply);
+                struct request request = serve_until(GET);
+                serve_request(&request);
             }
-            size_t lists = b->sent[LIST];
-            answer_next(b, GET, results[i]);
-            come_to_rest(b);
+            size_t lists = Bench.sent[LIST];
+            answer_next(GET, results[i]);
+            come_to_rest();
             /* Who has gone is out of the queue; of the others more must be known. */
             bool is_own = (third->notices & TOLD(REQUEUED)) != 0;
-            CHECK((b->sent[LIST] > lists) == (is_own || results[i] != ZKLI_RESULT_NO_NODE));
+            CHECK((Bench.sent[LIST] > lists) == (is_own || results[i] != ZKLI_RESULT_NO_NODE));
             CHECK(second->member != NULL && third->member != NULL);
             CHECK_INT(second->grants + third->grants, 0);
-            bench_end(b);
+            bench_end();
         }
 }
 
 static void who_leaves_during_an_ordering_is_told_nothing_more(void) {
-    struct bench *b = &Bench;
     for (int way = 0; way < 3; way++) {
-        bench_begin(b);
-        hold(b, "a");
-        b->server.number = NEAR_THE_END;
+        bench_begin();
+        hold("a");
+        Bench.server.number = NEAR_THE_END;
         if (way == 2)
-            fill_window(b);
-        struct owner *owner = begin(b, "a");
+            fill_window();
+        struct owner *owner = begin("a");
         if (way < 2)
-            b->requests[b->request_count] = serve_until(b, GET), b->request_count++;
+            Bench.requests[Bench.request_count] = serve_until(GET), Bench.request_count++;
         for (int i = 0; way == 2 && i < 700 && owner->member->ordering == NULL; i++)
-            serve_next(b);
+            serve_next();
         CHECK(owner->member->ordering != NULL);
         if (way == 1)
-            cut(b, 0);
-        abandon(b, owner);
+            cut(0);
+        abandon(owner);
         CHECK(owner->member->ordering == NULL);
         if (way == 1)
-            connect(b);
-        come_to_rest(b);
+            bench_connect();
+        come_to_rest();
         CHECK(owner->member == NULL);
-        bench_end(b);
+        bench_end();
     }
 }
 
@@ -392,101 +353,71 @@ static void who_leaves_during_an_ordering_is_told_nothing_more(void) {
 
 /* A node of ours that no contender knows; the tag says whose it is. */
 static void what_nobody_of_ours_knows_is_buried_and_what_others_have_is_not(void) {
-    struct bench *b = &Bench;
-    char path[ZKLI_PATH_MAX];
-    bench_begin(b);
-    struct owner *holder = hold(b, "a");
-    (void)snprintf(path, sizeof(path), "/locks/a/_c_%.13s-0000-0000-000000000000-lock-0000000900",
-                   b->engine->tag);
-    (void)add_node(&b->server, path, b->last_session);
-    (void)add_node(&b->server, "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000901",
-                   1);
-    struct owner *waiter = begin(b, "a"), *other = begin(b, "a");
-    cut(b, 1); /* a create that was done, without a reply */
-    connect(b);
-    come_to_rest(b);
-    CHECK(find_node(&b->server, path) == NULL);
-    CHECK_INT(count_children(&b->server, "/locks/a"), 4);
+    bench_begin();
+    struct owner *holder = hold("a");
+    const char *path = plant_with_our_tag(Bench.last_session);
+    (void)tiny_add(&Bench.server,
+                   "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000901", 1);
+    struct owner *waiter = begin("a"), *other = begin("a");
+    cut_and_connect(1); /* a create that was done, without a reply */
+    come_to_rest();
+    CHECK(tiny_find(&Bench.server, path) == NULL);
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 4);
     CHECK(waiter->member != NULL && other->member != NULL && holder->member != NULL);
-    CHECK(strstr(b->last_line, "burying") != NULL);
-    bench_end(b);
+    CHECK(strstr(Bench.last_line, "burying") != NULL);
+    bench_end();
 }
 
 /* ---- Queries ---- */
 
-struct asked {
-    struct zkli_query query;
-    size_t done, replies;
-};
-
-static void on_done(struct zkli_query *query, const struct zkli_reply *reply) {
-    struct asked *asked = ZKLI_CONTAINER(query, struct asked, query);
-    asked->done++;
-    asked->replies += reply != NULL;
-}
-
-static void ask(struct bench *b, struct asked *asked, enum zkli_query_kind kind) {
-    *asked = (struct asked){.query = {.kind = kind, .path = "/locks/a", .done = on_done}};
-    zkli_engine_enter(b->engine);
-    zkli_query_ask(b->engine, &asked->query);
-    settle(b);
-}
-
-static void check_asked(const struct asked *asked, size_t done, size_t replies) {
-    CHECK_INT(asked->done, done);
-    CHECK_INT(asked->replies, replies);
-}
-
 static void a_query_is_done_once_with_a_reply_or_without(void) {
-    struct bench *b = &Bench;
     struct asked list, get, lost, unsent, forgotten, late;
-    bench_begin(b);
-    ask(b, &list, ZKLI_QUERY_LIST);
-    ask(b, &get, ZKLI_QUERY_GET);
-    serve_all(b);
+    bench_begin();
+    ask(&list, ZKLI_QUERY_LIST);
+    ask(&get, ZKLI_QUERY_GET);
+    serve_all();
     check_asked(&list, 1, 1);
     check_asked(&get, 1, 1);
-    ask(b, &lost, ZKLI_QUERY_GET);
-    answer_next(b, GET, ZKLI_RESULT_LOST);
+    ask(&lost, ZKLI_QUERY_GET);
+    answer_next(GET, ZKLI_RESULT_LOST);
     check_asked(&lost, 1, 0);
-    b->refused = 1u << LIST;
-    ask(b, &unsent, ZKLI_QUERY_LIST);
+    Bench.refused = 1u << LIST;
+    ask(&unsent, ZKLI_QUERY_LIST);
     check_asked(&unsent, 1, 0);
-    b->refused = 0;
-    ask(b, &list, ZKLI_QUERY_GET);
-    ask(b, &forgotten, ZKLI_QUERY_GET);
-    zkli_query_forget(b->engine, &forgotten.query);
-    serve_all(b);
+    Bench.refused = 0;
+    ask(&list, ZKLI_QUERY_GET);
+    ask(&forgotten, ZKLI_QUERY_GET);
+    zkli_query_forget(Bench.engine, &forgotten.query);
+    serve_all();
     check_asked(&forgotten, 0, 0);
     check_asked(&list, 1, 1);
-    ask(b, &late, ZKLI_QUERY_LIST);
-    expire(b);
+    ask(&late, ZKLI_QUERY_LIST);
+    expire();
     check_asked(&late, 1, 0);
-    bench_end(b);
+    bench_end();
 }
 
 /* What is not sent yet asks the next session; if there is none, it is done. */
 static void a_query_waits_for_a_session_until_there_will_be_none(void) {
-    struct bench *b = &Bench;
     struct asked one, two, three;
-    bench_begin(b);
-    hold(b, "a");
-    cut(b, 0);
-    ask(b, &one, ZKLI_QUERY_LIST);
-    (void)begin(b, "b");
-    expire(b);
+    bench_begin();
+    hold("a");
+    cut(0);
+    ask(&one, ZKLI_QUERY_LIST);
+    (void)begin("b");
+    expire();
     check_asked(&one, 0, 0);
-    connect(b);
-    come_to_rest(b);
+    bench_connect();
+    come_to_rest();
     check_asked(&one, 1, 1);
-    fill_window(b);
-    ask(b, &two, ZKLI_QUERY_LIST);
-    (void)begin(b, "b");
-    ask(b, &three, ZKLI_QUERY_GET);
-    tell_state(b, b->engine->port, ZKLI_PORT_AUTH_FAILED);
+    fill_window();
+    ask(&two, ZKLI_QUERY_LIST);
+    (void)begin("b");
+    ask(&three, ZKLI_QUERY_GET);
+    tell_state(ZKLI_PORT_AUTH_FAILED);
     check_asked(&two, 1, 0);
     check_asked(&three, 1, 0);
-    bench_end(b);
+    bench_end();
 }
 
 int main(int argc, char **argv) {

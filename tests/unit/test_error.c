@@ -7,8 +7,6 @@
 #include "support/wait.h"
 #include "zklock.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Written out once more: a value, a name or a class that changes breaks programs. */
 static const struct {
     zkl_err err;

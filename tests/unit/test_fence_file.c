@@ -4,6 +4,7 @@
 #include "support/wait.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -110,6 +111,8 @@ static bool is_tight(const struct sample *s, size_t *opened) {
 
 static void no_flipped_byte_lets_a_lower_token_in(void) {
     static const char masks[] = {1, 32, (char)128, (char)255};
+    /* With 7 each place of a cell is flipped, in one cell or another. */
+    const size_t step = getenv("ZKLOCK_TEST_EVERY_BYTE") == NULL ? 7 : 1;
     struct sample *s = sample_make();
     const int fd = open(s->file, O_WRONLY | O_CLOEXEC);
     size_t opened = 0, loose = 0, tried = 0;
@@ -120,7 +123,9 @@ static void no_flipped_byte_lets_a_lower_token_in(void) {
         const char was = s->bytes[at];
         char now;
 
-        /* Beyond what is written one value does, a different one from place to place. */
+        /* Beyond what is written a part of the bytes, and one value each, will do. */
+        if (!is_written && at % step != 0)
+            continue;
         for (size_t i = 0; i <= sizeof(masks); i++) {
             if (!is_written && i != at % sizeof(masks))
                 continue;

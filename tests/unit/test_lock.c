@@ -10,32 +10,7 @@
 #include "lock/lock.h"
 #include "support/actor.h"
 
-#define HOSTS "h:1"
 #define T_MS 400 /* so that a lease can be waited out */
-/* What a program may have left in a variable. */
-#define STALE(type) ((type *)(void *)&Stale)
-static char Stale;
-
-static zkl_session *open_session(int timeout_ms, const char *root) {
-    zkl_session *s = NULL;
-    zkl_err err = zkl_session_open(&s, HOSTS,
-                                   &ZKL_SESSION_OPTIONS(.connect_timeout_ms = SOON_MS,
-                                                        .session_timeout_ms = timeout_ms,
-                                                        .root = root));
-    REQUIRE(err == ZKL_OK && s != NULL);
-    return s;
-}
-
-static zkl_lock *open_lock(zkl_session *s, const char *name) {
-    zkl_lock *l = NULL;
-    REQUIRE(zkl_lock_open(&l, s, name, NULL) == ZKL_OK);
-    return l;
-}
-
-static void close_all(zkl_session *s, zkl_lock *l) {
-    CHECK_INT(zkl_lock_close(l), ZKL_OK);
-    CHECK_INT(zkl_session_close(s), ZKL_OK);
-}
 
 /* ---- Handles ---- */
 
@@ -56,8 +31,7 @@ static void options_that_make_no_sense_are_refused(void) {
         {{.local_handoffs = 1}, ZKL_UNSUPPORTED},
         {{.want_wanted = true}, ZKL_UNSUPPORTED},
     };
-    fake_reset();
-    zkl_session *s = open_session(0, NULL);
+    zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = NULL;
     for (size_t i = 0; i < COUNT(cases); i++) {
         zkl_lock_options options = cases[i].options;
@@ -90,8 +64,7 @@ static void options_may_be_shorter_and_longer(void) {
                                 .recursive = true,
                                 .local_handoffs = 7, /* not read */
                                 .want_wanted = true};
-    fake_reset();
-    zkl_session *s = open_session(0, NULL);
+    zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = NULL;
     REQUIRE_INT(zkl_lock_open(&l, s, "a", &earlier), ZKL_OK);
     CHECK(l->is_recursive);
@@ -102,14 +75,13 @@ static void options_may_be_shorter_and_longer(void) {
     later.unknown = 1;
     CHECK_INT(zkl_lock_open(&l, s, "a", &later.known), ZKL_INVALID);
     CHECK(l == NULL);
-    close_all(s, l);
+    fake_end(s, l);
 }
 
 static void a_handle_knows_its_name_until_it_is_closed(void) {
     char name[] = "a/b c";
-    fake_reset();
-    zkl_session *s = open_session(0, NULL);
-    zkl_lock *l = open_lock(s, name);
+    zkl_session *s = fake_session(HOSTS, NULL);
+    zkl_lock *l = fake_lock(s, name);
     memset(name, 'x', sizeof(name) - 1);
     const char *said = zkl_lock_name(l);
     CHECK_STRING(said, "a/b c");
@@ -127,9 +99,8 @@ static void on_found(const char *name, size_t contenders, void *arg) {
 static void on_a_closed_session_every_call_says_closed(void) {
     zkl_queue *queue = STALE(zkl_queue);
     size_t found = 0;
-    fake_reset();
-    zkl_session *s = open_session(0, NULL);
-    zkl_lock *l = open_lock(s, "a"), *other = STALE(zkl_lock);
+    zkl_session *s = fake_session(HOSTS, NULL);
+    zkl_lock *l = fake_lock(s, "a"), *other = STALE(zkl_lock);
     CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
     CHECK_INT(zkl_session_close(s), ZKL_OK);
     CHECK_INT(zkl_lock_open(&other, s, "b", NULL), ZKL_CLOSED);
@@ -148,9 +119,8 @@ static void on_a_closed_session_every_call_says_closed(void) {
 /* ---- Acquiring ---- */
 
 static void a_try_behind_a_thread_of_the_same_handle_is_busy(void) {
-    fake_reset();
-    zkl_session *s = open_session(0, NULL);
-    zkl_lock *l = open_lock(s, "a");
+    zkl_session *s = fake_session(HOSTS, NULL);
+    zkl_lock *l = fake_lock(s, "a");
     actor *first = actor_new();
     fake_keep(CREATE, true);
     actor_acquire(first, l, ZKL_FOREVER);
@@ -162,14 +132,13 @@ static void a_try_behind_a_thread_of_the_same_handle_is_busy(void) {
     CHECK_INT(actor_release(first, l), ZKL_OK);
     CHECK_INT(zkl_acquire(l, 0), ZKL_OK);
     actor_free(first);
-    close_all(s, l);
+    fake_end(s, l);
 }
 
 /* It would wait for itself, whatever the timeout. */
 static void a_thread_that_holds_by_one_handle_is_told_so_by_another(void) {
-    fake_reset();
-    zkl_session *s = open_session(0, NULL);
-    zkl_lock *l = open_lock(s, "a"), *same = open_lock(s, "a"), *other = open_lock(s, "b");
+    zkl_session *s = fake_session(HOSTS, NULL);
+    zkl_lock *l = fake_lock(s, "a"), *same = fake_lock(s, "a"), *other = fake_lock(s, "b");
     actor *second = actor_new();
     CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
     CHECK_INT(zkl_acquire(same, ZKL_FOREVER), ZKL_DEADLOCK);
@@ -187,13 +156,12 @@ static void a_thread_that_holds_by_one_handle_is_told_so_by_another(void) {
     actor_free(second);
     CHECK_INT(zkl_lock_close(same), ZKL_OK);
     CHECK_INT(zkl_lock_close(other), ZKL_OK);
-    close_all(s, l);
+    fake_end(s, l);
 }
 
 static void without_a_connection_a_try_is_unreachable_and_a_wait_waits(void) {
-    fake_reset();
-    zkl_session *s = open_session(0, NULL);
-    zkl_lock *l = open_lock(s, "a");
+    zkl_session *s = fake_session(HOSTS, NULL);
+    zkl_lock *l = fake_lock(s, "a");
     fake_state(ZOO_CONNECTING_STATE);
     CHECK_INT(zkl_acquire(l, 0), ZKL_UNREACHABLE);
     CHECK_INT(zkl_acquire(l, 1), ZKL_TIMEOUT);
@@ -206,12 +174,11 @@ static void without_a_connection_a_try_is_unreachable_and_a_wait_waits(void) {
     fake_keep(CREATE, false);
     CHECK_INT(actor_result(a, SOON_MS), ZKL_OK);
     actor_free(a);
-    close_all(s, l);
+    fake_end(s, l);
 }
 
 static void a_recursive_hold_has_a_deepest_level(void) {
-    fake_reset();
-    zkl_session *s = open_session(0, NULL);
+    zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = NULL;
     REQUIRE(zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.recursive = true)) == ZKL_OK);
     CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
@@ -220,7 +187,7 @@ static void a_recursive_hold_has_a_deepest_level(void) {
     CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_LIMIT);
     l->current->depth = 1;
     CHECK_INT(zkl_release(l), ZKL_OK);
-    close_all(s, l);
+    fake_end(s, l);
 }
 
 /* Waits, and knows its node. */
@@ -236,9 +203,8 @@ static bool has_node(zkl_lock *l) {
  * machine that was suspended. Nobody was told that it held, so the wait goes on.
  */
 static void check_late_grant(int64_t timeout_ms, zkl_err expected) {
-    fake_reset();
-    zkl_session *s = open_session(T_MS, NULL);
-    zkl_lock *l = open_lock(s, "a");
+    zkl_session *s = fake_session(HOSTS, &ZKL_SESSION_OPTIONS(.session_timeout_ms = T_MS));
+    zkl_lock *l = fake_lock(s, "a");
     actor *a = actor_new();
     fake_plant("/locks");
     fake_plant("/locks/a");
@@ -277,7 +243,7 @@ static void check_late_grant(int64_t timeout_ms, zkl_err expected) {
     }
     WAIT_UNTIL(fake_children("/locks/a") == 0, SOON_MS);
     actor_free(a);
-    close_all(s, l);
+    fake_end(s, l);
 }
 
 static void a_grant_that_its_thread_hears_of_too_late_is_none(void) {
@@ -286,9 +252,8 @@ static void a_grant_that_its_thread_hears_of_too_late_is_none(void) {
 }
 
 static void a_cancel_ends_all_waits_of_the_handle(void) {
-    fake_reset();
-    zkl_session *s = open_session(0, NULL);
-    zkl_lock *l = open_lock(s, "a");
+    zkl_session *s = fake_session(HOSTS, NULL);
+    zkl_lock *l = fake_lock(s, "a");
     actor *first = actor_new(), *second = actor_new();
     fake_keep(CREATE, true);
     actor_acquire(first, l, ZKL_FOREVER);
@@ -302,7 +267,7 @@ static void a_cancel_ends_all_waits_of_the_handle(void) {
     WAIT_UNTIL(!fake_has(REMOVE) && fake_children("/locks/a") == 0, SOON_MS);
     actor_free(first);
     actor_free(second);
-    close_all(s, l);
+    fake_end(s, l);
 }
 
 /* ---- Releasing ---- */
@@ -327,9 +292,8 @@ static void a_release_that_is_waited_for_ends_with_the_word_the_time_or_the_hand
                  {ZKL_FOREVER, ZKL_CLOSED, LOCK_CLOSED},
                  {ZKL_FOREVER, ZKL_CLOSED, SESSION_CLOSED}};
     for (size_t i = 0; i < COUNT(cases); i++) {
-        fake_reset();
-        zkl_session *s = open_session(0, NULL);
-        zkl_lock *l = open_lock(s, "a");
+        zkl_session *s = fake_session(HOSTS, NULL);
+        zkl_lock *l = fake_lock(s, "a");
         actor *a = actor_new();
         CHECK_INT(zkl_release_wait(l, 0), ZKL_NOT_HELD);
         CHECK_INT(zkl_release_wait(l, -2), ZKL_INVALID);
@@ -371,9 +335,8 @@ static void what_a_look_cannot_see_it_says(void) {
                  {ZCONNECTIONLOSS, ZKL_UNREACHABLE},
                  {ZOK, ZKL_OK}};
     size_t found = 0;
-    fake_reset();
-    zkl_session *s = open_session(0, NULL);
-    zkl_lock *l = open_lock(s, "a");
+    zkl_session *s = fake_session(HOSTS, NULL);
+    zkl_lock *l = fake_lock(s, "a");
     CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
     for (enum kind kind = LIST; kind <= GET; kind++)
         for (size_t i = 0; i < COUNT(cases); i++) {
@@ -395,7 +358,7 @@ static void what_a_look_cannot_see_it_says(void) {
     CHECK_INT(zkl_queue_count(queue), 0);
     zkl_queue_free(queue);
     fake_answer(GET, ZOK, 0);
-    close_all(s, l);
+    fake_end(s, l);
 }
 
 struct look {
@@ -419,8 +382,7 @@ static zkl_err inspect_a(void *arg) {
 static void a_look_ends_with_its_session_once(void) {
     for (int is_closed = 0; is_closed < 2; is_closed++) {
         char path[64];
-        fake_reset();
-        zkl_session *s = open_session(0, NULL);
+        zkl_session *s = fake_session(HOSTS, NULL);
         actor *a = actor_new();
         fake_plant("/locks");
         fake_plant("/locks/a");
@@ -445,9 +407,8 @@ static void a_look_ends_with_its_session_once(void) {
 
 static void a_look_ends_with_its_time_or_its_session(void) {
     zkl_queue *queue = STALE(zkl_queue);
-    fake_reset();
-    zkl_session *s = open_session(0, NULL);
-    zkl_lock *l = open_lock(s, "a"); /* keeps the session's memory */
+    zkl_session *s = fake_session(HOSTS, NULL);
+    zkl_lock *l = fake_lock(s, "a"); /* keeps the session's memory */
     fake_keep(LIST, true);
     s->connect_timeout_ms = 100;
     CHECK_INT(zkl_inspect(s, "a", &queue), ZKL_UNREACHABLE);
@@ -478,8 +439,7 @@ static void a_queue_is_shown_in_its_order(void) {
     for (int is_near = 0; is_near < 2; is_near++) {
         zkl_queue *queue = NULL;
         size_t found = 0;
-        fake_reset();
-        zkl_session *s = open_session(0, "/");
+        zkl_session *s = fake_session(HOSTS, &ZKL_SESSION_OPTIONS(.root = "/"));
         for (size_t i = 0; i < COUNT(nodes); i++)
             fake_plant(nodes[i]);
         if (is_near)
@@ -507,8 +467,7 @@ static void a_queue_is_shown_in_its_order(void) {
 static void all_locks_are_listed_however_many(void) {
     char path[64];
     size_t found = 0;
-    fake_reset();
-    zkl_session *s = open_session(0, NULL);
+    zkl_session *s = fake_session(HOSTS, NULL);
     fake_plant("/locks");
     for (int i = 0; i < 150; i++) {
         (void)snprintf(path, sizeof(path), "/locks/n%d", i);

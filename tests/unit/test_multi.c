@@ -7,7 +7,6 @@
 #include "support/main.h"
 #include "support/wait.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define UNTOUCHED ((size_t)4711)
 /* Length, xid, type; type, end and error of the end. */
 #define FRAME 21

@@ -8,8 +8,6 @@
 #include "support/main.h"
 #include "support/wait.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static uint64_t Random;
 
 static uint64_t next_random(void) {

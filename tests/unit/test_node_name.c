@@ -12,7 +12,6 @@
 
 #define UUID "0a1b2c3d-4e5f-4061-8273-8495a6b7c8d9"
 #define HEX32 "0a1b2c3d4e5f406182738495a6b7c8d9"
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 struct sample {
     const char *name;

@@ -12,7 +12,6 @@
 #include "support/wait.h"
 #include "zklock.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define LONGER_MAX 64
 
 /* Padding at the end is beyond what a program has to zero, and a later member would lie in it. */

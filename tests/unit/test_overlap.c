@@ -12,8 +12,6 @@
 #include "support/actor.h"
 #include "zklock_zookeeper.h"
 
-#define HOSTS "h:1"
-
 /* ---- The place where a call is held up ---- */
 
 static _Thread_local bool stops_inside;
@@ -241,14 +239,10 @@ static zkl_err run(void *arg) {
 
 /* The lock, if there is one, and the session are closed while the call is inside. */
 static void check_overlap(const char *name, call_fn *call, bool has_lock) {
-    struct running r = {.call = call};
-    fake_reset();
     set_gate(false);
-    REQUIRE_INT(
-        zkl_session_open(&r.session, HOSTS, &ZKL_SESSION_OPTIONS(.connect_timeout_ms = SOON_MS)),
-        ZKL_OK);
+    struct running r = {.call = call, .session = fake_session(HOSTS, NULL)};
     if (has_lock)
-        REQUIRE_INT(zkl_lock_open(&r.lock, r.session, "a", NULL), ZKL_OK);
+        r.lock = fake_lock(r.session, "a");
     actor *a = actor_new();
     actor_begin(a, run, &r);
     WAIT_UNTIL(is_inside(), SOON_MS);

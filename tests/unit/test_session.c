@@ -11,26 +11,6 @@
 #include "support/actor.h"
 #include "zk/hosts.h"
 
-#define HOSTS "h:1/chroot"
-/* What a program may have left in a variable. */
-#define STALE(type) ((type *)(void *)&Stale)
-static char Stale;
-
-static zkl_session *open_session(zkl_event_fn on_event, void *arg) {
-    zkl_session *s = NULL;
-    zkl_err err = zkl_session_open(
-        &s, HOSTS,
-        &ZKL_SESSION_OPTIONS(.connect_timeout_ms = SOON_MS, .on_event = on_event, .arg = arg));
-    REQUIRE(err == ZKL_OK && s != NULL);
-    return s;
-}
-
-static zkl_lock *open_lock(zkl_session *s, const char *name) {
-    zkl_lock *l = NULL;
-    REQUIRE(zkl_lock_open(&l, s, name, NULL) == ZKL_OK);
-    return l;
-}
-
 /* ---- Opening ---- */
 
 static void a_list_of_servers_has_one_form(void) {
@@ -201,9 +181,8 @@ static void without_descriptors_there_is_no_session(void) {
 /* ---- The next session ---- */
 
 static void a_session_that_cannot_be_replaced_at_once_is_replaced_later(void) {
-    fake_reset();
-    zkl_session *s = open_session(NULL, NULL);
-    zkl_lock *l = open_lock(s, "a");
+    zkl_session *s = fake_session(HOSTS, NULL);
+    zkl_lock *l = fake_lock(s, "a");
     CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
     int64_t id = zkl_session_id(s);
     fake_fail_init(EHOSTUNREACH);
@@ -215,15 +194,13 @@ static void a_session_that_cannot_be_replaced_at_once_is_replaced_later(void) {
     fake_fail_init(0);
     CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
     CHECK(zkl_session_id(s) != id && zkl_session_id(s) != 0);
-    CHECK_INT(zkl_lock_close(l), ZKL_OK);
-    CHECK_INT(zkl_session_close(s), ZKL_OK);
+    fake_end(s, l);
 }
 
 /* Jobs for the helper gather while it closes another: an opening that is not wanted any more is
  * left out, and every client that was begun is closed. */
 static void what_is_closed_before_it_was_opened_is_never_opened(void) {
-    fake_reset();
-    zkl_session *s = open_session(NULL, NULL);
+    zkl_session *s = fake_session(HOSTS, NULL);
     fake_keep_close(true);
     fake_state(ZOO_EXPIRED_SESSION_STATE); /* opens the second, then the helper hangs in close */
     WAIT_UNTIL(zkl_session_state(s) == ZKL_STATE_CONNECTED, SOON_MS);
@@ -245,9 +222,8 @@ static bool has_no_port(zkl_session *s) {
 }
 
 static void the_servers_can_be_changed_at_any_time_but_the_end(void) {
-    fake_reset();
-    zkl_session *s = open_session(NULL, NULL);
-    zkl_lock *l = open_lock(s, "a");
+    zkl_session *s = fake_session("h:1/chroot", NULL);
+    zkl_lock *l = fake_lock(s, "a");
     CHECK_INT(zkl_session_set_hosts(NULL, "i:2"), ZKL_INVALID);
     CHECK_INT(zkl_session_set_hosts(s, NULL), ZKL_INVALID);
     CHECK_INT(zkl_session_set_hosts(s, "i:"), ZKL_INVALID);
@@ -266,9 +242,8 @@ static void the_servers_can_be_changed_at_any_time_but_the_end(void) {
 }
 
 static void a_rejected_session_takes_no_servers_and_no_locks(void) {
-    fake_reset();
-    zkl_session *s = open_session(NULL, NULL);
-    zkl_lock *l = open_lock(s, "a");
+    zkl_session *s = fake_session(HOSTS, NULL);
+    zkl_lock *l = fake_lock(s, "a");
     fake_state(ZOO_AUTH_FAILED_STATE);
     CHECK_INT(zkl_session_state(s), ZKL_STATE_AUTH_FAILED);
     CHECK_INT(zkl_session_set_hosts(s, "i:2"), ZKL_CLOSED);
@@ -278,8 +253,7 @@ static void a_rejected_session_takes_no_servers_and_no_locks(void) {
     char password[16];
     zkli_session_credentials(s, &id, password);
     CHECK_INT(id, 0);
-    CHECK_INT(zkl_lock_close(l), ZKL_OK);
-    CHECK_INT(zkl_session_close(s), ZKL_OK);
+    fake_end(s, l);
 }
 
 /* ---- In the child of a fork ---- */
@@ -291,9 +265,8 @@ static void on_found(const char *name, size_t contenders, void *arg) {
 }
 
 static void in_a_child_every_call_says_forked(void) {
-    fake_reset();
-    zkl_session *s = open_session(NULL, NULL);
-    zkl_lock *l = open_lock(s, "a"), *other = STALE(zkl_lock);
+    zkl_session *s = fake_session(HOSTS, NULL);
+    zkl_lock *l = fake_lock(s, "a"), *other = STALE(zkl_lock);
     zkl_queue *queue = STALE(zkl_queue);
     pid_t pid = s->pid;
     s->pid++; /* as it looks there */
@@ -315,8 +288,7 @@ static void in_a_child_every_call_says_forked(void) {
     CHECK(!zkl_held(l));
     CHECK(zkl_lock_name(l) == NULL);
     s->pid = pid;
-    CHECK_INT(zkl_lock_close(l), ZKL_OK);
-    CHECK_INT(zkl_session_close(s), ZKL_OK);
+    fake_end(s, l);
 }
 
 static void nothing_and_nobody_are_told_apart_from_something(void) {
@@ -376,8 +348,7 @@ static void let_go(void) {
 
 /* One callback is running, and events of two locks wait behind it. */
 static void a_closed_lock_s_events_are_dropped_and_no_others(void) {
-    fake_reset();
-    zkl_session *s = open_session(stay_inside, NULL);
+    zkl_session *s = fake_session(HOSTS, &ZKL_SESSION_OPTIONS(.on_event = stay_inside));
     zkl_lock *one, *two;
     zkl_lock_options options = {.size = sizeof(options), .on_event = stay_inside};
     REQUIRE(zkl_lock_open(&one, s, "a", &options) == ZKL_OK);
@@ -415,11 +386,10 @@ static bool is_closing(zkl_lock *l) {
 
 static void a_callback_that_close_waits_for_knows_the_lock_s_name(void) {
     char said[8] = "";
-    fake_reset();
     (void)pthread_mutex_lock(&Told.mutex);
     Told.is_inside = Told.may_go = false;
     (void)pthread_mutex_unlock(&Told.mutex);
-    zkl_session *s = open_session(NULL, NULL);
+    zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = NULL;
     REQUIRE_INT(
         zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.on_event = say_name_late, .arg = said)),

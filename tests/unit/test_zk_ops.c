@@ -9,7 +9,6 @@
 #include "support/main.h"
 #include "support/wait.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ACL_MANY 200000
 
 static void operations_come_in_behind_a_place_for_the_guard(void) {

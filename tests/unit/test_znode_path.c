@@ -8,8 +8,6 @@
 #include "support/main.h"
 #include "support/wait.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* On the heap without a byte to spare, so that a sanitizer sees a look behind the end. */
 static bool path_is_valid(const char *path, bool is_sequence) {
     char *copy = strdup(path);

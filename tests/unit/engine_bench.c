@@ -1,0 +1,423 @@
+/* See engine_bench.h. */
+#include "unit/engine_bench.h"
+
+struct bench Bench; /* too large for a stack */
+
+/* ---- The host ---- */
+
+static int64_t host_now_ns(void *arg) {
+    (void)arg;
+    return Bench.now_ns;
+}
+
+static void host_random(void *arg, void *ret_bytes, size_t size) {
+    static uint32_t last; /* uuids need to differ, and no more */
+    (void)arg;
+    memset(ret_bytes, 0, size);
+    last++;
+    memcpy(ret_bytes, &last, sizeof(last) < size ? sizeof(last) : size);
+}
+
+static void host_open_port(void *arg, struct zkli_port *port) {
+    (void)arg;
+    ZKLI_CONTAINER(port, struct fake_port, port)->is_opened = true;
+}
+
+static void host_close_port(void *arg, struct zkli_port *port) {
+    (void)arg;
+    ZKLI_CONTAINER(port, struct fake_port, port)->is_closed = true;
+}
+
+static void host_on_session_event(void *arg, zkl_event_type type, bool is_new_session) {
+    (void)arg;
+    Bench.events[type]++;
+    Bench.is_new_session = is_new_session;
+}
+
+static void host_log(void *arg, zkl_log_level level, const char *text) {
+    (void)arg;
+    Bench.lines[level]++;
+    (void)snprintf(Bench.last_line, sizeof(Bench.last_line), "%s", text);
+}
+
+/* ---- The port ---- */
+
+static bool note_request(struct request request, const char *path) {
+    if ((Bench.refused >> request.kind & 1) != 0)
+        return false;
+    REQUIRE(Bench.request_count < COUNT(Bench.requests));
+    (void)snprintf(request.path, sizeof(request.path), "%s", path);
+    Bench.requests[Bench.request_count++] = request;
+    Bench.sent[request.kind]++;
+    return true;
+}
+
+static bool port_create(struct zkli_port *port, unsigned slot, const char *path, const char *data,
+                        size_t length, enum zkli_create_mode mode) {
+    enum kind kind = mode == ZKLI_EPHEMERAL_SEQUENTIAL ? CREATE : PARENT;
+    (void)port;
+    (void)data;
+    (void)length;
+    return note_request((struct request){.kind = kind, .slot = slot, .mode = mode}, path);
+}
+
+static bool port_list(struct zkli_port *port, unsigned slot, const char *path) {
+    (void)port;
+    return note_request((struct request){.kind = LIST, .slot = slot}, path);
+}
+
+static bool port_get(struct zkli_port *port, unsigned slot, const char *path, bool is_watched) {
+    (void)port;
+    return note_request((struct request){.kind = GET, .slot = slot, .is_watched = is_watched},
+                        path);
+}
+
+static bool port_remove(struct zkli_port *port, unsigned slot, const char *path) {
+    (void)port;
+    return note_request((struct request){.kind = REMOVE, .slot = slot}, path);
+}
+
+static bool port_barrier(struct zkli_port *port, unsigned slot, const char *node) {
+    (void)port;
+    return note_request((struct request){.kind = BARRIER, .slot = slot}, node == NULL ? "" : node);
+}
+
+/* Goes by the path of its last operation. */
+static bool port_multi(struct zkli_port *port, unsigned slot, const struct zkli_op *ops,
+                       size_t count) {
+    (void)port;
+    return note_request((struct request){.kind = MULTI, .slot = slot}, ops[count - 1].path);
+}
+
+static int64_t port_session_id(struct zkli_port *port) {
+    return ZKLI_CONTAINER(port, struct fake_port, port)->session_id;
+}
+
+static int port_timeout_ms(struct zkli_port *port) {
+    REQUIRE(port_session_id(port) != 0); /* there has been a connection */
+    return Bench.timeout_ms;
+}
+
+static enum zkli_port_state port_look(struct zkli_port *port) {
+    Bench.looks++;
+    return ZKLI_CONTAINER(port, struct fake_port, port)->state;
+}
+
+static struct zkli_port *host_new_port(void *arg) {
+    static const struct zkli_port_ops ops = {
+        .create = port_create,
+        .list = port_list,
+        .get = port_get,
+        .remove = port_remove,
+        .barrier = port_barrier,
+        .multi = port_multi,
+        .session_id = port_session_id,
+        .timeout_ms = port_timeout_ms,
+        .look = port_look,
+    };
+    (void)arg;
+    if (Bench.has_no_ports)
+        return NULL;
+    REQUIRE(Bench.port_count < PORTS_MAX);
+    struct fake_port *port = &Bench.ports[Bench.port_count++];
+    *port = (struct fake_port){.port = {.ops = &ops}, .state = ZKLI_PORT_CONNECTING};
+    return &port->port;
+}
+
+/* ---- The engine's doors ---- */
+
+void settle(void) {
+    Bench.next_ns = zkli_engine_settle(Bench.engine);
+}
+
+void advance(int64_t ns) {
+    Bench.now_ns += ns;
+    zkli_engine_enter(Bench.engine);
+    zkli_engine_tick(Bench.engine);
+    settle();
+}
+
+void drain(void) {
+    zkli_engine_enter(Bench.engine);
+    zkli_engine_drain(Bench.engine);
+    settle();
+}
+
+void shut(void) {
+    zkli_engine_enter(Bench.engine);
+    zkli_engine_shut(Bench.engine);
+    settle();
+}
+
+void tell_state(enum zkli_port_state state) {
+    struct zkli_port *port = Bench.engine->port;
+    ZKLI_CONTAINER(port, struct fake_port, port)->state = state;
+    zkli_engine_enter(Bench.engine);
+    zkli_engine_on_state(Bench.engine, port, state);
+    settle();
+}
+
+void tell_reply(unsigned slot, const struct zkli_reply *reply) {
+    zkli_engine_enter(Bench.engine);
+    zkli_engine_on_reply(Bench.engine, Bench.engine->port, slot, reply);
+    settle();
+}
+
+void tell_watch(const char *path, enum zkli_watch_type type) {
+    zkli_engine_enter(Bench.engine);
+    zkli_engine_on_watch(Bench.engine, Bench.engine->port, path, type);
+    settle();
+}
+
+/* ---- The server ---- */
+
+void delete_node(const char *path) {
+    char deleted[NODE_PATH_MAX]; /* the path may be the node's own */
+    (void)snprintf(deleted, sizeof(deleted), "%s", path);
+    if (tiny_remove(&Bench.server, path))
+        tell_watch(deleted, ZKLI_WATCH_DELETED);
+}
+
+struct tiny_answer serve(const struct request *request) {
+    return tiny_serve(&Bench.server, request->kind, request->path, Bench.last_session,
+                      request->is_watched);
+}
+
+void serve_request(const struct request *request) {
+    struct tiny_answer served = serve(request);
+    if (served.fires)
+        tell_watch(request->path, ZKLI_WATCH_DELETED);
+    tell_reply(request->slot, &served.reply);
+}
+
+struct request take(size_t index) {
+    REQUIRE(index < Bench.request_count);
+    struct request request = Bench.requests[index];
+    memmove(&Bench.requests[index], &Bench.requests[index + 1],
+            (--Bench.request_count - index) * sizeof(request));
+    return request;
+}
+
+void serve_next(void) {
+    struct request request = take(0);
+    serve_request(&request);
+}
+
+void serve_all(void) {
+    while (Bench.request_count > 0)
+        serve_next();
+}
+
+struct request serve_until(enum kind kind) {
+    while (Bench.request_count > 0 && Bench.requests[0].kind != kind)
+        serve_next();
+    return take(0);
+}
+
+void answer(const struct request *request, enum zkli_result result) {
+    struct zkli_reply reply = {.result = result, .code = -1, .data = ""};
+    tell_reply(request->slot, &reply);
+}
+
+void answer_next(enum kind kind, enum zkli_result result) {
+    struct request request = serve_until(kind);
+    answer(&request, result);
+}
+
+void come_to_rest(void) {
+    for (int i = 0; i < 200; i++) {
+        serve_all();
+        advance(100 * MS);
+    }
+    serve_all();
+}
+
+/* ---- Connections and sessions ---- */
+
+void bench_connect(void) {
+    struct fake_port *port = ZKLI_CONTAINER(Bench.engine->port, struct fake_port, port);
+    if (port->session_id == 0)
+        port->session_id = ++Bench.last_session;
+    tell_state(ZKLI_PORT_CONNECTED);
+}
+
+void cut(size_t done) {
+    size_t in_flight = Bench.request_count;
+    tell_state(ZKLI_PORT_CONNECTING);
+    for (size_t i = 0; i < in_flight; i++) {
+        struct request request = take(0);
+        if (i < done)
+            (void)serve(&request);
+        answer(&request, ZKLI_RESULT_LOST);
+    }
+}
+
+void cut_and_connect(size_t done) {
+    cut(done);
+    bench_connect();
+}
+
+void expire(void) {
+    tiny_end_session(&Bench.server, Bench.last_session);
+    Bench.request_count = 0;
+    tell_state(ZKLI_PORT_EXPIRED);
+}
+
+/* ---- The bench ---- */
+
+void bench_start(const char *root, bool is_lazy) {
+    static const struct zkli_host host = {
+        .now_ns = host_now_ns,
+        .random = host_random,
+        .new_port = host_new_port,
+        .open_port = host_open_port,
+        .close_port = host_close_port,
+        .on_session_event = host_on_session_event,
+        .log = host_log,
+    };
+    memset(&Bench, 0, sizeof(Bench));
+    Bench.now_ns = 1000 * T_MS * MS;
+    Bench.timeout_ms = T_MS;
+    Bench.engine = zkli_engine_new(
+        &(struct zkli_engine_options){.host = &host, .root = root, .is_lazy = is_lazy});
+    REQUIRE(Bench.engine != NULL);
+    zkli_engine_enter(Bench.engine);
+    REQUIRE(zkli_engine_start(Bench.engine));
+    settle();
+}
+
+void bench_begin(void) {
+    bench_start("/locks", false);
+    bench_connect();
+    serve_all();
+}
+
+void bench_end(void) {
+    shut();
+    for (size_t i = 0; i < Bench.owner_count; i++)
+        CHECK(Bench.owners[i].member == NULL);
+    for (size_t i = 0; i < Bench.port_count; i++)
+        CHECK(Bench.ports[i].is_closed);
+    CHECK_INT(Bench.engine->node_bytes, 0);
+    CHECK_INT(Bench.engine->watch_bytes, 0);
+    CHECK_INT(Bench.engine->in_flight, 0);
+    CHECK_INT(Bench.engine->data_in_flight, 0);
+    zkli_engine_free(Bench.engine);
+}
+
+/* ---- Contenders ---- */
+
+void on_notice(void *arg, struct zkli_member *member, enum zkli_notice notice) {
+    struct owner *owner = arg;
+    owner->notices |= 1u << notice;
+    owner->grants += notice == ZKLI_NOTICE_GRANTED;
+    if (notice == ZKLI_NOTICE_FAILED)
+        owner->error = (int)zkli_member_error(member);
+    if (notice == ZKLI_NOTICE_GONE)
+        owner->member = NULL;
+}
+
+zkl_err enter_queue(const char *name, bool is_try, struct owner **ret_owner) {
+    REQUIRE(Bench.owner_count < OWNERS_MAX);
+    struct owner *owner = &Bench.owners[Bench.owner_count];
+    *owner = (struct owner){.member = NULL};
+    zkli_engine_enter(Bench.engine);
+    zkl_err err = zkli_member_new(&owner->member, Bench.engine, name, NULL, is_try,
+                                  (struct zkli_thread){7, 7}, on_notice, owner);
+    settle();
+    if (err != ZKL_OK)
+        return err;
+    Bench.owner_count++;
+    *ret_owner = owner;
+    return ZKL_OK;
+}
+
+struct owner *begin(const char *name) {
+    struct owner *owner = NULL;
+    REQUIRE(enter_queue(name, false, &owner) == ZKL_OK);
+    return owner;
+}
+
+static void begin_numbered(const char *prefix, int number) {
+    char name[32];
+    (void)snprintf(name, sizeof(name), "%s%d", prefix, number);
+    (void)begin(name);
+}
+
+void begin_many(const char *prefix, int count) {
+    for (int i = 0; i < count; i++)
+        begin_numbered(prefix, i);
+}
+
+void fill_window(void) {
+    for (int i = 0; Bench.engine->free_slot != ZKLI_SLOTS; i++)
+        begin_numbered("w", i);
+}
+
+struct owner *hold(const char *name) {
+    struct owner *owner = begin(name);
+    serve_all();
+    REQUIRE(owner->grants == 1 && zkli_member_is_held(owner->member));
+    return owner;
+}
+
+void release(struct owner *owner) {
+    zkli_engine_enter(Bench.engine);
+    zkli_member_release(owner->member);
+    settle();
+}
+
+void abandon(struct owner *owner) {
+    zkli_engine_enter(Bench.engine);
+    zkli_member_abandon(owner->member, ZKL_CANCELED);
+    settle();
+}
+
+const char *path_of(struct owner *owner) {
+    REQUIRE(zkli_member_path(owner->member, owner->path, sizeof(owner->path)));
+    return owner->path;
+}
+
+const char *plant_with_our_tag(int64_t owner) {
+    static char path[ZKLI_PATH_MAX];
+    (void)snprintf(path, sizeof(path), "/locks/a/_c_%.13s-0000-0000-000000000000-lock-0000000900",
+                   Bench.engine->tag);
+    (void)tiny_add(&Bench.server, path, owner);
+    return path;
+}
+
+/* ---- Queries ---- */
+
+static void on_done(struct zkli_query *query, const struct zkli_reply *reply) {
+    struct asked *asked = ZKLI_CONTAINER(query, struct asked, query);
+    asked->done++;
+    asked->replies += reply != NULL;
+}
+
+static void ask_query(struct zkli_query *query) {
+    zkli_engine_enter(Bench.engine);
+    zkli_query_ask(Bench.engine, query);
+    settle();
+}
+
+void ask(struct asked *asked, enum zkli_query_kind kind) {
+    *asked = (struct asked){.query = {.kind = kind, .path = "/locks/a", .done = on_done}};
+    ask_query(&asked->query);
+}
+
+void ask_write(struct asked *asked, const char *path, size_t bytes) {
+    *asked = (struct asked){.op = {.type = ZKLI_OP_SET, .version = -1}};
+    (void)snprintf(asked->path, sizeof(asked->path), "%s", path);
+    asked->op.path = asked->path;
+    asked->query = (struct zkli_query){.kind = ZKLI_QUERY_MULTI,
+                                       .ops = &asked->op,
+                                       .op_count = 1,
+                                       .bytes = bytes,
+                                       .done = on_done};
+    ask_query(&asked->query);
+}
+
+void check_asked(const struct asked *asked, size_t done, size_t replies) {
+    CHECK_INT(asked->done, done);
+    CHECK_INT(asked->replies, replies);
+}
