@@ -159,7 +159,8 @@ static void on_reply(void *arg, struct zkli_port *port, unsigned slot,
                      const struct zkli_reply *reply) {
     struct zkl_session *s = arg;
     zkli_session_lock(s);
-    zkli_engine_on_reply(s->engine, port, slot, reply);
+    if (zkli_client_awaits(port, slot, reply))
+        zkli_engine_on_reply(s->engine, port, slot, reply);
     if (zkli_engine_is_draining(s->engine))
         pthread_cond_broadcast(&s->changed);
     zkli_session_unlock(s);

@@ -99,8 +99,9 @@ static struct {
         bool is_kept;
     } orders[KINDS];
     int set_hosts_code;
-    bool is_close_kept; /* zookeeper_close waits */
-    char hosts[256];    /* as set last */
+    bool is_close_kept;     /* zookeeper_close waits */
+    char hosts[256];        /* as set last */
+    void (*at_state)(void); /* called when the state is asked for; or NULL */
     struct tiny_server server;
     zhandle_t *handle; /* the newest */
     size_t inits, closes;
@@ -120,6 +121,7 @@ static inline void fake_reset(void) {
     Fake.inits = Fake.closes = 0;
     Fake.is_close_kept = false;
     Fake.hosts[0] = '\0';
+    Fake.at_state = NULL;
     (void)pthread_mutex_unlock(&Fake.mutex);
 }
 
@@ -475,6 +477,8 @@ const clientid_t *zoo_client_id(zhandle_t *zh) {
 
 int zoo_state(zhandle_t *zh) {
     (void)zh;
+    if (Fake.at_state != NULL)
+        Fake.at_state();
     return Fake.first_state != 0 ? Fake.first_state : ZOO_CONNECTING_STATE;
 }
 
