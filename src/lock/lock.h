@@ -23,8 +23,9 @@ struct zkli_acquire {
     struct zkli_thread thread;
     bool is_try;
     int64_t until_ns;           /* the caller's deadline, whatever happens in between */
-    struct zkli_hold *hold;     /* for the grant; taken over by the lock with it, then NULL */
-    struct zkli_events *events; /* likewise; NULL if there is nobody to tell */
+    struct zkli_hold *hold;     /* for the grant, from when the acquire stands in line; the lock
+                                   takes it over with the grant, and it is NULL again */
+    struct zkli_events *events; /* likewise; NULL: the handle has no function for events */
     zkl_hold hold_id;           /* OK: the grant */
 };
 
@@ -93,9 +94,8 @@ struct zkli_write {
 
 /* All with the lock held. */
 void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire);
-/* An acquire by the calling thread, without the waiting: .hold is there, .events too if the handle
- * has a function for events. .operation is finished when it is decided; end frees what is left.
- * False: out of memory, and there is nothing to end. */
+/* An acquire by the calling thread, without the waiting. .operation is finished when it is decided;
+ * end frees what is left. False: out of memory, and there is nothing to end. */
 bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l);
 void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms);
 /* Its hold is over, and its caller, who has not woken up, would wake up without it. So it never had
