@@ -36,16 +36,14 @@ static struct {
     size_t children, asked, got;
 } Walk;
 
-/* The calling thread, and the session's lock is free for whoever wants it. */
+/* This is the calling thread, and the session's lock is free. */
 static void check_thread(void) {
     struct timespec until;
     (void)clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 1;
     CHECK(pthread_equal(pthread_self(), Walk.caller));
-    int error = pthread_mutex_timedlock(&Walk.session->mutex, &until);
-    CHECK_INT(error, 0);
-    if (error == 0)
-        (void)pthread_mutex_unlock(&Walk.session->mutex);
+    REQUIRE_INT(pthread_mutex_timedlock(&Walk.session->mutex, &until), 0);
+    (void)pthread_mutex_unlock(&Walk.session->mutex);
 }
 
 static char *next_read(struct zkli_reads *reads, struct zkli_read *ret_read, zkl_err *ret_err) {
