@@ -6,7 +6,7 @@
 
 /* The client has about six lines for each server that it cannot reach. */
 #define LINES_MAX 64
-/* The place in the client's source and a reason fit; lines that differ behind it are the same. */
+/* A place in the client's source and a reason fit. Lines that differ behind that are the same. */
 #define LINE_MAX_BYTES 200
 
 typedef struct repeat {
@@ -22,6 +22,10 @@ static repeat Repeats[LINES_MAX];
 static const char *text_of(const char *line) {
     const char *found = strstr(line, ":ZOO_");
     return found == NULL ? NULL : found + 1;
+}
+
+bool cli_repeats_is_client_line(const char *line) {
+    return text_of(line) != NULL;
 }
 
 /* That of the text, or the one that was printed before all others. */

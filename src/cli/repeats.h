@@ -12,6 +12,9 @@
 /* A line is printed again this long after it was printed last. */
 #define CLI_REPEATS_PAUSE_MS 30000
 
+/* Whether it is a line of the ZooKeeper client, and not of zklock's library. */
+bool cli_repeats_is_client_line(const char *line);
+
 /*
  * Whether a line is printed now. Lines that differ in the time and the thread in front of them are
  * the same one. *ret_held_back: how many of the same line were not printed since the last that was.
