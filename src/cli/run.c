@@ -47,7 +47,7 @@ typedef struct run {
 
 /* ---- What the library tells ---- */
 
-/* Who waits without end must not take an outage for a queue. */
+/* A user who waits without end must not take an outage for a queue. */
 static void on_session_event(const zkl_event *event, void *arg) {
     const run *r = (const run *)arg;
     void (*say)(const char *format, ...) = atomic_load(&r->is_waiting) ? cli_message

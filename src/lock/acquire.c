@@ -90,9 +90,9 @@ static void decide_or_submit(struct zkli_acquire *acquire) {
 void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms) {
     struct zkl_lock *l = acquire->lock;
     acquire->is_try = timeout_ms == 0;
-    /* A try is answered in a few round trips, or with the first proof of the lease on a connection,
-       after up to 0.6 T where round trips take T/15; a silent server must not hold it up for much
-       longer. */
+    /* A try is answered in a few round trips, or with the first proof of the lease on a connection.
+       That takes up to 0.6 T where round trips take T/15. A silent server must not hold the try up
+       for much longer. */
     int64_t limit_ms = acquire->is_try ? zkli_engine_timeout_ms(l->session->engine) * INT64_C(2) / 3
                                        : timeout_ms;
     acquire->until_ns = zkli_operation_until_ns(l->session, limit_ms);

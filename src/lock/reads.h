@@ -33,11 +33,11 @@ struct zkli_reads {
     size_t in_use;             /* slots */
     bool has_looked_at_chroot;
     bool takes_denials; /* else the first denial ends the call */
-    /* The caller's, called on the calling thread without the lock. next: the path of a further
-     * read, in new memory that goes over, with its .index and .query.kind; NULL: none as yet, or
-     * out of memory, which *ret_err says. got: with a reply that is OK, NO_NODE or, where
-     * .takes_denials, DENIED; not OK ends the call. Of the data no more is there than tells that
-     * they are too long for a contender's. */
+    /* The caller's functions, called on the calling thread without the lock. next returns the path
+     * of a further read, in new memory that goes over, and sets .index and .query.kind. NULL: there
+     * is none as yet, or no memory, which *ret_err says. got takes a reply that is OK or NO_NODE,
+     * or DENIED with .takes_denials. An error from it ends the call. Of data too long for a
+     * contender's, got sees the beginning. */
     char *(*next)(struct zkli_reads *reads, struct zkli_read *ret_read, zkl_err *ret_err);
     zkl_err (*got)(struct zkli_reads *reads, const struct zkli_read *read,
                    const struct zkli_reply *reply);

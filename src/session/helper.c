@@ -94,7 +94,7 @@ static void start(void *arg) {
         s->helper_runs = true;
         return;
     }
-    s->open_error = ENOMEM; /* who opens the session does not wait for another try */
+    s->open_error = ENOMEM; /* the thread that opens the session does not wait for another try */
     zkli_engine_log(s->engine, ZKL_LOG_ERROR, "cannot start a thread; trying again");
     zkli_engine_set_timer(s->engine, &s->helper_retry, zkli_engine_now_ns(s->engine) + RETRY_NS);
 }

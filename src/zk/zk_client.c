@@ -180,7 +180,7 @@ static void deliver(const void *data, struct zkli_reply *reply) {
 
 /* Where the client has no memory for a part of a reply it says ZOK all the same, hands out NULL for
  * the part, and leaves what comes behind it unread. So it does with the path of a watch event.
- * Here: the node is there, and nobody knows its name. */
+ * Here: the node exists, under a name that no client knows. */
 static void on_created(int code, const char *path, const struct Stat *stat, const void *data) {
     struct zkli_reply reply = reply_of(code == ZOK && path == NULL ? ZSYSTEMERROR : code);
     reply.path = path;
@@ -393,10 +393,10 @@ static bool is_never_completed(int code) {
 }
 
 /* At an operation that it refuses, zoo_amulti goes on to the next with what was to be freed left
- * undefined. It refuses bad paths, which do not get here, and a session that is over. That cannot
- * be one which is connected at this look: the client learns it from the answer to a new connection,
- * two round trips from here; or, if the server has changed its mind about the credentials, from the
- * answer to those, one round trip after a new connection. */
+ * undefined. It refuses bad paths, which do not get here, and a session that is over. A session
+ * that is connected at this look is not over in this call. The client learns of the end from the
+ * answer to a new connection, two round trips from here. Or the server has changed its mind about
+ * the credentials: then it is the answer to those, one round trip after a new connection. */
 static int send_multi(struct client *client, unsigned number, size_t count, const zoo_op_t *ops,
                       zoo_op_result_t *results) {
     zhandle_t *handle = atomic_load(&client->handle);
@@ -494,15 +494,14 @@ static void on_nudged(int code, const char *path, const void *data) {
     (void)data;
 }
 
-/* A request nobody waits for: where the connection was changed under requests in flight, its reply
- * does not fit theirs, and they fail at once instead of after 2/3 of the timeout. */
+/* A request whose reply is ignored. If the connection was changed under requests in flight, that
+ * reply does not fit theirs. Then they fail at once, and not after 2/3 of the timeout. */
 static void nudge(zhandle_t *handle) {
     (void)zoo_async(handle, "/", on_nudged, NULL); /* no harm if it is refused */
 }
 
-/* Where the client has no memory for a session event, it says nothing of it. Where its I/O thread
- * has none to copy the list of servers, it sleeps for a time that nobody has set, until a request
- * wakes it. */
+/* Without memory for a session event, the client says nothing of it. Without memory to copy the
+ * list of servers, its I/O thread sleeps for a time that was never set, until a request wakes it. */
 static enum zkli_port_state client_look(struct zkli_port *port) {
     struct client *client = client_of(port);
     zhandle_t *handle = atomic_load(&client->handle);
