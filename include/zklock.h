@@ -564,7 +564,7 @@ ZKL_API const zkl_contender *zkl_queue_at(const zkl_queue *queue, size_t index);
  * session's connect_timeout_ms is for the whole call: a queue that takes longer to read needs more.
  * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_NO_CHROOT.
  * ZKL_UNREACHABLE: not all was read within connect_timeout_ms.
- * ZKL_DENIED; ZKL_SERVER; ZKL_CLOSED; ZKL_IN_CALLBACK; ZKL_NOMEM; ZKL_FORKED.
+ * ZKL_DENIED; ZKL_AUTH_FAILED; ZKL_SERVER; ZKL_CLOSED; ZKL_IN_CALLBACK; ZKL_NOMEM; ZKL_FORKED.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue);
 ZKL_API void zkl_queue_free(zkl_queue *queue);

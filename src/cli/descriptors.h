@@ -1,7 +1,6 @@
 /*
- * Which descriptors the caller gave us, so that CMD gets those and none of ours: the ZooKeeper
- * client opens its socket without close-on-exec, and close-on-exec on each of our own would not
- * help against it.
+ * Which descriptors the caller gave us, so that CMD gets those and none of ours. Close-on-exec on
+ * each of ours would not do: the ZooKeeper client opens its socket without it.
  */
 #ifndef CLI_DESCRIPTORS_H
 #define CLI_DESCRIPTORS_H

@@ -12,7 +12,7 @@
 
 /*
  * Decodes one character of UTF-8 from the n > 0 bytes at s: its length, and the code point in
- * *ret_point; 0 when the bytes begin no valid character (overlong forms and surrogates are not).
+ * *ret_point. 0: the bytes begin no valid character (overlong forms and surrogates are not).
  */
 size_t cli_utf8_decode(const char *s, size_t n, uint32_t *ret_point);
 

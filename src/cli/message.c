@@ -1,7 +1,9 @@
 /* Lines for standard error, written by a thread of their own once there is something to guard. */
 #include "cli/message.h"
 
+#include "cli/clock.h"
 #include "cli/escape.h"
+#include "cli/repeats.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -160,6 +162,8 @@ void cli_message_finish(void) {
     pthread_mutex_unlock(&Log.mutex);
 }
 
+/* ---- The library's log ---- */
+
 static const char *level_name(zkl_log_level level) {
     switch (level) {
     case ZKL_LOG_ERROR:
@@ -174,18 +178,46 @@ static const char *level_name(zkl_log_level level) {
     return "log";
 }
 
+/* The ZooKeeper client goes on with its lines while the library's own is on its way, which says
+ * more. */
+static void keep_error(const char *text) {
+    pthread_mutex_lock(&Log.mutex);
+    if (Log.last_error[0] == '\0' || !cli_repeats_is_client_line(text) ||
+        cli_repeats_is_client_line(Log.last_error)) {
+        (void)snprintf(Log.last_error, sizeof(Log.last_error), "%s", text);
+    }
+    pthread_mutex_unlock(&Log.mutex);
+}
+
+/* Of nothing else does an operator hear that the servers answer, and commit nothing. */
+static bool is_for_everyone(zkl_log_level level, const char *text) {
+    static const char stall[] = "connected, but no heartbeat";
+    return level == ZKL_LOG_WARN && strncmp(text, stall, strlen(stall)) == 0;
+}
+
+static void log_detail(zkl_log_level level, const char *text) {
+    size_t held_back = 0;
+    pthread_mutex_lock(&Log.mutex);
+    bool is_allowed = cli_repeats_allow(text, cli_clock_ms(), &held_back);
+    pthread_mutex_unlock(&Log.mutex);
+    if (is_allowed && held_back > 0) {
+        cli_message_detail("%s: %s (and %zu times since it was shown last)", level_name(level),
+                           text, held_back);
+    } else if (is_allowed) {
+        cli_message_detail("%s: %s", level_name(level), text);
+    }
+}
+
 void cli_message_log(zkl_log_level level, const char *text, void *arg) {
     (void)arg;
     if (level == ZKL_LOG_ERROR) {
-        static const char reason[] = "no session within";
-        pthread_mutex_lock(&Log.mutex);
-        /* The client library goes on with what it logs while the reason is on its way. */
-        if (strncmp(Log.last_error, reason, strlen(reason)) != 0) {
-            (void)snprintf(Log.last_error, sizeof(Log.last_error), "%s", text);
-        }
-        pthread_mutex_unlock(&Log.mutex);
+        keep_error(text);
     }
-    cli_message_detail("%s: %s", level_name(level), text);
+    if (is_for_everyone(level, text)) {
+        cli_message("%s: %s", level_name(level), text);
+    } else if (Log.is_verbose) {
+        log_detail(level, text);
+    }
 }
 
 void cli_message_last_error(char *ret_text, size_t size) {

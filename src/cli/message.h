@@ -24,7 +24,9 @@ bool cli_message_start(void);
 /* Waits until what is queued has been written, but not longer than a second. */
 void cli_message_finish(void);
 
-/* A zkl_log_fn: prints the line if verbose, and keeps the last error for cli_message_error. */
+/* A zkl_log_fn: prints the line if verbose, and keeps the last error for cli_message_error. Of the
+ * ZooKeeper client's lines it holds back what cli/repeats.h says. That the servers commit nothing,
+ * it prints in any case. */
 void cli_message_log(zkl_log_level level, const char *text, void *arg);
 
 /* The last error that the library logged, "" if none; cut to fit. */

@@ -24,6 +24,8 @@
 #define CONNECT_TIMEOUT_MIN_MS 1000
 /* For the server's word that the lock is free; the session's end frees it all the same. */
 #define RELEASE_TIMEOUT_MS 1000
+/* The library's, see zklock.h. */
+#define SESSION_TIMEOUT_DEFAULT_MS 10000
 /* zkl_node_path's promise. */
 #define NODE_PATH_BYTES 1024
 
@@ -45,7 +47,7 @@ typedef struct run {
 
 /* ---- What the library tells ---- */
 
-/* Who waits without end must not take an outage for a queue. */
+/* A user who waits without end must not take an outage for a queue. */
 static void on_session_event(const zkl_event *event, void *arg) {
     const run *r = (const run *)arg;
     void (*say)(const char *format, ...) = atomic_load(&r->is_waiting) ? cli_message
@@ -97,9 +99,20 @@ static int connect_timeout_ms(const cli_options *o) {
     return o->wait_ms < CONNECT_TIMEOUT_MIN_MS ? CONNECT_TIMEOUT_MIN_MS : (int)o->wait_ms;
 }
 
+/* The hold is certain for a shorter time than the caller has planned for. */
+static void tell_of_shorter_timeout(const run *r) {
+    int asked_ms = r->options->session_timeout_ms;
+    asked_ms = asked_ms > 0 ? asked_ms : SESSION_TIMEOUT_DEFAULT_MS;
+    if (r->timeout_ms < asked_ms) {
+        cli_message("the servers grant a session timeout of %g s instead of %g s",
+                    (double)r->timeout_ms / 1000, (double)asked_ms / 1000);
+    }
+}
+
 static int plan_grace(run *r) {
     int64_t most_ms = 0;
     r->timeout_ms = zkl_session_timeout_ms(r->session);
+    tell_of_shorter_timeout(r);
     if (cli_grace_plan(&r->grace, r->timeout_ms, r->options->grace_ms, &most_ms)) {
         return CLI_EXIT_OK;
     }

@@ -208,6 +208,18 @@ static void end_hold_at(struct zkli_engine *e, const char *path) {
         zkli_member_node_gone(owner);
 }
 
+/* A server before 3.5 does not know create2, says so, and closes the connection. */
+static void log_refusal(const struct zkli_member *m, unsigned op, const struct zkli_reply *reply) {
+    if (op == ZKLI_ASK_CREATE && reply->is_unimplemented)
+        zkli_engine_log(m->engine, ZKL_LOG_ERROR,
+                        "the servers are older than ZooKeeper 3.5.3, which zklock needs: they do "
+                        "not know create2 (code %d)",
+                        reply->code);
+    else
+        zkli_engine_log(m->engine, ZKL_LOG_ERROR, "the server refuses a request at %s (code %d)",
+                        path_asked(m, op), reply->code);
+}
+
 static void answer(struct zkli_member *m, unsigned op, const struct zkli_reply *reply) {
     struct zkli_engine *e = m->engine;
     struct zkli_contender_event event = {
@@ -231,8 +243,7 @@ static void answer(struct zkli_member *m, unsigned op, const struct zkli_reply *
                      op != ZKLI_ASK_OWNER; /* not ours, then */
     bool is_refused = is_denied || event.result == ZKLI_RESULT_ERROR;
     if (is_refused && !m->was_refused) /* not again at each retry */
-        zkli_engine_log(e, ZKL_LOG_ERROR, "the server refuses a request at %s (code %d)",
-                        path_asked(m, op), reply->code);
+        log_refusal(m, op, reply);
     m->was_refused = m->was_refused || is_refused;
     zkli_member_step(m, &event);
 }

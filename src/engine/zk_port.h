@@ -53,6 +53,7 @@ enum zkli_watch_type {
 /* Valid during the call that delivers it. */
 struct zkli_reply {
     enum zkli_result result;
+    unsigned request;                        /* the port's own number for the request */
     int code;                                /* the client library's, for the log */
     bool is_unimplemented;                   /* the server does not know the operation */
     const char *path;                        /* create: the path made */

@@ -42,9 +42,9 @@ void zkli_fence_marks_free(struct zkli_fence_marks *marks);
 
 /*
  * The file is a row of cells of one size, the first of which says how many there are. A cell is
- * written once, and holds two copies of one record. So a flipped bit leaves the other copy, while a
- * write that was cut short, which nobody has been told OK about, leaves none; and a file that was
- * cut off has the wrong size.
+ * written once, and holds two copies of one record. A flipped bit leaves the other copy. A write
+ * that was cut short leaves none, and no caller was told OK about it. A file that was cut off has
+ * the wrong size.
  */
 #define ZKLI_FENCE_COPY 512 /* the smallest sector there is: a power failure writes it or not */
 #define ZKLI_FENCE_CELL (2 * ZKLI_FENCE_COPY)

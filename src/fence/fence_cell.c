@@ -18,8 +18,8 @@ enum {
     NAME_AT = TOKEN_AT + TOKEN_DIGITS + 1
 };
 
-/* FNV-1a. It tells a write that came through from one that did not; it is no defence against
- * somebody who may write to the file. */
+/* FNV-1a. It tells a write that came through from one that did not. It is no defence against a
+ * program that may write to the file. */
 static uint64_t checksum(const char *text, size_t length) {
     uint64_t sum = UINT64_C(14695981039346656037);
 

@@ -2,13 +2,14 @@
  * The file of a fence: cells are appended, and a full file is replaced by one that has the highest
  * token of each name only. What keeps it right:
  *
- * - Nobody is told OK before the cell is on the disk. A cell that another process has written may
- *   not be there yet: it may have been killed in between, or been told of an error, after which the
- *   kernel holds the page for clean. So the last cell is written once more, and synced, before
- *   anything is built on it; those before it have been proven in the same way.
- * - The lock is the file's own, taken with flock. A process that waited for it while the file was
- *   replaced holds the lock of a file without a name, notices, and takes the new one's.
- * - Not seen in time is worse than not seen at all: whatever does not fit is an error.
+ * - No caller is told OK before the cell is on the disk. A cell that another process has written
+ *   may not be there yet. That process may have been killed in between. Or it was told of an error,
+ *   after which the kernel holds the page for clean. So the last cell is written once more, and
+ *   synced, before anything is built on it. Those before it have been proven in the same way.
+ * - The lock is the file's own, taken with flock. While a process waits for it, the file may be
+ *   replaced. Then that process has the lock of a file without a name. It notices, and takes the
+ *   lock of the new file.
+ * - Damage that is seen too late is worse than none seen: what does not fit is an error.
  */
 #include "fence/fence.h"
 
@@ -311,7 +312,7 @@ static zkl_err load(struct zkli_fence_file *f, struct zkli_fence_marks *marks) {
     f->tail = 1;
     err = catch_up(f, marks);
     if (err == ZKL_LIMIT)
-        err = ZKL_CORRUPT; /* nobody has written so many names */
+        err = ZKL_CORRUPT; /* no fence has written so many names */
     for (uint32_t i = f->tail + 1; err == ZKL_OK && i < f->capacity; i++) {
         err = read_cell(f, i, &kind, &record);
         if (err == ZKL_OK && kind != ZKLI_FENCE_EMPTY)
@@ -358,7 +359,7 @@ zkl_err zkli_fence_file_prove(struct zkli_fence_file *f) {
         return err;
     if (kind != ZKLI_FENCE_RECORD)
         return ZKL_CORRUPT;
-    /* The directory, too: whoever replaced the file may not have got so far. */
+    /* The directory, too: the process that replaced the file may not have got so far. */
     if (!write_cell(f->fd, record.index, record.token, record.name) || !sync_all(f->fd) ||
         !sync_all(f->dir_fd))
         return ZKL_IO;

@@ -14,17 +14,16 @@ static zkl_err try_at_once(const struct zkl_lock *l) {
     return zkli_engine_is_connected(e) ? ZKL_OK : ZKL_UNREACHABLE;
 }
 
-/* The thread has a hold. Inside a lost one, a recursive lock must not make it believe that it has
- * held all the time; without nesting, it is over and forgotten. *ret_is_done: no need to wait. */
-static zkl_err enter_again(struct zkl_lock *l, struct zkli_hold *hold, bool *ret_is_done) {
-    *ret_is_done = true;
-    if (hold->member == NULL && l->is_recursive)
+/* A lost hold without nesting is forgotten when its thread acquires again. */
+static bool is_over(const struct zkl_lock *l, const struct zkli_hold *hold) {
+    return hold != NULL && hold->member == NULL && !l->is_recursive;
+}
+
+/* The thread has a hold, which is not over. Inside a lost one, a recursive lock must not make it
+ * believe that it has held all the time. */
+static zkl_err enter_again(const struct zkl_lock *l, struct zkli_hold *hold) {
+    if (hold->member == NULL)
         return ZKL_LOST;
-    if (hold->member == NULL) {
-        zkli_lock_drop_hold(l, hold);
-        *ret_is_done = false;
-        return ZKL_OK;
-    }
     if (!l->is_recursive)
         return ZKL_DEADLOCK;
     if (hold->depth == INT_MAX)
@@ -42,57 +41,63 @@ static void on_deadline(void *arg) {
     zkli_lock_abandon(acquire->lock, acquire, too_late(acquire));
 }
 
-/* What there will be to tell of the grant needs memory now, not then. */
 bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l) {
-    *acquire = (struct zkli_acquire){
-        .lock = l,
-        .thread = zkli_thread_self(),
-        .hold = malloc(sizeof(struct zkli_hold)),
-        .events = l->on_event == NULL ? NULL : zkli_events_new(l->on_event, l->arg, l),
-    };
-    bool has_memory = acquire->hold != NULL && (l->on_event == NULL || acquire->events != NULL);
-    if (has_memory && zkli_operation_init(&acquire->operation, l->session, on_deadline, acquire))
-        return true;
-    free(acquire->hold);
-    free(acquire->events);
-    return false;
+    *acquire = (struct zkli_acquire){.lock = l, .thread = zkli_thread_self()};
+    return zkli_operation_init(&acquire->operation, l->session, on_deadline, acquire);
 }
 
-/* What is known without waiting; ZKL_OK and not *ret_is_done: nothing. */
-static zkl_err decide_at_once(struct zkli_acquire *acquire, bool *ret_is_done) {
+/* A grant needs memory, for the hold and for its events: now, not then. False: there is none, and
+ * what was had is freed by the acquire's end. */
+static bool prepare_grant(struct zkli_acquire *acquire) {
+    const struct zkl_lock *l = acquire->lock;
+    acquire->hold = malloc(sizeof(*acquire->hold));
+    if (l->on_event != NULL)
+        acquire->events = zkli_events_new(l->on_event, l->arg, acquire->lock);
+    return acquire->hold != NULL && (l->on_event == NULL || acquire->events != NULL);
+}
+
+/* By a thread that has no hold by this handle. What is known without waiting; ZKL_OK: nothing. */
+static zkl_err decide_at_once(const struct zkli_acquire *acquire) {
+    const struct zkl_lock *l = acquire->lock;
+    if (zkli_engine_is_held_by(l->session->engine, l->name, acquire->thread.number))
+        return ZKL_DEADLOCK; /* by another handle: the thread would wait for itself */
+    return acquire->is_try ? try_at_once(l) : ZKL_OK;
+}
+
+/* Finishes the acquire, or puts it in line. */
+static void decide_or_submit(struct zkli_acquire *acquire) {
     struct zkl_lock *l = acquire->lock;
-    *ret_is_done = true;
-    if (zkli_lock_is_closed(l))
-        return ZKL_CLOSED;
     struct zkli_hold *mine = zkli_lock_hold_of(l, acquire->thread.number);
-    zkl_err err = ZKL_OK;
-    *ret_is_done = false;
-    if (mine != NULL)
-        err = enter_again(l, mine, ret_is_done);
-    if (err == ZKL_OK && !*ret_is_done &&
-        zkli_engine_is_held_by(l->session->engine, l->name, acquire->thread.number))
-        err = ZKL_DEADLOCK; /* by another handle: the thread would wait for itself */
-    if (err == ZKL_OK && !*ret_is_done && acquire->is_try)
-        err = try_at_once(l);
-    return err;
+    if (zkli_lock_is_closed(l)) {
+        zkli_operation_finish(&acquire->operation, ZKL_CLOSED);
+        return;
+    }
+    if (mine != NULL && !is_over(l, mine)) {
+        zkli_operation_finish(&acquire->operation, enter_again(l, mine));
+        return;
+    }
+    zkl_err err = decide_at_once(acquire);
+    if (err == ZKL_OK && !prepare_grant(acquire))
+        err = ZKL_NOMEM;
+    if (mine != NULL && err != ZKL_NOMEM)
+        zkli_lock_drop_hold(l, mine);
+    if (err == ZKL_OK)
+        zkli_lock_submit(l, acquire);
+    else
+        zkli_operation_finish(&acquire->operation, err);
 }
 
 void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms) {
     struct zkl_lock *l = acquire->lock;
     acquire->is_try = timeout_ms == 0;
-    /* A try is answered in a few round trips, or with the first proof of the lease on a connection,
-       after up to 0.6 T where round trips take T/15; a silent server must not hold it up for much
-       longer. */
+    /* A try is answered in a few round trips, or with the first proof of the lease on a connection.
+       That takes up to 0.6 T where round trips take T/15. A silent server must not hold the try up
+       for much longer. */
     int64_t limit_ms = acquire->is_try ? zkli_engine_timeout_ms(l->session->engine) * INT64_C(2) / 3
                                        : timeout_ms;
     acquire->until_ns = zkli_operation_until_ns(l->session, limit_ms);
     zkli_operation_begin(&acquire->operation, acquire->until_ns);
-    bool is_done = false;
-    zkl_err err = decide_at_once(acquire, &is_done);
-    if (is_done || err != ZKL_OK)
-        zkli_operation_finish(&acquire->operation, err);
-    else
-        zkli_lock_submit(l, acquire);
+    decide_or_submit(acquire);
 }
 
 void zkli_acquire_take_back(struct zkli_hold *hold) {

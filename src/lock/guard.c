@@ -1,28 +1,28 @@
 /*
  * guard - guarded writes: transactions that the servers refuse unless the lock's node is there.
  *
- * The node's name has a uuid of its own, so that it is there means that our hold is; the leader
- * looks in the moment in which it puts the write in its place among all writes. So an OK is true
- * even if our lease ran out while it was under way: the write came before the end of the hold.
+ * The node's name has a uuid of its own. So while that node exists, our hold does. The leader looks
+ * in the moment in which it puts the write in its place among all writes. So an OK is true even if
+ * our lease ran out while it was under way: the write came before the end of the hold.
  *
  * A reply that was lost with its connection leaves open what has happened. Then a set is sent again
- * while the hold lasts. That tells what is true, since
+ * while the hold lasts. Its answer tells what is true, for two reasons:
  *
- * - but for one case the first attempt cannot come after the second, a write and so a barrier. The
- *   leader refuses what another server forwards for a session that has moved here (SESSIONMOVED);
- *   before this server let us in, it closed the session's old connection, whose requests stand in
- *   the same queue as ours; and what a leader had proposed when it was deposed is either committed
- *   before the next one's first write, or never. What is left is a thread of the server's that has
- *   read a request and not queued it for the whole time of a reconnect. A version protects from
- *   that, unless the node is deleted and made again;
- * - while the node is there, nobody else writes under this guard, and this thread waits here. So
- *   without a version, the same data a second time is the same. With a version, the second attempt
- *   has found the guard when it finds another version: the first was committed if the node has the
- *   next version and our data, read behind it on the same connection, or else cannot be told from
- *   what was.
+ * - The first attempt cannot come after the second, which is a write and so a barrier. The leader
+ *   refuses what another server forwards for a session that has moved here (SESSIONMOVED). Before
+ *   this server let us in, it closed the session's old connection, whose requests stand in the same
+ *   queue as ours. What a leader had proposed when it was deposed is committed before the next
+ *   leader's first write, or never. There is one exception: a thread of the server has read a
+ *   request, and does not queue it for the whole time of a reconnect. A version protects from that,
+ *   unless the node is deleted and made again.
+ * - While the hold's node exists, no other thread writes under this guard, and this thread waits
+ *   here. So without a version, the same data written twice are the same data. With a version, the
+ *   second attempt may find another version; it has found the guard then. The node is read behind
+ *   it on the same connection. The first attempt was committed if the node has the next version and
+ *   our data. Otherwise nothing tells what was done.
  *
- * All that if everybody who writes to the node does so under the guard. Who does not may have
- * written the node in between; with a version that shows, and is UNSURE.
+ * All this holds if every program that writes to the node does so under the guard. One that does
+ * not may have written in between. With a version that shows, and is UNSURE.
  */
 #include "lock/lock.h"
 
@@ -45,7 +45,7 @@ static void finish(struct zkli_write *w, zkl_err result) {
     zkli_operation_finish(&w->operation, result);
 }
 
-/* Nothing was written by the last attempt; what came of those before it, nobody knows. */
+/* The last attempt wrote nothing. What those before it did is not known. */
 static void finish_undone(struct zkli_write *w, zkl_err result) {
     finish(w, w->lost > 0 ? ZKL_UNSURE : result);
 }
@@ -124,7 +124,7 @@ static void on_written(struct zkli_write *w, const struct zkli_reply *reply) {
     }
 }
 
-/* The second attempt found another version: that which the first made, or somebody else's? */
+/* The second attempt found another version: the first attempt's, or another program's? */
 static void on_read(struct zkli_write *w, const struct zkli_reply *reply) {
     const struct zkli_op *set = set_of(w);
     uint32_t version = (uint32_t)reply->stat.version;

@@ -2,10 +2,10 @@
  * lock - a handle: its local queue of acquires, its contender on the server, its hold. All of it
  * is guarded by the session's mutex; what a contender has to say arrives through lock_notify.
  *
- * Files: lock.c the handle and its queue, acquire.c the calls that take and give up, hold.c the
- * calls about a hold, guard.c writes that need one, guard_multi.c such writes by programs that have
- * ZooKeeper's own header, inspect.c looking at a queue, list.c at all locks, reads.c what these two
- * read, error.c texts.
+ * The handle and its queue are in lock.c, the calls that take and give up in acquire.c, and the
+ * calls about a hold in hold.c. Writes that need a hold are in guard.c. Those of programs that have
+ * ZooKeeper's own header are in guard_multi.c. inspect.c looks at a queue and list.c at all locks,
+ * both by reads.c. Texts are in error.c.
  */
 #ifndef ZKLI_LOCK_LOCK_H
 #define ZKLI_LOCK_LOCK_H
@@ -23,13 +23,14 @@ struct zkli_acquire {
     struct zkli_thread thread;
     bool is_try;
     int64_t until_ns;           /* the caller's deadline, whatever happens in between */
-    struct zkli_hold *hold;     /* for the grant; taken over by the lock with it, then NULL */
-    struct zkli_events *events; /* likewise; NULL if there is nobody to tell */
+    struct zkli_hold *hold;     /* for the grant, from when the acquire stands in line; the lock
+                                   takes it over with the grant, and it is NULL again */
+    struct zkli_events *events; /* likewise; NULL: the handle has no function for events */
     zkl_hold hold_id;           /* OK: the grant */
 };
 
-/* A grant, until it is released. A lost one stays with its thread, so that whatever that thread
- * does next in the belief to hold is told LOST, whoever has acquired since. */
+/* A grant, until it is released. A lost one stays with its thread. So that thread's next call, made
+ * in the belief to hold, is told LOST, also when another thread has acquired since. */
 struct zkli_hold {
     struct zkli_list link; /* in lock->holds */
     zkl_hold id;
@@ -93,13 +94,12 @@ struct zkli_write {
 
 /* All with the lock held. */
 void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire);
-/* An acquire by the calling thread, without the waiting: .hold is there, .events too if the handle
- * has a function for events. .operation is finished when it is decided; end frees what is left.
- * False: out of memory, and there is nothing to end. */
+/* An acquire by the calling thread, without the waiting. .operation is finished when it is decided;
+ * end frees what is left. False: out of memory, and there is nothing to end. */
 bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l);
 void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms);
-/* Its hold is over, and its caller, who has not woken up, would wake up without it. So it never had
- * one: it stands in line again, before those that came later. */
+/* Its hold is over before its caller has woken up. So the caller never had one: the acquire stands
+ * in line again, before those that came later. */
 void zkli_acquire_take_back(struct zkli_hold *hold);
 /* The caller has woken up. */
 zkl_err zkli_acquire_end(struct zkli_acquire *acquire);

@@ -4,62 +4,115 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_slot(struct zkli_reads *reads, struct zkli_read *read) {
-    free(read->path);
-    read->path = NULL;
-    reads->under_way--;
+/* ---- Replies: on the thread that delivers them, with the lock ---- */
+
+/* The copy of a reply, in one allocation with the text that it points to. */
+struct zkli_answer {
+    struct zkli_reply reply;
+    char *children[];
+};
+
+static size_t data_length_of(const struct zkli_reply *reply) {
+    const size_t max = ZKLI_NODE_DATA_MAX + 1;
+    return reply->data_length < max ? reply->data_length : max;
 }
 
-static void finish(struct zkli_reads *reads, zkl_err err) {
-    for (size_t i = 0; i < ZKLI_READS_AT_ONCE; i++) {
-        if (reads->slots[i].path == NULL)
-            continue;
-        zkli_query_forget(reads->operation.session->engine, &reads->slots[i].query);
-        free_slot(reads, &reads->slots[i]);
+/* NULL: out of memory. */
+static struct zkli_answer *answer_new(const struct zkli_reply *reply) {
+    size_t data_length = data_length_of(reply), bytes = data_length;
+    for (size_t i = 0; i < reply->child_count; i++)
+        bytes += strlen(reply->children[i]) + 1;
+    struct zkli_answer *answer = malloc(sizeof(*answer) +
+                                        reply->child_count * sizeof(answer->children[0]) + bytes);
+    if (answer == NULL)
+        return NULL;
+    answer->reply = (struct zkli_reply){
+        .result = reply->result,
+        .code = reply->code,
+        .stat = reply->stat,
+        .children = answer->children,
+        .child_count = reply->child_count,
+        .data_length = data_length,
+    };
+    char *text = (char *)(answer->children + reply->child_count);
+    for (size_t i = 0; i < reply->child_count; i++) {
+        size_t size = strlen(reply->children[i]) + 1;
+        answer->children[i] = memcpy(text, reply->children[i], size);
+        text += size;
     }
-    zkli_operation_finish(&reads->operation, err);
+    answer->reply.data = data_length == 0 ? "" : memcpy(text, reply->data, data_length);
+    return answer;
 }
 
-static void on_reply(struct zkli_query *query, const struct zkli_reply *reply);
+static void on_reply(struct zkli_query *query, const struct zkli_reply *reply) {
+    struct zkli_read *read = ZKLI_CONTAINER(query, struct zkli_read, query);
+    read->answer = reply == NULL ? NULL : answer_new(reply);
+    read->has_no_memory = reply != NULL && read->answer == NULL;
+    zkli_list_append(&read->reads->answered, &read->link);
+    zkli_operation_wake(&read->reads->operation);
+}
 
-static struct zkli_read *slot_for(struct zkli_reads *reads) {
+static void on_deadline(void *arg) {
+    struct zkli_reads *reads = arg;
+    zkli_operation_finish(&reads->operation, ZKL_UNREACHABLE);
+}
+
+/* ---- Slots: the calling thread's ---- */
+
+static struct zkli_read *find_free_slot(struct zkli_reads *reads) {
     for (size_t i = 0; i < ZKLI_READS_AT_ONCE; i++)
         if (reads->slots[i].path == NULL)
             return &reads->slots[i];
     return NULL;
 }
 
-static void ask_for(struct zkli_reads *reads, struct zkli_read *read) {
-    read->query.path = read->path;
-    reads->under_way++;
-    zkli_query_ask(reads->operation.session->engine, &read->query);
+static void free_slot(struct zkli_reads *reads, struct zkli_read *read) {
+    free(read->answer);
+    free(read->path);
+    read->answer = NULL;
+    read->path = NULL;
+    reads->in_use--;
 }
 
-/* Asks for what there is to read. */
-static void ask(struct zkli_reads *reads) {
+/* Adds what there is to read to the reads that are wanted. */
+static zkl_err add_wanted(struct zkli_reads *reads, struct zkli_list *wanted) {
     struct zkli_read *read;
-    while ((read = slot_for(reads)) != NULL) {
+    while ((read = find_free_slot(reads)) != NULL) {
         zkl_err err = ZKL_OK;
         *read = (struct zkli_read){.reads = reads, .query = {.done = on_reply}};
         read->path = reads->next(reads, read, &err);
-        if (err != ZKL_OK) {
-            finish(reads, err);
-            return;
-        }
         if (read->path == NULL)
-            break;
-        ask_for(reads, read);
+            return err;
+        reads->in_use++;
+        zkli_list_append(wanted, &read->link);
     }
-    if (reads->under_way == 0)
-        finish(reads, ZKL_OK);
+    return ZKL_OK;
 }
 
-static zkl_err error_of(const struct zkli_reads *reads, const struct zkli_reply *reply) {
-    if (reply == NULL && zkli_engine_is_draining(reads->operation.session->engine))
-        return ZKL_CLOSED;
-    if (reply == NULL)
-        return ZKL_UNREACHABLE;
-    switch (reply->result) {
+/* A node that is missing may be missing with the chroot, whose own node is looked for, once. */
+static zkl_err add_chroot(struct zkli_reads *reads, struct zkli_list *wanted) {
+    if (reads->has_looked_at_chroot ||
+        zkli_engine_chroot_length(reads->operation.session->engine) == 0)
+        return ZKL_OK;
+    struct zkli_read *read = find_free_slot(reads); /* that of the missing node, at least */
+    *read = (struct zkli_read){
+        .reads = reads, .is_of_chroot = true, .query = {.done = on_reply}, .path = strdup("/")};
+    if (read->path == NULL)
+        return ZKL_NOMEM;
+    reads->has_looked_at_chroot = true;
+    reads->in_use++;
+    zkli_list_append(wanted, &read->link);
+    return ZKL_OK;
+}
+
+/* ---- What the replies say: on the calling thread, without the lock ---- */
+
+static zkl_err error_of(const struct zkli_read *read) {
+    if (read->has_no_memory)
+        return ZKL_NOMEM;
+    if (read->answer == NULL)
+        return read->reads->lost_error;
+    switch (read->answer->reply.result) {
     case ZKLI_RESULT_OK:
     case ZKLI_RESULT_NO_NODE:
         return ZKL_OK;
@@ -77,65 +130,106 @@ static zkl_err error_of(const struct zkli_reads *reads, const struct zkli_reply 
     return ZKL_SERVER;
 }
 
-/* What is missing may be missing with the chroot: the root of it is looked for, once. */
-static zkl_err look_at_chroot(struct zkli_reads *reads) {
-    if (reads->has_looked_at_chroot ||
-        zkli_engine_chroot_length(reads->operation.session->engine) == 0)
-        return ZKL_OK;
-    struct zkli_read *read = slot_for(reads);
-    *read = (struct zkli_read){
-        .reads = reads, .is_of_chroot = true, .query = {.done = on_reply}, .path = strdup("/")};
-    if (read->path == NULL)
-        return ZKL_NOMEM;
-    reads->has_looked_at_chroot = true;
-    ask_for(reads, read);
-    return ZKL_OK;
+static void log_refusal(const struct zkli_read *read) {
+    struct zkl_session *s = read->reads->operation.session;
+    zkli_session_lock(s);
+    zkli_engine_log(s->engine, ZKL_LOG_ERROR, "the server refuses to let us read %s (code %d)",
+                    read->path, read->answer->reply.code);
+    zkli_session_unlock(s);
 }
 
-static void log_refusal(const struct zkli_reads *reads, const struct zkli_read *read,
-                        const struct zkli_reply *reply) {
-    zkli_engine_log(reads->operation.session->engine, ZKL_LOG_ERROR,
-                    "the server refuses to let us read %s (code %d)", read->path, reply->code);
-}
-
-static void on_reply(struct zkli_query *query, const struct zkli_reply *reply) {
-    struct zkli_read *read = ZKLI_CONTAINER(query, struct zkli_read, query);
-    struct zkli_reads *reads = read->reads;
-    zkl_err err = error_of(reads, reply);
+static zkl_err take_answer(struct zkli_reads *reads, struct zkli_read *read,
+                           struct zkli_list *wanted) {
+    zkl_err err = error_of(read);
     if (err == ZKL_DENIED || err == ZKL_SERVER)
-        log_refusal(reads, read, reply);
+        log_refusal(read);
     bool is_taken = read->is_of_chroot || reads->takes_denials;
-    if (err == ZKL_DENIED && is_taken) /* it is there */
+    if (err == ZKL_DENIED && is_taken) /* the node exists */
         err = ZKL_OK;
-    bool is_missing = err == ZKL_OK && reply->result == ZKLI_RESULT_NO_NODE;
+    bool is_missing = err == ZKL_OK && read->answer->reply.result == ZKLI_RESULT_NO_NODE;
     if (err == ZKL_OK && !read->is_of_chroot)
-        err = reads->got(reads, read, reply);
+        err = reads->got(reads, read, &read->answer->reply);
     else if (is_missing)
         err = ZKL_NO_CHROOT;
     free_slot(reads, read);
-    if (err == ZKL_OK && is_missing)
-        err = look_at_chroot(reads);
-    if (err != ZKL_OK)
-        finish(reads, err);
-    else
-        ask(reads);
+    return err == ZKL_OK && is_missing ? add_chroot(reads, wanted) : err;
 }
 
-static void on_deadline(void *arg) {
-    finish(arg, ZKL_UNREACHABLE);
+static zkl_err take_answers(struct zkli_reads *reads, struct zkli_list *answered,
+                            struct zkli_list *wanted) {
+    struct zkli_list *link;
+    zkl_err err = ZKL_OK;
+    while (err == ZKL_OK && (link = zkli_list_take_first(answered)) != NULL)
+        err = take_answer(reads, ZKLI_CONTAINER(link, struct zkli_read, link), wanted);
+    return err == ZKL_OK ? add_wanted(reads, wanted) : err;
 }
+
+/* ---- The calling thread, with the lock ---- */
+
+/* Of a session that reads nothing more; else ZKL_OK. */
+static zkl_err end_of_session(const struct zkli_engine *e) {
+    zkl_state state = zkli_engine_state(e);
+    if (state == ZKL_STATE_AUTH_FAILED)
+        return ZKL_AUTH_FAILED;
+    return state == ZKL_STATE_CLOSED || zkli_engine_is_draining(e) ? ZKL_CLOSED : ZKL_OK;
+}
+
+/* Asks for what is wanted, and waits until something was answered, which it moves. */
+static zkl_err exchange(struct zkli_reads *reads, struct zkli_list *wanted,
+                        struct zkli_list *ret_answered) {
+    struct zkli_operation *operation = &reads->operation;
+    struct zkli_engine *e = operation->session->engine;
+    struct zkli_list *link;
+    zkl_err err = end_of_session(e);
+    if (err != ZKL_OK)
+        return err;
+    while ((link = zkli_list_take_first(wanted)) != NULL) {
+        struct zkli_read *read = ZKLI_CONTAINER(link, struct zkli_read, link);
+        read->query.path = read->path;
+        zkli_query_ask(e, &read->query);
+    }
+    while (zkli_operation_is_running(operation) && zkli_list_is_empty(&reads->answered))
+        zkli_operation_pause(operation);
+    if (!zkli_operation_is_running(operation))
+        return operation->result;
+    err = end_of_session(e);
+    reads->lost_error = err == ZKL_OK ? ZKL_UNREACHABLE : err;
+    zkli_list_move_all(ret_answered, &reads->answered);
+    return ZKL_OK;
+}
+
+static void end(struct zkli_reads *reads, zkl_err err) {
+    for (size_t i = 0; i < ZKLI_READS_AT_ONCE; i++) {
+        if (reads->slots[i].path == NULL)
+            continue;
+        zkli_query_forget(reads->operation.session->engine, &reads->slots[i].query);
+        free_slot(reads, &reads->slots[i]);
+    }
+    if (zkli_operation_is_running(&reads->operation))
+        zkli_operation_finish(&reads->operation, err);
+}
+
+/* ---- The call ---- */
 
 /* The session stays until the call is through, though it may be closed meanwhile. */
 static zkl_err run(struct zkli_reads *reads, struct zkl_session *s) {
+    struct zkli_list wanted, answered;
     if (!zkli_operation_init(&reads->operation, s, on_deadline, reads))
         return ZKL_NOMEM;
+    zkli_list_init(&wanted);
+    zkli_list_init(&answered);
+    zkli_list_init(&reads->answered);
+    zkl_err err = add_wanted(reads, &wanted);
     zkli_session_lock(s);
-    zkl_err err = ZKL_CLOSED;
-    if (zkli_engine_state(s->engine) != ZKL_STATE_CLOSED) {
-        zkli_operation_begin(&reads->operation, zkli_operation_until_ns(s, s->connect_timeout_ms));
-        ask(reads);
-        err = zkli_operation_wait(&reads->operation);
+    zkli_operation_begin(&reads->operation, zkli_operation_until_ns(s, s->connect_timeout_ms));
+    while (err == ZKL_OK && reads->in_use > 0) {
+        err = exchange(reads, &wanted, &answered);
+        zkli_session_unlock(s);
+        if (err == ZKL_OK)
+            err = take_answers(reads, &answered, &wanted);
+        zkli_session_lock(s);
     }
+    end(reads, err);
     zkli_session_unlock(s);
     zkli_operation_fini(&reads->operation);
     return err;

@@ -2,10 +2,10 @@
  * callbacks - the user's event functions, called one at a time on a thread of their own: a callback
  * that sleeps stops no heartbeat.
  *
- * No event is lost for want of memory. Whoever can have something to tell keeps a record for it,
- * which is used when it is free. While it still waits in the line, for a callback that takes long,
- * further events of the kind get records of their own; where there is no memory for that, one that
- * is in the line stands for another event, too.
+ * No event is lost for want of memory. Each source of events keeps a record for each kind, which is
+ * used when it is free. It may still wait in the line, for a callback that takes long. Then further
+ * events of the kind get records of their own. Without memory for that, a record in the line stands
+ * for another event, too.
  */
 #include <stdlib.h>
 

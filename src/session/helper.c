@@ -94,7 +94,7 @@ static void start(void *arg) {
         s->helper_runs = true;
         return;
     }
-    s->open_error = ENOMEM; /* who opens the session does not wait for another try */
+    s->open_error = ENOMEM; /* the thread that opens the session does not wait for another try */
     zkli_engine_log(s->engine, ZKL_LOG_ERROR, "cannot start a thread; trying again");
     zkli_engine_set_timer(s->engine, &s->helper_retry, zkli_engine_now_ns(s->engine) + RETRY_NS);
 }
@@ -159,7 +159,8 @@ static void on_reply(void *arg, struct zkli_port *port, unsigned slot,
                      const struct zkli_reply *reply) {
     struct zkl_session *s = arg;
     zkli_session_lock(s);
-    zkli_engine_on_reply(s->engine, port, slot, reply);
+    if (zkli_client_awaits(port, slot, reply))
+        zkli_engine_on_reply(s->engine, port, slot, reply);
     if (zkli_engine_is_draining(s->engine))
         pthread_cond_broadcast(&s->changed);
     zkli_session_unlock(s);

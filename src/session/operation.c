@@ -35,9 +35,21 @@ void zkli_operation_finish(struct zkli_operation *o, zkl_err result) {
     pthread_cond_signal(&o->changed);
 }
 
+bool zkli_operation_is_running(const struct zkli_operation *o) {
+    return o->state == ZKLI_OPERATION_RUNNING;
+}
+
+void zkli_operation_pause(struct zkli_operation *o) {
+    zkli_session_wait(o->session, &o->changed);
+}
+
+void zkli_operation_wake(struct zkli_operation *o) {
+    pthread_cond_signal(&o->changed);
+}
+
 zkl_err zkli_operation_wait(struct zkli_operation *o) {
-    while (o->state == ZKLI_OPERATION_RUNNING)
-        zkli_session_wait(o->session, &o->changed);
+    while (zkli_operation_is_running(o))
+        zkli_operation_pause(o);
     return o->result;
 }
 

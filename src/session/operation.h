@@ -1,7 +1,8 @@
 /*
  * operation - what a caller has asked for and what takes time: an acquire, a release that is waited
  * for, a guarded write, reads. It is begun, finished exactly once where the event is handled that
- * decides it, and waited for by its caller. Its deadline is an event like any other.
+ * decides it, and waited for by its caller. Its deadline is an event like any other. Reads are the
+ * exception: their caller decides them, for it is the caller that looks at the replies.
  *
  * All but init and fini with the session's lock.
  */
@@ -32,8 +33,13 @@ void zkli_operation_fini(struct zkli_operation *o);
 void zkli_operation_begin(struct zkli_operation *o, int64_t until_ns);
 /* The one that runs; its caller wakes up. */
 void zkli_operation_finish(struct zkli_operation *o, zkl_err result);
+bool zkli_operation_is_running(const struct zkli_operation *o);
 /* Until it is finished. */
 zkl_err zkli_operation_wait(struct zkli_operation *o);
+/* Until it is finished or its caller is woken, or for a shorter time. */
+void zkli_operation_pause(struct zkli_operation *o);
+/* Wakes the caller, who pauses, while the operation runs on. */
+void zkli_operation_wake(struct zkli_operation *o);
 
 /* Before the caller has woken up, what the operation came to may be over. It has another result
  * then, or it runs again: */

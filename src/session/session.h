@@ -2,7 +2,7 @@
  * session - the engine with its lock and threads: what the lock layer sees of a session.
  *
  * One mutex guards a session and everything on it. zkli_session_lock brings the engine's clock up
- * to date, zkli_session_unlock sends what is to be sent; between them the engine may be used.
+ * to date. zkli_session_unlock sends what is to be sent. Between them the engine may be used.
  * No user code runs with the mutex held, save the log hook.
  */
 #ifndef ZKLI_SESSION_SESSION_H
@@ -37,7 +37,7 @@ struct zkli_callback {
 
 struct zkl_session {
     pthread_mutex_t mutex;
-    pthread_cond_t changed; /* state, close, callbacks: whatever somebody may wait for */
+    pthread_cond_t changed; /* state, close, callbacks: what a thread may wait for */
     struct zkli_engine *engine;
     atomic_uint references; /* the owner, until close, each lock, each call on the session that is
                                running, the helper thread, the timer's once it is detached; they
@@ -89,7 +89,7 @@ bool zkli_condition_init(pthread_cond_t *condition);
  * anything of the session, which then stays in memory though another thread closes it meanwhile.
  * False: in a child of fork; no reference was taken. */
 bool zkli_session_begin(struct zkl_session *s);
-/* For who has one already. */
+/* By a caller that has one already. */
 void zkli_session_reference(struct zkl_session *s);
 /* Releases the lock and a reference, and frees the session with the last one. */
 void zkli_session_unlock_and_release(struct zkl_session *s);

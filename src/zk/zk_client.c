@@ -44,10 +44,10 @@ extern __attribute__((weak)) int zoo_set_servers_resolution_delay(zhandle_t *zh,
 #define UNKNOWN_SESSION (-12)
 
 /*
- * The number of a request is its slot, with the last bits of how many requests the slot has had.
- * Where memory is short, the client may refuse a request and keep its completion all the same. That
- * comes when the connection breaks. By then the slot may have its next request, which has another
- * number.
+ * The number of a request is its slot, with the last bits of a count. Each request of the slot
+ * counts, and each one that the client library refuses counts twice. Where memory is short, that
+ * library may refuse a request and still complete it, when the connection breaks. Such a stale
+ * completion never has the number that its slot has then.
  */
 #define SLOT_BITS 9
 /* The slot of what was no request: the session's news, and the nodes'. */
@@ -63,10 +63,10 @@ struct client {
     atomic_bool is_authenticated;
     struct zkli_log log;
     /* By slots */
-    atomic_uint requests[NEWS + 1]; /* how many there were */
+    atomic_uint requests[NEWS + 1]; /* the count in their numbers */
     /* What the client library writes into, while it is lent */
-    _Atomic(struct zkli_transaction *) transactions[ZKLI_SLOTS]; /* NULL: none in flight */
-    zoo_op_result_t checks[ZKLI_SLOTS];                          /* of a barrier */
+    struct zkli_transaction *transactions[ZKLI_SLOTS]; /* set by put and take alone */
+    zoo_op_result_t checks[ZKLI_SLOTS];                /* of a barrier */
     struct zkli_transaction *refused; /* a list: they may be completed all the same */
 };
 
@@ -79,10 +79,25 @@ static unsigned number_of(struct client *client, unsigned slot) {
     return (count << SLOT_BITS | slot) % ZKLI_TABLE_NUMBERS;
 }
 
-/* For a new request. */
-static void *context_for(struct client *client, unsigned slot) {
+static unsigned slot_of(unsigned number) {
+    return number % (1u << SLOT_BITS);
+}
+
+static unsigned begin_request(struct client *client, unsigned slot) {
     (void)atomic_fetch_add(&client->requests[slot], 1);
-    return zkli_table_context(&client->place, number_of(client, slot));
+    return number_of(client, slot);
+}
+
+static void *context_for(struct client *client, unsigned slot) {
+    return zkli_table_context(&client->place, begin_request(client, slot));
+}
+
+/* With what the client library answered to a request. Returns whether the request was sent. If not,
+ * a completion that comes all the same finds that the slot has another number. */
+static bool end_sending(struct client *client, unsigned slot, int code) {
+    if (code != ZOK)
+        (void)atomic_fetch_add(&client->requests[slot], 1);
+    return code == ZOK;
 }
 
 /* For what comes again and again: always the same. */
@@ -92,14 +107,12 @@ static void *context_for_news(struct client *client) {
 
 /* A delivery begins, which zkli_table_end ends. NULL: its port is closed, or its slot has a newer
  * request. */
-static struct client *begin(const void *context, unsigned *ret_slot) {
-    unsigned number;
-    struct zkli_place *place = zkli_table_begin(context, &number, NULL);
+static struct client *begin(const void *context, unsigned *ret_number) {
+    struct zkli_place *place = zkli_table_begin(context, ret_number, NULL);
     if (place == NULL)
         return NULL;
     struct client *client = ZKLI_CONTAINER(place, struct client, place);
-    *ret_slot = number % (1u << SLOT_BITS);
-    if (number == number_of(client, *ret_slot))
+    if (*ret_number == number_of(client, slot_of(*ret_number)))
         return client;
     zkli_table_end(place);
     return NULL;
@@ -143,26 +156,31 @@ static struct zkli_reply reply_of(int code) {
         .result = result_of(code), .code = code, .is_unimplemented = code == ZUNIMPLEMENTED};
 }
 
-static void deliver_to(struct client *client, unsigned slot, const struct zkli_reply *reply) {
+static void deliver_to(struct client *client, unsigned number, struct zkli_reply *reply) {
+    reply->request = number;
     /* The client itself learns of the end of its session only when it connects. A follower that
      * resumed it just as the leader ended it goes on answering pings, and refuses every write. */
     if (reply->code == ZSESSIONEXPIRED || reply->code == UNKNOWN_SESSION)
         client->config.receiver->on_state(client->config.arg, &client->port, ZKLI_PORT_EXPIRED);
-    client->config.receiver->on_reply(client->config.arg, &client->port, slot, reply);
+    client->config.receiver->on_reply(client->config.arg, &client->port, slot_of(number), reply);
 }
 
-static void deliver(const void *data, const struct zkli_reply *reply) {
-    unsigned slot;
-    struct client *client = begin(data, &slot);
+bool zkli_client_awaits(struct zkli_port *port, unsigned slot, const struct zkli_reply *reply) {
+    return reply->request == number_of(client_of(port), slot);
+}
+
+static void deliver(const void *data, struct zkli_reply *reply) {
+    unsigned number;
+    struct client *client = begin(data, &number);
     if (client == NULL)
         return;
-    deliver_to(client, slot, reply);
+    deliver_to(client, number, reply);
     zkli_table_end(&client->place);
 }
 
 /* Where the client has no memory for a part of a reply it says ZOK all the same, hands out NULL for
  * the part, and leaves what comes behind it unread. So it does with the path of a watch event.
- * Here: the node is there, and nobody knows its name. */
+ * Here: the node exists, under a name that no client knows. */
 static void on_created(int code, const char *path, const struct Stat *stat, const void *data) {
     struct zkli_reply reply = reply_of(code == ZOK && path == NULL ? ZSYSTEMERROR : code);
     reply.path = path;
@@ -224,8 +242,9 @@ static void on_barrier(int code, const void *data) {
 
 /* The operations before the one that failed have the error 0, those behind it another; the code is
  * that of the one. */
-static void finish_multi(struct client *client, unsigned slot, bool is_open, int code) {
-    struct zkli_transaction *transaction = atomic_exchange(&client->transactions[slot], NULL);
+static void finish_multi(struct client *client, unsigned number, bool is_open, int code) {
+    struct zkli_transaction *transaction = zkli_transaction_take(
+        &client->transactions[slot_of(number)], number);
     struct zkli_reply reply = reply_of(code);
     if (code == ZBADVERSION)
         reply.result = ZKLI_RESULT_BAD_VERSION;
@@ -234,7 +253,7 @@ static void finish_multi(struct client *client, unsigned slot, bool is_open, int
         reply.op_results = transaction->read_results;
     }
     if (is_open)
-        deliver_to(client, slot, &reply);
+        deliver_to(client, number, &reply);
     free(transaction);
 }
 
@@ -247,8 +266,8 @@ static void on_multi(int code, const void *data) {
         return;
     struct client *client = ZKLI_CONTAINER(place, struct client, place);
     zkli_table_give_back(place); /* before the slot is used again */
-    if (number == number_of(client, number % (1u << SLOT_BITS)))
-        finish_multi(client, number % (1u << SLOT_BITS), is_open, code);
+    if (number == number_of(client, slot_of(number)))
+        finish_multi(client, number, is_open, code);
     zkli_table_end(place);
 }
 
@@ -260,8 +279,8 @@ static void deliver_state(struct client *client, enum zkli_port_state state) {
 
 /* On the client's I/O thread. */
 static void on_authenticated(int code, const void *data) {
-    unsigned slot;
-    struct client *client = begin(data, &slot);
+    unsigned number;
+    struct client *client = begin(data, &number);
     if (client == NULL)
         return;
     if (code == ZOK) {
@@ -292,8 +311,8 @@ static void on_connected(struct client *client, zhandle_t *handle) {
  * session event as well. */
 static void on_session_event(zhandle_t *handle, int type, int state, const char *path,
                              void *context) {
-    unsigned slot;
-    struct client *client = type == ZOO_SESSION_EVENT ? begin(context, &slot) : NULL;
+    unsigned number;
+    struct client *client = type == ZOO_SESSION_EVENT ? begin(context, &number) : NULL;
     (void)path;
     if (client == NULL)
         return;
@@ -311,9 +330,9 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
 
 /* Anything but these is no news of the node: session events, above all. */
 static void on_node_event(zhandle_t *handle, int type, int state, const char *path, void *context) {
-    unsigned slot;
+    unsigned number;
     bool is_news = type == ZOO_DELETED_EVENT || type == ZOO_CHANGED_EVENT;
-    struct client *client = is_news ? begin(context, &slot) : NULL;
+    struct client *client = is_news ? begin(context, &number) : NULL;
     (void)handle;
     (void)state;
     if (client == NULL)
@@ -333,31 +352,37 @@ static bool client_create(struct zkli_port *port, unsigned slot, const char *pat
     const struct ACL_vector *acl = client->config.is_creator_acl ? &ZOO_CREATOR_ALL_ACL
                                                                  : &ZOO_OPEN_ACL_UNSAFE;
     void *context = context_for(client, slot);
+    int code;
     if (mode == ZKLI_EPHEMERAL_SEQUENTIAL)
-        return zoo_acreate2(handle, path, data, (int)length, acl, ZOO_EPHEMERAL_SEQUENTIAL,
-                            on_created, context) == ZOK;
-    return zoo_acreate(handle, path, data, (int)length, acl,
-                       mode == ZKLI_CONTAINER ? ZOO_CONTAINER : ZOO_PERSISTENT, on_parent_created,
-                       context) == ZOK;
+        code = zoo_acreate2(handle, path, data, (int)length, acl, ZOO_EPHEMERAL_SEQUENTIAL,
+                            on_created, context);
+    else
+        code = zoo_acreate(handle, path, data, (int)length, acl,
+                           mode == ZKLI_CONTAINER ? ZOO_CONTAINER : ZOO_PERSISTENT,
+                           on_parent_created, context);
+    return end_sending(client, slot, code);
 }
 
 static bool client_list(struct zkli_port *port, unsigned slot, const char *path) {
     struct client *client = client_of(port);
-    return zoo_aget_children(atomic_load(&client->handle), path, 0, on_listed,
-                             context_for(client, slot)) == ZOK;
+    int code = zoo_aget_children(atomic_load(&client->handle), path, 0, on_listed,
+                                 context_for(client, slot));
+    return end_sending(client, slot, code);
 }
 
 static bool client_get(struct zkli_port *port, unsigned slot, const char *path, bool is_watched) {
     struct client *client = client_of(port);
     /* One function and one context for all: the client keeps one watch a path, however often. */
-    return zoo_awget(atomic_load(&client->handle), path, is_watched ? on_node_event : NULL,
-                     context_for_news(client), on_read, context_for(client, slot)) == ZOK;
+    int code = zoo_awget(atomic_load(&client->handle), path, is_watched ? on_node_event : NULL,
+                         context_for_news(client), on_read, context_for(client, slot));
+    return end_sending(client, slot, code);
 }
 
 static bool client_remove(struct zkli_port *port, unsigned slot, const char *path) {
     struct client *client = client_of(port);
-    return zoo_adelete(atomic_load(&client->handle), path, -1, on_written,
-                       context_for(client, slot)) == ZOK;
+    int code = zoo_adelete(atomic_load(&client->handle), path, -1, on_written,
+                           context_for(client, slot));
+    return end_sending(client, slot, code);
 }
 
 /* ---- Transactions ---- */
@@ -368,17 +393,18 @@ static bool is_never_completed(int code) {
 }
 
 /* At an operation that it refuses, zoo_amulti goes on to the next with what was to be freed left
- * undefined. It refuses bad paths, which do not get here, and a session that is over. That cannot
- * be one which is connected at this look: the client learns it from the answer to a new connection,
- * two round trips from here; or, if the server has changed its mind about the credentials, from the
- * answer to those, one round trip after a new connection. */
-static int send_multi(struct client *client, unsigned slot, size_t count, const zoo_op_t *ops,
+ * undefined. It refuses bad paths, which do not get here, and a session that is over. A session
+ * that is connected at this look is not over in this call. The client learns of the end from the
+ * answer to a new connection, two round trips from here. Or the server has changed its mind about
+ * the credentials: then it is the answer to those, one round trip after a new connection. */
+static int send_multi(struct client *client, unsigned number, size_t count, const zoo_op_t *ops,
                       zoo_op_result_t *results) {
     zhandle_t *handle = atomic_load(&client->handle);
     if (zoo_state(handle) != ZOO_CONNECTED_STATE)
         return ZINVALIDSTATE;
     zkli_table_lend(&client->place);
-    int code = zoo_amulti(handle, (int)count, ops, results, on_multi, context_for(client, slot));
+    int code = zoo_amulti(handle, (int)count, ops, results, on_multi,
+                          zkli_table_context(&client->place, number));
     if (is_never_completed(code))
         zkli_table_give_back(&client->place);
     return code;
@@ -390,11 +416,12 @@ static bool client_multi(struct zkli_port *port, unsigned slot, const struct zkl
     struct zkli_transaction *t = zkli_transaction_new(ops, count);
     if (t == NULL)
         return false;
-    atomic_store(&client->transactions[slot], t);
-    int code = send_multi(client, slot, count, t->ops, t->results);
-    if (code == ZOK)
+    unsigned number = begin_request(client, slot);
+    zkli_transaction_put(&client->transactions[slot], t, number);
+    int code = send_multi(client, number, count, t->ops, t->results);
+    if (end_sending(client, slot, code))
         return true;
-    t = atomic_exchange(&client->transactions[slot], NULL);
+    t = zkli_transaction_take(&client->transactions[slot], number);
     if (t == NULL) /* refused, and completed already */
         return false;
     if (is_never_completed(code)) {
@@ -414,11 +441,16 @@ static bool client_multi(struct zkli_port *port, unsigned slot, const struct zkl
 static bool client_barrier(struct zkli_port *port, unsigned slot, const char *node) {
     struct client *client = client_of(port);
     zoo_op_t check;
-    if (node == NULL)
-        return zoo_adelete(atomic_load(&client->handle), BARRIER_PATH, BARRIER_VERSION, on_barrier,
-                           context_for(client, slot)) == ZOK;
-    zoo_check_op_init(&check, node, -1);
-    return send_multi(client, slot, 1, &check, &client->checks[slot]) == ZOK;
+    unsigned number = begin_request(client, slot);
+    int code;
+    if (node == NULL) {
+        code = zoo_adelete(atomic_load(&client->handle), BARRIER_PATH, BARRIER_VERSION, on_barrier,
+                           zkli_table_context(&client->place, number));
+    } else {
+        zoo_check_op_init(&check, node, -1);
+        code = send_multi(client, number, 1, &check, &client->checks[slot]);
+    }
+    return end_sending(client, slot, code);
 }
 
 static int64_t client_session_id(struct zkli_port *port) {
@@ -462,15 +494,14 @@ static void on_nudged(int code, const char *path, const void *data) {
     (void)data;
 }
 
-/* A request nobody waits for: where the connection was changed under requests in flight, its reply
- * does not fit theirs, and they fail at once instead of after 2/3 of the timeout. */
+/* A request whose reply is ignored. If the connection was changed under requests in flight, that
+ * reply does not fit theirs. Then they fail at once, and not after 2/3 of the timeout. */
 static void nudge(zhandle_t *handle) {
     (void)zoo_async(handle, "/", on_nudged, NULL); /* no harm if it is refused */
 }
 
-/* Where the client has no memory for a session event, it says nothing of it. Where its I/O thread
- * has none to copy the list of servers, it sleeps for a time that nobody has set, until a request
- * wakes it. */
+/* Without memory for a session event, the client says nothing of it. Without memory to copy the
+ * list of servers, its I/O thread sleeps for a time that was never set, until a request wakes it. */
 static enum zkli_port_state client_look(struct zkli_port *port) {
     struct client *client = client_of(port);
     zhandle_t *handle = atomic_load(&client->handle);
@@ -504,7 +535,7 @@ static bool client_set_hosts(struct zkli_port *port, const char *hosts) {
 static void client_free(struct zkli_place *place) {
     struct client *client = ZKLI_CONTAINER(place, struct client, place);
     for (unsigned i = 0; i < ZKLI_SLOTS; i++)
-        free(atomic_load(&client->transactions[i])); /* its completion never came */
+        free(client->transactions[i]); /* its completion never came */
     while (client->refused != NULL) {
         struct zkli_transaction *t = client->refused;
         client->refused = t->next;

@@ -22,6 +22,9 @@ struct zkli_client_config {
 
 /* NULL: out of memory. */
 struct zkli_port *zkli_client_new(const struct zkli_client_config *config);
+/* With the lock held under which requests are sent: whether the slot still waits for this reply.
+ * False: the client library had refused the request, and has completed it all the same. */
+bool zkli_client_awaits(struct zkli_port *port, unsigned slot, const struct zkli_reply *reply);
 /* Of a connected port: what it takes to resume the session elsewhere. */
 void zkli_client_credentials(struct zkli_port *port, int64_t *ret_id, char ret_password[16]);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The client's log callback carries no context, so each session has a function of its own; what
- * sessions beyond these have to log goes nowhere. */
+/* The client's log callback carries no context, so each session has a function of its own. Lines of
+ * sessions beyond these are dropped. */
 #define LOG_SLOTS 32
 /* Longest line of the client's that is handed on whole. */
 #define LOG_LINE_MAX 1024

@@ -8,8 +8,8 @@
 
 #include <zookeeper/zookeeper.h>
 
-/* So many entries are too long for a transaction, whatever is in them: what is left out of a longer
- * access list changes nothing. */
+/* So many entries are too long for a transaction, whatever is in them. So what is left out of a
+ * longer access list changes nothing. */
 #define ACL_MAX (ZKLI_TRANSACTION_MAX / 12 + 1)
 
 /* ---- In ---- */

@@ -7,7 +7,7 @@
 
 #include "core/multi.h"
 
-struct zoo_op; /* that library's; who only passes them on needs no more of it */
+struct zoo_op; /* that library's; a caller that only passes them on needs no more */
 struct zoo_op_result;
 
 /* In one allocation with the access lists; paths, data and names are borrowed from the caller. */

@@ -1,6 +1,7 @@
 /* zk_transaction - see zk_transaction.h. */
 #include "zk/zk_transaction.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,30 @@ struct zkli_stat zkli_stat_of(const struct Stat *stat) {
                               .mzxid = s->mzxid,
                               .pzxid = s->pzxid,
                               .mtime_ms = s->mtime};
+}
+
+/* ---- In flight ---- */
+
+/* Of the places of all clients. A thread that compares a number needs the transaction to stay. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void zkli_transaction_put(struct zkli_transaction **place, struct zkli_transaction *t,
+                          unsigned number) {
+    (void)pthread_mutex_lock(&mutex);
+    t->number = number;
+    *place = t;
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+struct zkli_transaction *zkli_transaction_take(struct zkli_transaction **place, unsigned number) {
+    (void)pthread_mutex_lock(&mutex);
+    struct zkli_transaction *t = *place;
+    if (t != NULL && t->number == number)
+        *place = NULL;
+    else
+        t = NULL;
+    (void)pthread_mutex_unlock(&mutex);
+    return t;
 }
 
 /* ---- Memory ---- */

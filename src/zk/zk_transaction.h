@@ -14,6 +14,7 @@
  * free it. */
 struct zkli_transaction {
     struct zkli_transaction *next; /* in a list of the port's */
+    unsigned number;               /* of its request */
     size_t count;
     /* For the call that sends them; what they point to is the caller's. */
     zoo_op_t *ops;
@@ -22,6 +23,12 @@ struct zkli_transaction {
     struct zkli_op_result *read_results;
     struct zkli_stat *read_stats;
 };
+
+/* Puts it into the place of its slot, as that of the request with this number. */
+void zkli_transaction_put(struct zkli_transaction **place, struct zkli_transaction *t,
+                          unsigned number);
+/* Takes it out again, on any thread. NULL: the place has no transaction with this number. */
+struct zkli_transaction *zkli_transaction_take(struct zkli_transaction **place, unsigned number);
 
 /* NULL: out of memory. */
 struct zkli_transaction *zkli_transaction_new(const struct zkli_op *ops, size_t count);

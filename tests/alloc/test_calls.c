@@ -127,6 +127,29 @@ static void a_free_lock_is_acquired_or_there_is_no_memory(void) {
     fail_each(acquire_a_free_lock);
 }
 
+/* It needs a condition, with its attributes, and no room for events. */
+static void a_nested_acquire_allocates_nothing_for_a_grant(void) {
+    events *e = events_new();
+    zkl_session *s = session_open(server_hosts(), T_NORMAL, NULL);
+    const zkl_lock_options options = ZKL_LOCK_OPTIONS(.on_event = events_on, .arg = e,
+                                                      .recursive = true);
+    zkl_lock *l = NULL;
+
+    REQUIRE_INT(zkl_lock_open(&l, s, fresh_name("nested"), &options), ZKL_OK);
+    REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
+    const size_t live = failing_live(FAILING_OWN);
+    failing_arm(FAILING_OWN, 0, false);
+    CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
+    CHECK_INT(failing_asked(), 2);
+    failing_disarm();
+    CHECK_INT(failing_live(FAILING_OWN), live);
+    CHECK_INT(zkl_release(l), ZKL_OK);
+    CHECK_INT(zkl_release(l), ZKL_OK);
+    lock_close(l);
+    session_close(s);
+    events_free(e);
+}
+
 static void acquire_in_a_new_directory(void) {
     client *c = client_open(fresh_name("new/directory"), T_NORMAL);
 
@@ -512,6 +535,8 @@ static const test_case Cases[] = {
     {"a handle opens, or there is no memory", a_handle_opens_or_has_no_memory},
     {"a list of servers is taken and used, or there is no memory",
      a_list_of_servers_is_taken_and_used_or_there_is_no_memory},
+    {"a nested acquire allocates nothing for a grant",
+     a_nested_acquire_allocates_nothing_for_a_grant},
     {"a free lock is acquired, or there is no memory",
      a_free_lock_is_acquired_or_there_is_no_memory},
     {"a lock without a directory is acquired, or there is no memory",

@@ -24,6 +24,16 @@ clean_up() {
     rm -rf "$Work"
 }
 trap clean_up EXIT
+
+# What is left of this script when it was killed. A process of its own, in a session of its own.
+start_guardian() {
+    setsid bash -c '
+        tail --pid="$1" -f /dev/null
+        bash "$2" stop --dir "$3"
+        rm -rf "$4"' guardian "$$" "$Zk" "$Server" "$Work" </dev/null >/dev/null 2>&1 &
+    disown
+}
+start_guardian
 trap 'exit 130' INT
 trap 'exit 143' TERM
 

@@ -5,6 +5,7 @@
 #include "cli/grace.h"
 #include "cli/json.h"
 #include "cli/number.h"
+#include "cli/repeats.h"
 
 #include "support/main.h"
 #include "support/wait.h"
@@ -174,6 +175,38 @@ static void the_next_look_is_never_after_the_next_stage(void) {
     CHECK_INT(cli_grace_wait_ms(&grace, CLI_STAGE_KILLED, 500), -1);
 }
 
+/* ---- Lines of the ZooKeeper client ---- */
+
+#define CLIENT_LINE(time, text) time ",532:24937(0x7f41):ZOO_ERROR@check_events@2985: " text
+
+static void a_line_of_the_client_is_repeated_after_a_pause_with_a_count(void) {
+    size_t held_back = 1;
+    int64_t now_ms = 1000;
+    CHECK(cli_repeats_allow(CLIENT_LINE("12:00:01", "refused"), now_ms, &held_back));
+    CHECK_INT(held_back, 0);
+    for (int i = 0; i < 5; i++) {
+        CHECK(!cli_repeats_allow(CLIENT_LINE("12:00:02", "refused"), ++now_ms, &held_back));
+    }
+    CHECK(cli_repeats_allow(CLIENT_LINE("12:00:02", "timed out"), now_ms, &held_back));
+    CHECK(cli_repeats_allow("the library's own", now_ms, &held_back));
+    CHECK(cli_repeats_allow("the library's own", now_ms, &held_back));
+    now_ms = 1000 + CLI_REPEATS_PAUSE_MS;
+    CHECK(cli_repeats_allow(CLIENT_LINE("12:00:31", "refused"), now_ms, &held_back));
+    CHECK_INT(held_back, 5);
+    CHECK(!cli_repeats_allow(CLIENT_LINE("12:00:31", "refused"), now_ms + 1, &held_back));
+}
+
+/* However many servers there are, a line that is printed now is held back next. */
+static void many_lines_of_the_client_push_the_oldest_out(void) {
+    size_t held_back;
+    char line[300];
+    for (int i = 0; i < 1000; i++) {
+        (void)snprintf(line, sizeof(line), CLIENT_LINE("12:00:01", "%0100d"), i);
+        (void)cli_repeats_allow(line, 100000 + i, &held_back);
+        CHECK(!cli_repeats_allow(line, 100000 + i, &held_back));
+    }
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"no byte that a terminal acts on passes", no_byte_that_a_terminal_acts_on_passes},
@@ -192,6 +225,10 @@ int main(int argc, char **argv) {
          stages_follow_the_remaining_certainty_and_never_go_back},
         {"the next look is never after the next stage",
          the_next_look_is_never_after_the_next_stage},
+        {"a line of the client is repeated after a pause, with a count",
+         a_line_of_the_client_is_repeated_after_a_pause_with_a_count},
+        {"many lines of the client push the oldest out",
+         many_lines_of_the_client_push_the_oldest_out},
     };
     (void)setlocale(LC_CTYPE, "C.UTF-8"); /* always there on Debian; wcwidth needs it */
     return TEST_MAIN(argc, argv, "text", cases);

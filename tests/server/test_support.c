@@ -3,9 +3,14 @@
  * wrong place or counted wrongly would make other tests pass for no reason.
  */
 #include "support/fixture.h"
+#include "support/scratch.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void rules_strike_the_named_request_only(void) {
@@ -173,6 +178,54 @@ static void the_server_freezes_dies_and_revives(void) {
     actor_free(a);
 }
 
+/* Ends itself by the signal, when it has told of its directory. */
+static void end_with_a_directory(int pipe_end, int signal_number) {
+    const char *path = scratch_path("file");
+
+    scratch_write(path, "text", 4);
+    (void)!write(pipe_end, scratch_directory(), strlen(scratch_directory()));
+    (void)kill(getpid(), signal_number);
+    _exit(0);
+}
+
+static void a_program_that_a_signal_ends_leaves_no_directory(void) {
+    static const int signals[] = {SIGTERM, SIGINT, SIGSEGV, SIGKILL};
+
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        char directory[300] = "";
+        int ends[2], status = 0;
+        pid_t pid;
+
+        REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+        pid = fork();
+        if (pid == 0)
+            end_with_a_directory(ends[1], signals[i]);
+        (void)close(ends[1]);
+        CHECK(read(ends[0], directory, sizeof(directory) - 1) > 0);
+        (void)close(ends[0]);
+        CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
+        CHECK_INT(WTERMSIG(status), signals[i]);
+        WAIT_UNTIL(access(directory, F_OK) != 0, SOON_MS);
+    }
+}
+
+static void a_script_that_is_killed_leaves_no_directory(void) {
+    char directory[300] = "";
+    FILE *script;
+
+    CHECK_INT(setenv("ZKLOCK_SOURCE_DIR", ZKLOCK_SOURCE_DIR, 1), 0);
+    CHECK_INT(setenv("ZKLOCK_BUILD_DIR", ZKLOCK_BUILD_DIR, 1), 0);
+    script = popen("exec bash -c '. \"$ZKLOCK_SOURCE_DIR/tests/cli/common.sh\"\n"
+                   "echo \"$Work\"; touch \"$Work/file\"; kill -KILL $$'",
+                   "re");
+    REQUIRE(script != NULL);
+    CHECK(fgets(directory, sizeof(directory), script) != NULL);
+    CHECK(pclose(script) != 0);
+    directory[strcspn(directory, "\n")] = '\0';
+    CHECK(strlen(directory) > 0);
+    WAIT_UNTIL(access(directory, F_OK) != 0, SOON_MS);
+}
+
 static const test_case Cases[] = {
     {"a proxy's rule strikes the named request and no other", rules_strike_the_named_request_only},
     {"a request that the proxy fails is not done", a_failed_request_is_not_done},
@@ -180,6 +233,9 @@ static const test_case Cases[] = {
     {"a refusing proxy lets nobody in until it stops refusing", a_refusing_proxy_lets_nobody_in},
     {"a session can be expired with its own credentials",
      a_session_can_be_expired_and_loses_its_nodes},
+    {"a program that a signal ends leaves no directory",
+     a_program_that_a_signal_ends_leaves_no_directory},
+    {"a script that is killed leaves no directory", a_script_that_is_killed_leaves_no_directory},
     {"the server can be frozen, killed and revived with its data",
      the_server_freezes_dies_and_revives},
 };

@@ -1,5 +1,6 @@
 /* See scratch.h. */
 #include "support/scratch.h"
+#include "support/guardian.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,17 +18,19 @@ static void die(const char *what) {
     exit(EXIT_FAILURE);
 }
 
-static void clean_up(void) {
-    DIR *dir;
+static void remove_directory(void) {
+    DIR *dir = opendir(Directory);
 
-    if (getpid() != Owner)
-        return;
-    dir = opendir(Directory);
     for (const struct dirent *entry; dir && (entry = readdir(dir));)
         (void)unlinkat(dirfd(dir), entry->d_name, 0); /* not those of . and .. */
     if (dir)
         (void)closedir(dir);
     (void)rmdir(Directory);
+}
+
+static void clean_up(void) {
+    if (getpid() == Owner)
+        remove_directory();
 }
 
 static void make(void) {
@@ -38,6 +41,7 @@ static void make(void) {
     if (!mkdtemp(Directory))
         die(Directory);
     Owner = getpid();
+    guardian_start(remove_directory);
     if (atexit(clean_up) != 0)
         die("atexit");
 }

@@ -1,4 +1,7 @@
-/* A directory of the test's own for files, removed with what is in it when the program ends. */
+/*
+ * A directory of the test's own for files, removed with what is in it when the program ends: by
+ * itself, or by a signal.
+ */
 #ifndef SUPPORT_SCRATCH_H
 #define SUPPORT_SCRATCH_H
 

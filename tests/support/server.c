@@ -1,9 +1,6 @@
-/*
- * See server.h. The server's end is the business of a guardian: a process that no longer is our
- * child, waits until the pipe from us breaks, and then stops the server. So it ends also when we
- * are killed, with our whole process tree, by a test driver that lost patience.
- */
+/* See server.h. A guardian stops the server when the program has been killed. */
 #include "support/server.h"
+#include "support/guardian.h"
 #include "support/net.h"
 #include "support/wait.h"
 
@@ -78,43 +75,13 @@ static void stop_server(void) {
     (void)rmdir(Server.base);
 }
 
-/* Runs in the guardian; never returns. */
-static void guard(int pipe_end) {
-    const int null = open("/dev/null", O_RDWR);
-    char byte;
+/* Runs in the guardian. */
+static void stop_what_is_left(void) {
+    const char *const arguments[] = {Script, "stop", "--dir", Server.dir, NULL};
 
-    /* The driver waits until all that have its pipes are gone. */
-    for (int fd = 0; fd <= 2; fd++)
-        (void)dup2(null, fd);
-    (void)setsid();
-    while (read(pipe_end, &byte, 1) < 0 && errno == EINTR)
-        continue;
-    if (access(Server.dir, F_OK) == 0) {
-        const char *const arguments[] = {Script, "stop", "--dir", Server.dir, NULL};
-
+    if (access(Server.dir, F_OK) == 0)
         (void)run_script(arguments, NULL, 0);
-    }
     (void)rmdir(Server.base);
-    _exit(0);
-}
-
-static void start_guardian(void) {
-    int ends[2];
-    pid_t pid;
-
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        die("pipe");
-    pid = fork();
-    if (pid < 0)
-        die("fork");
-    if (pid == 0) {
-        (void)close(ends[1]);
-        if (fork() == 0)
-            guard(ends[0]);
-        _exit(0);
-    }
-    (void)waitpid(pid, NULL, 0);
-    (void)close(ends[0]); /* the other end stays open as long as we live */
 }
 
 void server_take_all(void) {
@@ -143,7 +110,7 @@ void server_start(const char *const *options) {
             die("more options than ARGS_MAX"); /* a server without one of them is another server */
         arguments[count++] = *options;
     }
-    start_guardian();
+    guardian_start(stop_what_is_left);
     errno = 0;
     if (run_script(arguments, Server.hosts, sizeof(Server.hosts)) != 0)
         die("zk.sh start");

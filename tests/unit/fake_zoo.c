@@ -35,6 +35,7 @@ void fake_reset(void) {
     Fake.inits = Fake.closes = 0;
     Fake.is_close_kept = false;
     Fake.hosts[0] = '\0';
+    Fake.at_state = NULL;
     unlock_fake();
 }
 
@@ -386,6 +387,8 @@ const clientid_t *zoo_client_id(zhandle_t *zh) {
 
 int zoo_state(zhandle_t *zh) {
     (void)zh;
+    if (Fake.at_state != NULL)
+        Fake.at_state();
     return Fake.first_state != 0 ? Fake.first_state : ZOO_CONNECTING_STATE;
 }
 

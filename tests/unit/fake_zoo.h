@@ -68,8 +68,9 @@ extern struct fake {
         bool is_kept;
     } orders[KINDS];
     int set_hosts_code;
-    bool is_close_kept; /* zookeeper_close waits */
-    char hosts[256];    /* as set last */
+    bool is_close_kept;     /* zookeeper_close waits */
+    char hosts[256];        /* as set last */
+    void (*at_state)(void); /* called when the state is asked for; or NULL */
     struct tiny_server server;
     zhandle_t *handle; /* the newest */
     size_t inits, closes;

@@ -218,6 +218,58 @@ static void a_completion_of_what_was_refused_is_nobody_s(void) {
     port->ops->close(port);
 }
 
+static struct call Refused;
+
+static void complete_what_was_refused(void) {
+    Fake.at_state = NULL;
+    Refused.done.plain(ZCONNECTIONLOSS, Refused.data);
+}
+
+/* It comes when the slot has its next transaction, which has not been sent yet. */
+static void a_stale_completion_does_not_take_the_next_transaction(void) {
+    struct zkli_port *port = open_port(NULL);
+    fake_refuse(MULTI, ZMARSHALLINGERROR);
+    CHECK(!port->ops->multi(port, 3, Ops, COUNT(Ops)));
+    fake_refuse(MULTI, ZOK);
+    Refused = fake_take();
+    REQUIRE_INT(Refused.kind, MULTI);
+    Fake.at_state = complete_what_was_refused;
+    struct call call = send_multi(port, 3);
+    CHECK(Fake.at_state == NULL);
+    CHECK_INT(Seen.replies, 0);
+    Seen.look_at = keep_results;
+    fake_answer_multi(&call, -1, ZOK);
+    CHECK_INT(Seen.replies, 1);
+    CHECK_STRING(Made, "/made-0000000007");
+    port->ops->close(port);
+}
+
+static struct zkli_port *Port;
+
+/* What another thread may do while this one is about to take the receiver's lock. */
+static void have_a_request_refused(const struct zkli_reply *reply) {
+    Seen.look_at = NULL;
+    CHECK(zkli_client_awaits(Port, 3, reply));
+    fake_refuse(LIST, ZMARSHALLINGERROR);
+    CHECK(!Port->ops->list(Port, 3, "/a"));
+    fake_refuse(LIST, ZOK);
+    CHECK(!zkli_client_awaits(Port, 3, reply));
+    Refused = fake_take();
+}
+
+static void no_reply_is_awaited_for_a_request_that_was_refused(void) {
+    Port = open_port(NULL);
+    CHECK(Port->ops->list(Port, 3, "/a"));
+    struct call call = fake_take();
+    Seen.look_at = have_a_request_refused;
+    call.done.list(ZNONODE, NULL, call.data);
+    CHECK(Seen.look_at == NULL);
+    CHECK_INT(Seen.replies, 1);
+    Refused.done.list(ZCONNECTIONLOSS, NULL, Refused.data); /* before the slot's next request */
+    CHECK_INT(Seen.replies, 1);
+    Port->ops->close(Port);
+}
+
 static zkl_err close_port(void *arg) {
     struct zkli_port *port = arg;
     port->ops->close(port);
@@ -256,6 +308,10 @@ int main(int argc, char **argv) {
          a_completion_that_comes_after_close_is_ignored},
         {"a completion of what was refused is nobody's",
          a_completion_of_what_was_refused_is_nobody_s},
+        {"a stale completion does not take the next transaction",
+         a_stale_completion_does_not_take_the_next_transaction},
+        {"no reply is awaited for a request that was refused",
+         no_reply_is_awaited_for_a_request_that_was_refused},
         {"results that come during close find their memory",
          results_that_come_during_close_find_their_memory},
     };

@@ -87,6 +87,25 @@ static void a_server_without_containers_is_given_plain_directories(void) {
     bench_end();
 }
 
+/* Of 3.4: it does not know the request that makes a contender's node. */
+static void a_server_that_is_too_old_is_told_of_once(void) {
+    struct bench *b = &Bench;
+    struct zkli_reply reply = {.result = ZKLI_RESULT_ERROR, .code = -6, .is_unimplemented = true};
+    bench_begin(b);
+    struct owner *owner = begin(b, "a");
+    struct request request = serve_until(b, CREATE);
+    tell_reply(b, request.slot, &reply);
+    CHECK_INT(b->lines[ZKL_LOG_ERROR], 1);
+    CHECK(strstr(b->last_line, "older than ZooKeeper 3.5.3") != NULL);
+    cut(b, 0); /* the server closes the connection */
+    connect(b);
+    come_to_rest(b);
+    CHECK_INT(owner->grants, 0);
+    CHECK_INT(owner->error, ZKL_SERVER);
+    CHECK_INT(b->lines[ZKL_LOG_ERROR], 1);
+    bench_end(b);
+}
+
 static void the_root_may_be_the_root_of_all(void) {
     bench_start("/", false);
     bench_connect();
@@ -425,6 +444,7 @@ int main(int argc, char **argv) {
         {"what is not sent is sent later", what_is_not_sent_is_sent_later},
         {"what is refused for the moment is asked again, and more and more seldom",
          what_is_refused_for_the_moment_is_asked_again_and_more_and_more_seldom},
+        {"a server that is too old is told of once", a_server_that_is_too_old_is_told_of_once},
         {"a server without containers is given plain directories",
          a_server_without_containers_is_given_plain_directories},
         {"the root may be the root of all", the_root_may_be_the_root_of_all},
