@@ -10,9 +10,6 @@ readonly BUILD=build/mutants
 # Debian's, which knows Debian's python3-clang.
 readonly MUTANTS=(/usr/bin/python3 -B tests/mutants/run.py)
 
-# The programs that tests/mutants/run.py takes from a build without sanitizers.
-readonly PLAIN='unit_contender_walks unit_lease_ample unit_lease_leader'
-
 usage() {
     cat <<END
 usage: scripts/mutate.sh [OPTION]... [core|engine]...
@@ -24,6 +21,7 @@ test runs.
   --file FILE   only this file; may be repeated
   --jobs N      so many tests at once (default: $(nproc))
   --again       only what survived the last run; what was found then counts as found
+  --unit        without the simulation
   --list        prints the changes, and runs nothing
   -h, --help    print this
 
@@ -56,14 +54,15 @@ build() { # DIR "TARGET..." C_FLAGS CMAKE_OPTION...
     in_group cmake -S "$BUILD/code" -B "$dir" -DZKLOCK_BUILD_TESTS=ON -DZKLOCK_BUILD_CLI=OFF \
         -DZKLOCK_ASSERTS=ON -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="$flags -w" \
         -DCMAKE_EXE_LINKER_FLAGS=-Wl,--wrap=CU_assertImplementation "$@" >"$log" 2>&1 &&
-        in_group cmake --build "$dir" --target "${targets[@]}" --parallel "$(nproc)" >>"$log" 2>&1 || {
+        in_group cmake --build "$dir" --target "${targets[@]}" --parallel "$(nproc)" \
+            >>"$log" 2>&1 || {
         tail -n 20 "$log" >&2
         fail "$EX_SOFTWARE" "the build in $dir failed"
     }
 }
 
 main() {
-    local jobs again=no list=no
+    local jobs again=no unit=no list=no
     local -a layers=()
     jobs=$(nproc)
     Files=()
@@ -85,6 +84,7 @@ main() {
             shift
             ;;
         --again) again=yes ;;
+        --unit) unit=yes ;;
         --list) list=yes ;;
         -*) wrong_call "no such option: $1" ;;
         *) layers+=("$1") ;;
@@ -101,9 +101,9 @@ main() {
     own_tmpdir mutate
     mkdir -p "$BUILD"
     "${MUTANTS[@]}" write "$BUILD"
+    build plain "simulate tests_unit" -O1
     build checked tests_unit -O1 -DZKLOCK_SANITIZE="address;undefined"
-    build plain "simulate $PLAIN" -O2
-    in_group "${MUTANTS[@]}" run "$BUILD" "$jobs" "$again" "${Files[@]}"
+    in_group "${MUTANTS[@]}" run "$BUILD" "$jobs" "$again" "$unit" "${Files[@]}"
 }
 
 main "$@"

@@ -3,9 +3,9 @@
 Usage, from scripts/mutate.sh only:
     run.py list BUILD PATH...
     run.py write BUILD PATH...
-    run.py run BUILD JOBS AGAIN PATH...
+    run.py run BUILD JOBS AGAIN ONLY_UNIT PATH...
 PATH: the .c files whose mutants count. Below BUILD are code (a copy of the project with all mutants
-in it), checked (built with sanitizers, for most unit tests) and plain (for the rest).
+in it), plain (the tests as they are) and checked (most unit tests, with sanitizers).
 
 Not here: what a mutant is (schemata.py), building (scripts/mutate.sh).
 """
@@ -30,8 +30,8 @@ PARSED_WITH = ["-Isrc", "-Iinclude", "-std=c11", "-D_GNU_SOURCE", "-DNDEBUG"]
 # These have threads, processes or files, and with them a timing of their own: a mutant that they
 # alone find would be found now and then.
 LEFT_OUT = ("unit_fence", "unit_lock", "unit_overlap", "unit_session")
-# Long reckonings, in which no memory is handed out: built without sanitizers.
-PLAIN = ("unit_contender_walks", "unit_lease_ample", "unit_lease_leader")
+# Long reckonings, in which no memory is handed out: not with sanitizers.
+UNCHECKED = ("unit_contender_walks", "unit_lease_ample", "unit_lease_leader")
 # Schedules of the simulation. Most mutants that it finds at all it finds in the first few.
 SCHEDULES = (300, 3000)
 # What may be: a mutant that needs more processor time hangs. Waiting is no test's business here.
@@ -188,15 +188,19 @@ class Test:
 
 
 def unit_tests(build):
+    """Each as it is, which is quick and finds the most, and with sanitizers."""
     tests = []
     for source in sorted(glob.glob("tests/unit/test_*.c")):
         name = os.path.basename(source)[:-2].replace("test_", "unit_", 1)
-        directory = f"{build}/{'plain' if name in PLAIN else 'checked'}"
-        if not name.startswith(LEFT_OUT):
-            tests.append(Test(name, [f"{directory}/tests/{name}"], directory))
+        for kind in ("plain", "checked"):
+            program = f"{build}/{kind}/tests/{name}"
+            is_wanted = not name.startswith(LEFT_OUT) and \
+                (kind == "plain" or name not in UNCHECKED)
+            if is_wanted:
+                tests.append(Test(name, [program], f"{build}/{kind}"))
     for test in tests:
         test.try_unchanged()
-    return sorted((test for test in tests if test.reached), key=lambda test: test.cpu_s)
+    return [test for test in tests if test.reached]
 
 
 def simulations(build):
@@ -212,7 +216,8 @@ def simulations(build):
 # ---- all mutants ----
 
 class Search:
-    """Who finds which mutant. A quick test that found the last one of a function comes first."""
+    """Who finds which mutant. A quick test that found the last one of a function comes first. The
+    others come by the time they take, of which those named after the file may take more."""
 
     def __init__(self, unit, simulation, build):
         self.unit = unit
@@ -226,7 +231,9 @@ class Search:
     def finder(self, mutant, is_equivalent):
         place = (mutant.path, mutant.function)
         first = self.last.get(place)
-        tests = sorted(self.unit, key=lambda test: test is not first)
+        own = "_" + os.path.basename(mutant.path).split(".")[0]
+        tests = sorted(self.unit, key=lambda test:
+                       (test is not first, test.cpu_s / (5 if own in test.name else 1)))
         for test in tests if is_equivalent else tests + self.simulation:
             if mutant.number in test.reached and test.finds(mutant):
                 if test.cpu_s < QUICK_S:
@@ -257,12 +264,12 @@ def read_results(build):
 
 
 def read_equivalent():
-    """The listed keys. The reason of a few lies in the lines below them, which begin with blanks."""
+    """The listed keys. Below one or a few lies their reason, in lines that begin with blanks."""
     keys, without_reason = set(), {}
     if os.path.exists(EQUIVALENT):
         with open(EQUIVALENT, encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
-                if line.startswith("src/"):
+                if line.startswith(LAYERS):
                     keys.add(line.strip())
                     without_reason[line.strip()] = number
                 elif line.startswith(" "):
@@ -304,16 +311,18 @@ def report(mutants, found, equivalent, left_out, seconds):
     if survived:
         print()
     for mutant in survived:
-        print(f"survived: {mutant.path}:{mutant.line}: {mutant.key.split(' ', 1)[1]}")
+        print(f"survived: {mutant.path}:{mutant.line}: {mutant.key}")
     return bool(survived)
 
 
 def wrong_listings(mutants, paths, found, equivalent):
     keys = {mutant.key for mutant in mutants}
+    whole_layers = {layer for layer in LAYERS
+                    if all(path in paths for path in sources() if path.startswith(f"src/{layer}/"))}
     wrong = [f"listed as equivalent, but {found[key]} finds it: {key}"
              for key in sorted(equivalent) if found.get(key)]
     wrong += [f"listed as equivalent, but there is no such mutant: {key}"
-              for key in sorted(equivalent) if key.split(" ")[0] in paths and key not in keys]
+              for key in sorted(equivalent) if key.split("/")[0] in whole_layers and key not in keys]
     if wrong:
         print()
     for line in wrong:
@@ -321,7 +330,7 @@ def wrong_listings(mutants, paths, found, equivalent):
     return bool(wrong)
 
 
-def run(build, jobs, is_again, paths):
+def run(build, jobs, is_again, is_unit_only, paths):
     begun = time.monotonic()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     mutants, left_out = write_code(build)
@@ -333,10 +342,10 @@ def run(build, jobs, is_again, paths):
     earlier = read_results(build) if is_again else {}
     if not is_again and os.path.exists(f"{build}/results.tsv"):
         os.remove(f"{build}/results.tsv")
-    search = Search(unit_tests(build), simulations(build), build)
+    search = Search(unit_tests(build), [] if is_unit_only else simulations(build), build)
     todo = [mutant for mutant in mutants if mutant.key not in earlier]
     search.found = {mutant.key: earlier.get(mutant.key, "") for mutant in mutants}
-    say(f"{len(todo)} of {len(mutants)} mutants, {len(search.unit)} unit programs")
+    say(f"{len(todo)} of {len(mutants)} mutants, {len({test.name for test in search.unit})} unit programs")
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for result in [pool.submit(search.search, mutant, mutant.key in equivalent, len(todo))
                        for mutant in todo]:
@@ -354,9 +363,9 @@ def main(arguments):
     if command == "list":
         for mutant in schemata.mutate(sources(), PARSED_WITH)[0]:
             if mutant.path in rest:
-                print(f"{mutant.path}:{mutant.line}: {mutant.key.split(' ', 1)[1]}")
+                print(f"{mutant.path}:{mutant.line}: {mutant.key}")
         return False
-    return run(build, int(rest[0]), rest[1] == "yes", rest[2:])
+    return run(build, int(rest[0]), rest[1] == "yes", rest[2] == "yes", rest[3:])
 
 
 if __name__ == "__main__":

@@ -63,14 +63,14 @@ def plain(text):
 
 
 class Mutant:
-    """One change. Its key is what it is called wherever it must be found again: no line number."""
+    """One change. Its key, by which it is found again, has neither its file nor its line."""
 
     def __init__(self, number, path, line, function, before, after):
         self.number = number
         self.path = path
         self.line = line
         self.function = function
-        self.key = f"{path} {function}: {before} => {after}"
+        self.key = f"{path.split('/')[1]}/{function}: {before} => {after}"
 
 
 class Edit:
@@ -103,14 +103,14 @@ def peeled(node):
 class File:
     """The mutants of one source file, and its text with them."""
 
-    def __init__(self, path, unit, mutants):
+    def __init__(self, path, unit, mutants, seen):
         self.path = path
         with open(path, "rb") as source:
             self.bytes = source.read()
         self.mutants = mutants
         self.function = ""
         self.result_kind = None
-        self.seen = {}
+        self.seen = seen
         self.macros = {}
         self.constants_left_out = 0
         for node in unit.cursor.get_children():
@@ -162,7 +162,7 @@ class File:
                         plain(before), plain(after))
         self.seen[mutant.key] = self.seen.get(mutant.key, 0) + 1
         if self.seen[mutant.key] > 1:
-            mutant.key += f" #{self.seen[mutant.key]}"
+            mutant.key += f" (place {self.seen[mutant.key]})"
         self.mutants.append(mutant)
         return f"ZKLI_M({mutant.number})"
 
@@ -429,7 +429,7 @@ def mutate(paths, arguments):
     include, and for each file its text with them."""
     index = Index.create()
     directories = {path.rsplit("/", 1)[0] for path in paths}
-    mutants, files = [], {}
+    mutants, files, seen = [], {}, {}
     for path in paths:
         unit = index.parse(path, args=arguments,
                            options=TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
@@ -438,5 +438,5 @@ def mutate(paths, arguments):
         headers = {str(included.include) for included in unit.get_includes()}
         for name in [path] + sorted(headers):
             if name.rsplit("/", 1)[0] in directories and name not in files:
-                files[name] = File(name, unit, mutants)
+                files[name] = File(name, unit, mutants, seen)
     return mutants, files
