@@ -37,6 +37,8 @@ static bool is_right(const struct zkli_listing *listing, const char *own,
                        first->kind != ZKLI_KIND_WRITE;
     if (place->position != position || place->is_hand_off != is_hand_off)
         return false;
+    if (place->staying != position) /* none of these is leaving */
+        return false;
     if (position == 0)
         return place->verdict == ZKLI_VERDICT_ADMITTED && place->predecessor == NULL;
     return place->verdict == ZKLI_VERDICT_WATCH_NODE && place->predecessor >= listing->siblings &&
@@ -144,6 +146,8 @@ static void by_czxid_a_reader_in_an_old_place_is_before_us(void) {
         {UUID("1") "-__READ__2147483642", UUID("2") "-lock-2147483641", false},
         {UUID("1") "-__READ__2147483647", UUID("2") "-lock--2147483648", false}, /* may repeat */
         {UUID("1") "-__READ__-2147483648", UUID("2") "-lock-2147483647", false},
+        {UUID("1") "-__READ__0000000005", UUID("2") "-lock-0000000005", false},
+        {UUID("1") "-__READ__0000000005", UUID("2") "-lock-0000000000", false},
         {UUID("1") "-__WRIT__2147483640", UUID("2") "-lock-2147483641", false}, /* is no reader */
         {UUID("1") "-lock-2147483640", UUID("2") "-lock-2147483641", false},
     };
@@ -218,6 +222,24 @@ static void where_numbers_repeat_or_jump_everybody_asks_for_czxids(void) {
     }
 }
 
+/* ---- Nodes that are being deleted ---- */
+
+static void a_node_stays_unless_it_is_leaving(void) {
+    struct zkli_sibling siblings[4];
+    for (unsigned leaving = 0; leaving < 1u << COUNT(siblings); leaving++) {
+        size_t expected = 0;
+        for (size_t i = 0; i < COUNT(siblings); i++) {
+            bool is_leaving = (leaving >> i & 1) != 0;
+            siblings[i] = (struct zkli_sibling){"x-1-0000000002", ZKLI_KIND_FOREIGN, 2, is_leaving};
+            expected += is_leaving ? 0 : 1;
+        }
+        struct zkli_listing listing = {siblings, COUNT(siblings), false};
+        CHECK_INT(zkli_listing_staying(&listing), expected);
+        listing.count = 0;
+        CHECK_INT(zkli_listing_staying(&listing), 0);
+    }
+}
+
 /* ---- The order itself ---- */
 
 static void the_order_is_total(void) {
@@ -280,6 +302,7 @@ int main(int argc, char **argv) {
          numbers_near_the_counter_s_end_are_not_trusted},
         {"where numbers repeat or jump everybody asks for czxids",
          where_numbers_repeat_or_jump_everybody_asks_for_czxids},
+        {"a node stays unless it is leaving", a_node_stays_unless_it_is_leaving},
         {"the order is total", the_order_is_total},
         {"a sibling borrows its name", a_sibling_borrows_its_name},
         {"a child that is no contender is no sibling", a_child_that_is_no_contender_is_no_sibling},

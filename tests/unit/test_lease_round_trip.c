@@ -1,0 +1,60 @@
+/* How long the lease takes a heartbeat to be under way: it decides whether a hold may begin. */
+#include "core/lease.h"
+
+#include <string.h>
+
+#include "support/main.h"
+#include "support/wait.h"
+
+#define MS INT64_C(1000000)
+#define T (10000 * MS)
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static struct zkli_lease Lease;
+
+static void begin(void) {
+    memset(&Lease, 0xff, sizeof(Lease));
+    zkli_lease_begin(&Lease, T, 0);
+}
+
+/* Heartbeats a second apart, each answered after so many milliseconds; then a new connection. */
+static void connect_with(const int64_t *round_trips_ms, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        int64_t sent_ns = ((int64_t)i + 1) * 1000 * MS;
+        zkli_lease_beat(&Lease, sent_ns, sent_ns + round_trips_ms[i] * MS);
+    }
+    zkli_lease_reconnect(&Lease, T);
+}
+
+static void the_quickest_of_a_connection_s_heartbeats_counts(void) {
+    static const int64_t round_trips_ms[][3] = {
+        {10, 50, 60}, {50, 10, 60}, {50, 60, 10}, {10, 10, 10}};
+    for (size_t i = 0; i < COUNT(round_trips_ms); i++) {
+        begin();
+        connect_with(round_trips_ms[i], 3);
+        CHECK_INT(Lease.round_trip_ns, 10 * MS);
+    }
+}
+
+/* The first ones may have been held up, so fewer say nothing, whether they were quick or slow. */
+static void three_heartbeats_make_an_earlier_connection_forgotten(void) {
+    static const int64_t earlier_ms[] = {30, 30, 30};
+    static const int64_t later_ms[][4] = {{50, 60, 70, 80}, {10, 10, 10, 10}};
+    for (size_t i = 0; i < COUNT(later_ms); i++)
+        for (size_t count = 0; count <= COUNT(later_ms[i]); count++) {
+            begin();
+            connect_with(earlier_ms, COUNT(earlier_ms));
+            connect_with(later_ms[i], count);
+            CHECK_INT(Lease.round_trip_ns, (count < 3 ? 30 : later_ms[i][0]) * MS);
+        }
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"the quickest of a connection's heartbeats counts",
+         the_quickest_of_a_connection_s_heartbeats_counts},
+        {"three heartbeats make an earlier connection forgotten",
+         three_heartbeats_make_an_earlier_connection_forgotten},
+    };
+    return TEST_MAIN(argc, argv, "lease_round_trip", cases);
+}
