@@ -4,7 +4,8 @@
 # no test can find it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-. scripts/lib.sh
+. scripts/lib/common.sh
+. scripts/lib/build.sh
 
 readonly BUILD=build/mutants
 # Debian's, which knows Debian's python3-clang.
@@ -30,12 +31,6 @@ that list is wrong; 64 wrong call; 69 a package is missing; 70 the build failed.
 END
 }
 
-wrong_call() {
-    note "$@"
-    usage >&2
-    exit "$EX_USAGE"
-}
-
 # Fills Files with those of the layers.
 choose_files() { # LAYER...
     local layer
@@ -45,20 +40,14 @@ choose_files() { # LAYER...
     done
 }
 
-build() { # DIR "TARGET..." C_FLAGS CMAKE_OPTION...
-    local dir=$BUILD/$1 flags=$3 log=$BUILD/$1.log
-    local -a targets
-    read -ra targets <<<"$2"
+build_mutants() { # DIR TARGETS C_FLAGS CMAKE_OPTION...
+    local name=$1 targets=$2 flags=$3
     shift 3
-    note "building $dir"
-    in_group cmake -S "$BUILD/code" -B "$dir" -DZKLOCK_BUILD_TESTS=ON -DZKLOCK_BUILD_CLI=OFF \
-        -DZKLOCK_ASSERTS=ON -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="$flags -w" \
-        -DCMAKE_EXE_LINKER_FLAGS=-Wl,--wrap=CU_assertImplementation "$@" >"$log" 2>&1 &&
-        in_group cmake --build "$dir" --target "${targets[@]}" --parallel "$(nproc)" \
-            >>"$log" 2>&1 || {
-        tail -n 20 "$log" >&2
-        fail "$EX_SOFTWARE" "the build in $dir failed"
-    }
+    note "building $BUILD/$name"
+    build_quietly "$BUILD/code" "$BUILD/$name" "$targets" -DZKLOCK_BUILD_TESTS=ON \
+        -DZKLOCK_BUILD_CLI=OFF -DZKLOCK_ASSERTS=ON -DCMAKE_BUILD_TYPE=None \
+        -DCMAKE_C_FLAGS="$flags -w" \
+        -DCMAKE_EXE_LINKER_FLAGS=-Wl,--wrap=CU_assertImplementation "$@"
 }
 
 main() {
@@ -101,8 +90,8 @@ main() {
     own_tmpdir mutate
     mkdir -p "$BUILD"
     "${MUTANTS[@]}" write "$BUILD"
-    build plain "simulate tests_unit" -O1
-    build checked tests_unit -O1 -DZKLOCK_SANITIZE="address;undefined"
+    build_mutants plain "simulate tests_unit" -O1
+    build_mutants checked tests_unit -O1 -DZKLOCK_SANITIZE="address;undefined"
     in_group "${MUTANTS[@]}" run "$BUILD" "$jobs" "$again" "$unit" "${Files[@]}"
 }
 
