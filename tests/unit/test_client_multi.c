@@ -5,6 +5,7 @@
 
 #include "support/actor.h"
 #include "support/wait.h"
+#include "zk/zk_client.h"
 
 static const struct zkli_acl Acl[] = {{31, "world", "anyone"}, {1, "digest", NULL}};
 static const struct zkli_op Ops[] = {

@@ -89,21 +89,19 @@ static void a_server_without_containers_is_given_plain_directories(void) {
 
 /* Of 3.4: it does not know the request that makes a contender's node. */
 static void a_server_that_is_too_old_is_told_of_once(void) {
-    struct bench *b = &Bench;
     struct zkli_reply reply = {.result = ZKLI_RESULT_ERROR, .code = -6, .is_unimplemented = true};
-    bench_begin(b);
-    struct owner *owner = begin(b, "a");
-    struct request request = serve_until(b, CREATE);
-    tell_reply(b, request.slot, &reply);
-    CHECK_INT(b->lines[ZKL_LOG_ERROR], 1);
-    CHECK(strstr(b->last_line, "older than ZooKeeper 3.5.3") != NULL);
-    cut(b, 0); /* the server closes the connection */
-    connect(b);
-    come_to_rest(b);
+    bench_begin();
+    struct owner *owner = begin("a");
+    struct request request = serve_until(CREATE);
+    tell_reply(request.slot, &reply);
+    CHECK_INT(Bench.lines[ZKL_LOG_ERROR], 1);
+    CHECK(strstr(Bench.last_line, "older than ZooKeeper 3.5.3") != NULL);
+    cut_and_connect(0); /* the server closes the connection */
+    come_to_rest();
     CHECK_INT(owner->grants, 0);
     CHECK_INT(owner->error, ZKL_SERVER);
-    CHECK_INT(b->lines[ZKL_LOG_ERROR], 1);
-    bench_end(b);
+    CHECK_INT(Bench.lines[ZKL_LOG_ERROR], 1);
+    bench_end();
 }
 
 static void the_root_may_be_the_root_of_all(void) {
