@@ -29,7 +29,8 @@ static void note_listing(contender *c, const event *e) {
             memcpy(c->found, found->name, strlen(found->name) + 1);
         return;
     }
-    struct zkli_admission place = zkli_admit(listing, c->node);
+    const struct zkli_terms mutex = {ZKLI_KIND_MUTEX, 1}; /* the only kind of lock */
+    struct zkli_admission place = zkli_admit(&mutex, listing, c->node);
     c->verdict = place.verdict;
     c->position = place.position;
     c->staying = place.staying;
