@@ -49,19 +49,19 @@
 /* Heartbeats remembered: seven at one each T/16, from the one that is proven to the witness; with
  * room for a few extra. When full the oldest is forgotten, which costs certainty and never adds
  * any. */
-#define ZKLI_LEASE_BEATS 10
+#define ZKLI_LEASE_HEARTBEATS 10
 
 struct zkli_lease {
     int64_t timeout_ns; /* T, as negotiated; 0: no session */
     int64_t certain_until_ns;
     int64_t touched_ns;    /* when the last heartbeat acknowledged, or the connect, was sent */
     int64_t round_trip_ns; /* the shortest of late on an earlier connection; at first, 0 */
-    size_t beat_count;
+    size_t heartbeat_count;
     struct {
         int64_t before_ns; /* when the last but one before it was sent; long ago, if none was */
         int64_t sent_ns;
         int64_t acked_ns;
-    } beats[ZKLI_LEASE_BEATS]; /* oldest first */
+    } heartbeats[ZKLI_LEASE_HEARTBEATS]; /* oldest first */
 };
 
 /* T/24: clock rates that differ by 1 %, and scheduling. */
@@ -89,7 +89,7 @@ void zkli_lease_shorten(struct zkli_lease *lease, int64_t timeout_ns);
 /* The session is over, or it is not known any more when it will be. */
 void zkli_lease_end(struct zkli_lease *lease);
 /* A heartbeat sent and acknowledged on the present connection; in the order they were sent. */
-void zkli_lease_beat(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns);
+void zkli_lease_heartbeat(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns);
 bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns);
 /*
  * Until when a hold may begin, if no heartbeat is acknowledged before; no hold may begin if that is

@@ -155,10 +155,11 @@ struct zkli_work {
 enum zkli_query_kind {
     ZKLI_QUERY_GET,
     ZKLI_QUERY_LIST,
-    ZKLI_QUERY_MULTI
+    ZKLI_QUERY_MULTI,
+    ZKLI_QUERY_BARRIER
 };
 
-/* A single request on behalf of a caller who waits for it: a read, or a transaction. */
+/* A single request for a caller who waits for it: a read, a transaction, or a barrier. */
 struct zkli_query {
     struct zkli_work work;
     enum zkli_query_kind kind;
@@ -174,7 +175,7 @@ struct zkli_query {
 
 void zkli_query_ask(struct zkli_engine *e, struct zkli_query *query);
 /* Takes it out of the line. False: it is not there, and may be under way. */
-bool zkli_query_take_back(struct zkli_query *query);
+bool zkli_query_withdraw(struct zkli_query *query);
 /* The same, and the reply to one that is under way is void. */
 void zkli_query_forget(struct zkli_engine *e, struct zkli_query *query);
 

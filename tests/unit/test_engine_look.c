@@ -28,7 +28,7 @@ static void pass_look(struct bench *b) {
 /* A heartbeat is under way, and nobody answers. */
 static void begin_silence(struct bench *b) {
     serve_all(b);
-    while (!b->engine->beat_in_flight)
+    while (!zkli_heartbeat_is_in_flight(b->engine))
         advance(b, PERIOD_NS);
     CHECK_INT(b->request_count, 1);
 }
@@ -47,21 +47,21 @@ static void a_connection_of_which_nothing_was_told_counts_at_the_second_look(voi
     bench_start(b, "/locks", false);
     struct owner *owner = begin(b, "a");
     pass_look(b);
-    CHECK(!b->engine->is_connected);
+    CHECK(!zkli_engine_is_connected(b->engine));
     port_now(b)->session_id = ++b->last_session;
     become(b, ZKLI_PORT_CONNECTED);
     pass_look(b);
-    CHECK(!b->engine->is_connected);
+    CHECK(!zkli_engine_is_connected(b->engine));
     pass_look(b);
-    CHECK(b->engine->is_connected);
+    CHECK(zkli_engine_is_connected(b->engine));
     come_to_rest(b);
     CHECK_INT(owner->grants, 1);
     cut(b, 0);
     become(b, ZKLI_PORT_CONNECTED);
     pass_look(b);
-    CHECK(!b->engine->is_connected); /* what was seen before the cut does not count */
+    CHECK(!zkli_engine_is_connected(b->engine)); /* what was seen before the cut does not count */
     pass_look(b);
-    CHECK(b->engine->is_connected);
+    CHECK(zkli_engine_is_connected(b->engine));
     CHECK_INT(b->events[ZKL_EVENT_RESUMED], 1);
     bench_end(b);
 }
@@ -76,14 +76,14 @@ static void a_look_before_the_news_is_none_after_them(void) {
     tell_state(b, b->engine->port, ZKLI_PORT_CONNECTING);
     become(b, ZKLI_PORT_CONNECTED);
     pass_look(b);
-    CHECK(!b->engine->is_connected);
+    CHECK(!zkli_engine_is_connected(b->engine));
     expire(b);
     port_now(b)->session_id = ++b->last_session;
     become(b, ZKLI_PORT_CONNECTED);
     pass_look(b);
-    CHECK(!b->engine->is_connected);
+    CHECK(!zkli_engine_is_connected(b->engine));
     pass_look(b);
-    CHECK(b->engine->is_connected);
+    CHECK(zkli_engine_is_connected(b->engine));
     bench_end(b);
 }
 
@@ -113,11 +113,11 @@ static void an_end_of_which_nothing_was_told_counts_at_the_second_look(void) {
     become(b, ZKLI_PORT_CONNECTING);
     for (int i = 1; i < OWN_LOOKS; i++) {
         pass_look(b);
-        CHECK(b->engine->is_connected);
+        CHECK(zkli_engine_is_connected(b->engine));
     }
     int64_t end_ns = b->engine->lease.certain_until_ns;
     pass_look(b);
-    CHECK(!b->engine->is_connected && b->engine->beat_in_flight);
+    CHECK(!zkli_engine_is_connected(b->engine) && zkli_heartbeat_is_in_flight(b->engine));
     CHECK_INT(b->engine->state, ZKL_STATE_SUSPENDED);
     CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 1);
     CHECK_INT(b->engine->lease.certain_until_ns, end_ns);
@@ -145,24 +145,24 @@ static void a_heartbeat_that_an_unknown_connection_answers_proves_nothing(void) 
     bench_begin(b);
     begin_silence(b);
     int64_t last_ns = b->engine->lease.touched_ns, end_ns = b->engine->lease.certain_until_ns;
-    size_t beats = b->engine->lease.beat_count;
+    size_t beats = b->engine->lease.heartbeat_count;
     become(b, ZKLI_PORT_CONNECTING);
     for (int i = 0; i < OWN_LOOKS; i++)
         pass_look(b);
-    CHECK(!b->engine->is_connected);
+    CHECK(!zkli_engine_is_connected(b->engine));
     become(b, ZKLI_PORT_CONNECTED);
     serve_all(b);
     CHECK_INT(b->engine->lease.touched_ns, last_ns);
     CHECK_INT(b->engine->lease.certain_until_ns, end_ns);
-    CHECK_INT(b->engine->lease.beat_count, beats);
-    CHECK(!b->engine->is_connected && !b->engine->beat_in_flight);
+    CHECK_INT(b->engine->lease.heartbeat_count, beats);
+    CHECK(!zkli_engine_is_connected(b->engine) && !zkli_heartbeat_is_in_flight(b->engine));
     CHECK_INT(b->request_count, 0);
     for (int i = 0; i < OWN_LOOKS; i++)
         pass_look(b);
-    CHECK(b->engine->is_connected && b->engine->beat_in_flight);
+    CHECK(zkli_engine_is_connected(b->engine) && zkli_heartbeat_is_in_flight(b->engine));
     CHECK_INT(b->engine->lease.certain_until_ns,
               last_ns + T_MS * MS - zkli_lease_margin_ns(T_MS * MS));
-    CHECK_INT(b->engine->lease.beat_count, 0);
+    CHECK_INT(b->engine->lease.heartbeat_count, 0);
     bench_end(b);
 }
 
@@ -179,7 +179,7 @@ static void an_end_that_was_seen_once_is_forgotten(void) {
             become(b, ZKLI_PORT_CONNECTING);
             pass_look(b);
         }
-        CHECK(b->engine->is_connected);
+        CHECK(zkli_engine_is_connected(b->engine));
         if (i < 2) {
             serve_next(b);
         } else {
@@ -187,11 +187,11 @@ static void an_end_that_was_seen_once_is_forgotten(void) {
             become(b, ZKLI_PORT_CONNECTING);
             pass_look(b);
         }
-        CHECK(b->engine->is_connected);
+        CHECK(zkli_engine_is_connected(b->engine));
         CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], i < 2 ? 0 : 1);
     }
     pass_look(b);
-    CHECK(!b->engine->is_connected);
+    CHECK(!zkli_engine_is_connected(b->engine));
     CHECK_INT(b->events[ZKL_EVENT_SUSPENDED], 2);
     bench_end(b);
 }
@@ -215,7 +215,7 @@ static void a_heartbeat_that_is_lost_has_the_connection_looked_at(void) {
     become(b, ZKLI_PORT_CONNECTED);
     for (int i = 0; i < OWN_LOOKS; i++)
         pass_look(b);
-    CHECK(b->engine->is_connected && zkli_member_is_held(owner->member));
+    CHECK(zkli_engine_is_connected(b->engine) && zkli_member_is_held(owner->member));
     CHECK_INT(b->sent[BARRIER], beats + 1);
     bench_end(b);
 }
@@ -290,7 +290,7 @@ static void a_shorter_timeout_holds_from_the_next_answer_on(void) {
         come_to_rest(b);
         begin_silence(b);
         int64_t last_ns = b->engine->lease.touched_ns, end_ns = b->engine->lease.certain_until_ns;
-        size_t beats = b->engine->lease.beat_count;
+        size_t beats = b->engine->lease.heartbeat_count;
         uint64_t connection = b->engine->connection;
         b->timeout_ms = timeout_ms;
         advance(b, 1 * MS);
@@ -302,12 +302,12 @@ static void a_shorter_timeout_holds_from_the_next_answer_on(void) {
         if (is_shorter) {
             CHECK_INT(b->engine->lease.certain_until_ns,
                       last_ns + shorter_ns - zkli_lease_margin_ns(shorter_ns));
-            CHECK_INT(b->engine->lease.beat_count, result == ZKLI_RESULT_OK ? 1 : 0);
+            CHECK_INT(b->engine->lease.heartbeat_count, result == ZKLI_RESULT_OK ? 1 : 0);
         } else if (result == ZKLI_RESULT_OK) {
             CHECK(b->engine->lease.certain_until_ns > end_ns);
-            CHECK(b->engine->lease.beat_count > 1);
+            CHECK(b->engine->lease.heartbeat_count > 1);
         } else {
-            CHECK_INT(b->engine->lease.beat_count, beats);
+            CHECK_INT(b->engine->lease.heartbeat_count, beats);
         }
         come_to_rest(b);
         CHECK(zkli_engine_is_certain(b->engine));
@@ -354,7 +354,7 @@ static void nor_do_those_who_come_to_a_lazy_session(void) {
     connect(b);
     (void)begin(b, "a");
     advance(b, 0);
-    CHECK(b->engine->beat_in_flight);
+    CHECK(zkli_heartbeat_is_in_flight(b->engine));
     become(b, ZKLI_PORT_EXPIRED);
     for (int i = 0; i < 4 && b->port_count < 2; i++) {
         advance(b, PERIOD_NS);

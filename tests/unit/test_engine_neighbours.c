@@ -7,7 +7,7 @@
 /* The one that holds is not watched by itself yet: it was the first in the first listing. */
 static struct owner *hold_unwatched(struct bench *b) {
     struct owner *holder = hold(b, "a");
-    REQUIRE(!holder->member->core.own_is_watched);
+    REQUIRE(holder->member->core.own_watch != ZKLI_WATCHED);
     return holder;
 }
 
@@ -38,7 +38,7 @@ static void the_watch_of_the_next_one_ends_the_hold_before_it_is_granted(void) {
     zkli_member_attach(waiter->member, on_waiter_notice, waiter);
     Order = (struct order){.holder = holder};
     serve_all(b);
-    REQUIRE(!holder->member->core.own_is_watched);
+    REQUIRE(holder->member->core.own_watch != ZKLI_WATCHED);
     delete_holders_node(b, holder);
     CHECK_INT(waiter->grants, 1);
     CHECK((holder->notices & TOLD(LOST)) != 0);
@@ -117,7 +117,7 @@ static void its_own_watch_may_go_with_the_news_of_its_end(void) {
     (void)snprintf(path, sizeof(path), "%s", path_of(holder));
     advance(b, T_MS / 16 * MS);
     serve_all(b);
-    REQUIRE(holder->member->core.own_is_watched);
+    REQUIRE(holder->member->core.own_watch == ZKLI_WATCHED);
     tell_watch(b, NULL, ZKLI_WATCH_CHANGED);
     delete_node(b, path);
     CHECK((holder->notices & TOLD(LOST)) != 0);

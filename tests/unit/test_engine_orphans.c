@@ -301,7 +301,7 @@ static void a_visit_ends_when_it_is_refused_and_is_made_without_heartbeats(void)
             serve_all(b);
             advance(b, 100 * MS);
         }
-        CHECK(b->engine->beat.is_set || b->engine->beat_in_flight);
+        CHECK(b->engine->heartbeat.is_set || zkli_heartbeat_is_in_flight(b->engine));
         if (is_denied)
             answer_next(b, LIST, ZKLI_RESULT_DENIED);
         serve_all(b);
