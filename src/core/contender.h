@@ -168,6 +168,9 @@ bool zkli_contender_is_unsure(const struct zkli_contender *c);
 
 const char *zkli_contender_state_name(enum zkli_contender_state state);
 
+/* Whether its node is one of our session's that it is deleting. Before an orphan was read, the node
+ * may be another session's. */
+bool zkli_contender_is_deleting(const struct zkli_contender *c);
 /* Whether a node with this name may be this contender's: known as such, or created by an attempt
  * whose reply it does not have. */
 bool zkli_contender_may_own(const struct zkli_contender *c, const char *child);

@@ -159,11 +159,18 @@ unsigned zkli_contender_search(contender *c) {
     return zkli_contender_send(c, ZKLI_ASK_BARRIER | ZKLI_ASK_LIST);
 }
 
+static bool may_be_anothers(const contender *c) {
+    return c->is_orphan && c->owner == 0; /* not read yet */
+}
+
+bool zkli_contender_is_deleting(const contender *c) {
+    return c->state == ZKLI_LEAVING && !may_be_anothers(c);
+}
+
 unsigned zkli_contender_bury(contender *c) {
     if (c->node[0] == '\0')
         return zkli_contender_search(c);
-    bool may_be_anothers = c->is_orphan && c->owner == 0; /* not read yet */
-    return zkli_contender_send(c, may_be_anothers ? ZKLI_ASK_OWNER : ZKLI_ASK_DELETE);
+    return zkli_contender_send(c, may_be_anothers(c) ? ZKLI_ASK_OWNER : ZKLI_ASK_DELETE);
 }
 
 /* In a flight, the create's reply may be in while the listing's is not. */

@@ -160,6 +160,29 @@ static void another_session_s_node_with_our_tag_is_left_alone(void) {
     bench_end(b);
 }
 
+/* Until the server has said whose the node is, it counts as another session's. */
+static void a_try_behind_another_session_s_node_with_our_tag_is_busy(void) {
+    struct bench *b = &Bench;
+    struct owner *tries[2] = {NULL, NULL};
+    bench_begin(b);
+    release(b, hold(b, "a"));
+    come_to_rest(b);
+    const char *path = plant_with_our_tag(b, 0x2002);
+    for (size_t i = 0; i < COUNT(tries); i++)
+        CHECK_INT(enter_queue(b, "a", true, &tries[i]), ZKL_OK);
+    const size_t gets = b->sent[GET];
+    for (size_t i = 0; i < COUNT(tries); i++) { /* the first finds the node, and has it read */
+        struct request list = serve_until(b, LIST);
+        struct zkli_reply reply = serve(b, &list);
+        tell_reply(b, list.slot, &reply);
+        CHECK_INT(b->sent[GET], gets + 1);
+        CHECK_INT(tries[i]->error, ZKL_BUSY);
+    }
+    come_to_rest(b);
+    CHECK(find_node(&b->server, path) != NULL);
+    bench_end(b);
+}
+
 /* Serves what was asked before this. */
 static struct request serve_until_asked(struct bench *b, enum kind kind, const char *path) {
     while (b->request_count > 0 &&
@@ -368,6 +391,8 @@ int main(int argc, char **argv) {
         {"it is buried though no connection lasts", it_is_buried_though_no_connection_lasts},
         {"another session's node with our tag is left alone",
          another_session_s_node_with_our_tag_is_left_alone},
+        {"a try behind another session's node with our tag is busy",
+         a_try_behind_another_session_s_node_with_our_tag_is_busy},
         {"what is lost of a burial is made up for", what_is_lost_of_a_burial_is_made_up_for},
         {"later than that it is buried by who stands behind it",
          later_than_that_it_is_buried_by_who_stands_behind_it},
