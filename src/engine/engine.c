@@ -155,7 +155,7 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
     zkli_list_init(&askers);
     if (slot.use == ZKLI_USE_LIST)
         zkli_list_move_all(&askers, &e->slots[number].askers);
-    zkli_slot_give_back(e, number);
+    zkli_slot_release(e, number);
     /* Lost without a word about the connection: the port may have had no memory to report its end.
      * Watches are set again on the next connection. What was listed before is not relied on then. */
     if (reply->result == ZKLI_RESULT_LOST && zkli_is_connected(e))

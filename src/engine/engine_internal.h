@@ -215,8 +215,8 @@ void zkli_slots_init(struct zkli_engine *e);
 /* At the end of the line, unless it is in there. */
 void zkli_line_join(struct zkli_engine *e, struct zkli_work *work);
 /* There is a free one. */
-unsigned zkli_slot_take(struct zkli_engine *e, enum zkli_slot_use use);
-void zkli_slot_give_back(struct zkli_engine *e, unsigned number);
+unsigned zkli_slot_reserve(struct zkli_engine *e, enum zkli_slot_use use);
+void zkli_slot_release(struct zkli_engine *e, unsigned number);
 /* Replies to this use of this member's mean nothing any more. */
 void zkli_slots_void(struct zkli_engine *e, enum zkli_slot_use use, const struct zkli_member *m);
 /* The port is gone, and no reply will come. Adds the queries that were in flight to the list. */

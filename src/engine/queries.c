@@ -71,13 +71,13 @@ static bool send_request(struct zkli_port *port, unsigned number, const struct z
 
 static void send_query(struct zkli_engine *e, struct zkli_query *query) {
     zkli_list_remove(&query->work.link);
-    unsigned number = zkli_slot_take(e, ZKLI_USE_QUERY);
+    unsigned number = zkli_slot_reserve(e, ZKLI_USE_QUERY);
     e->slots[number].query = query;
     e->slots[number].bytes = query->bytes;
     e->data_in_flight += query->bytes;
     query->is_sent = send_request(e->port, number, query);
     if (!query->is_sent) {
-        zkli_slot_give_back(e, number);
+        zkli_slot_release(e, number);
         zkli_query_done(e, query, NULL);
     }
 }

@@ -209,14 +209,14 @@ static bool send_order(struct zkli_member *m) {
     struct zkli_engine *e = m->engine;
     struct zkli_ordering *ordering = m->ordering;
     char path[ZKLI_PATH_MAX];
-    unsigned number = zkli_slot_take(e, ZKLI_USE_ORDER);
+    unsigned number = zkli_slot_reserve(e, ZKLI_USE_ORDER);
     size_t index = ordering->sent++;
     e->slots[number].member = m;
     e->slots[number].index = index;
     zkli_dir_child_path(path, m->dir, ordering->siblings[index].name);
     if (e->port->ops->get(e->port, number, path, false))
         return true;
-    zkli_slot_give_back(e, number);
+    zkli_slot_release(e, number);
     return !zkli_ordering_note(ordering, index, ZKLI_RESULT_LOST, 0);
 }
 
@@ -241,12 +241,12 @@ bool zkli_requests_send_next(struct zkli_member *m, unsigned *ret_ask,
     *ret_result = ZKLI_RESULT_NOMEM;
     if (is_order || !point_watcher(m, ask))
         return false;
-    unsigned number = zkli_slot_take(e, ZKLI_USE_MEMBER);
+    unsigned number = zkli_slot_reserve(e, ZKLI_USE_MEMBER);
     e->slots[number].member = m;
     e->slots[number].ask = ask;
     if (send_request(m, ask, number))
         return true;
-    zkli_slot_give_back(e, number);
+    zkli_slot_release(e, number);
     *ret_result = ZKLI_RESULT_LOST;
     return false;
 }
@@ -275,9 +275,9 @@ bool zkli_requests_send_listing(struct zkli_dir *dir, struct zkli_list *ret_aske
         zkli_line_join(e, &dir->work); /* behind what they have in line */
     if (zkli_list_is_empty(ret_askers))
         return true; /* all have left, or are in line */
-    unsigned number = zkli_slot_take(e, ZKLI_USE_LIST);
+    unsigned number = zkli_slot_reserve(e, ZKLI_USE_LIST);
     if (!e->port->ops->list(e->port, number, dir->path)) {
-        zkli_slot_give_back(e, number);
+        zkli_slot_release(e, number);
         return false;
     }
     zkli_list_move_all(&e->slots[number].askers, ret_askers);

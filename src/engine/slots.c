@@ -19,7 +19,7 @@ void zkli_line_join(struct zkli_engine *e, struct zkli_work *work) {
         zkli_list_append(&e->work, &work->link);
 }
 
-unsigned zkli_slot_take(struct zkli_engine *e, enum zkli_slot_use use) {
+unsigned zkli_slot_reserve(struct zkli_engine *e, enum zkli_slot_use use) {
     unsigned number = e->free_slot;
     struct zkli_slot *slot = &e->slots[number];
     e->free_slot = slot->next_free;
@@ -29,7 +29,7 @@ unsigned zkli_slot_take(struct zkli_engine *e, enum zkli_slot_use use) {
     return number;
 }
 
-void zkli_slot_give_back(struct zkli_engine *e, unsigned number) {
+void zkli_slot_release(struct zkli_engine *e, unsigned number) {
     e->slots[number].use = ZKLI_USE_FREE;
     e->data_in_flight -= e->slots[number].bytes;
     e->in_flight--;
