@@ -43,9 +43,10 @@ static const struct zkli_sibling *find(const struct zkli_listing *listing, const
 }
 
 /*
- * Whether, by its number, it comes before us, though by its czxid it may not. Curator turns a writer
- * into a reader by a new node, with a new czxid, which keeps the old number and place. Numbers below
- * the counter's end are given once each, in the order of the creates, and before any that repeat.
+ * Whether, by its number, it comes before us, though by its czxid it may not. Curator turns a
+ * writer into a reader by a new node, with a new czxid, which keeps the old number and place.
+ * Numbers below the counter's end are given once each, in the order of the creates, and before any
+ * that repeat.
  */
 static bool has_old_place(const struct zkli_sibling *other, const struct zkli_sibling *own) {
     if (other->kind != ZKLI_KIND_READ)

@@ -1,16 +1,16 @@
 /*
  * contender - the one door; see contender.h.
  *
- * The shape: an event is either the reply to a request or news. Replies are noted; when the last
- * one of a flight is in, contender_decide.c says what they mean. News act at once, or are noted
- * when a flight is out. So no decision is ever made on half a flight.
+ * An event is the reply to a request, or news. Replies are noted. When the last reply of a flight
+ * is in, contender_decide.c says what they mean. News take effect at once, or are noted while a
+ * flight is out. So no decision is made on half a flight.
  */
 #include <assert.h>
 #include <string.h>
 
 #include "core/contender_moves.h"
 
-/* What the listing says of us: our place, or who has our uuid, or whether anybody is there. */
+/* What the listing says: our place, or a node with our uuid, or, for a try, how many are there. */
 static void note_listing(contender *c, const event *e) {
     const struct zkli_listing *listing = e->listing;
     if (c->state == ZKLI_PROBING) {
@@ -107,7 +107,7 @@ static unsigned resume(contender *c, const event *e) {
         zkli_contender_move(c, ZKLI_SEARCHING);
         return zkli_contender_search(c);
     }
-    assert(c->state == ZKLI_LISTING); /* nothing else parks, but who is admitted */
+    assert(c->state == ZKLI_LISTING); /* the other states do not park */
     return zkli_contender_list_again(c, e);
 }
 

@@ -76,7 +76,7 @@ static unsigned decide_no_directory(contender *c, const event *e) {
     }
     enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_PARENT);
     if (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_EXISTS)
-        return zkli_contender_enqueue(c); /* somebody has deleted it */
+        return zkli_contender_enqueue(c); /* another program has deleted it */
     if (result == ZKLI_RESULT_NO_NODE && c->depth > 1) {
         zkli_contender_move(c, ZKLI_PARENTING);
         c->parent_level = 2;
@@ -95,7 +95,7 @@ static unsigned decide_enqueuing(contender *c, const event *e) {
         return decide_place(c, e, zkli_contender_result_of(c, ZKLI_ASK_LIST));
     if (result == ZKLI_RESULT_NO_NODE)
         return decide_no_directory(c, e);
-    if (result == ZKLI_RESULT_EXISTS) { /* somebody has made a node with our uuid */
+    if (result == ZKLI_RESULT_EXISTS) { /* another program made a node with our uuid */
         zkli_contender_move(c, ZKLI_SEARCHING);
         return zkli_contender_search(c);
     }
@@ -132,7 +132,7 @@ static unsigned decide_adopting(contender *c, const event *e) {
     enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_OWN);
     if (result == ZKLI_RESULT_OK && c->owner == e->session_id)
         return decide_place(c, e, zkli_contender_result_of(c, ZKLI_ASK_LIST));
-    /* Another session's is a dying one's: not ours to be granted on. */
+    /* A node of an earlier session of ours ends with that: a hold by it would be lost. */
     if (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_NO_NODE)
         return zkli_contender_begin_anew(c, e);
     if (result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_AGAIN) {
@@ -195,11 +195,11 @@ static unsigned decide_created_leaving(contender *c, const event *e) {
     return zkli_contender_forget(c); /* it was not done */
 }
 
-/* A tag has 48 bits, and any client can read it in the queue and make a node that bears it. */
+/* A tag has 48 bits. Any client can read it in the queue and make a node that bears it. */
 static unsigned decide_orphan(contender *c, const event *e) {
     if (e->result == ZKLI_RESULT_OK && c->owner == e->session_id)
         return zkli_contender_send(c, ZKLI_ASK_DELETE);
-    /* What we may not read we have not made: our nodes' ACLs let us. */
+    /* A node that we may not read is not ours: the ACLs of our nodes let us. */
     bool is_over = e->result == ZKLI_RESULT_OK || e->result == ZKLI_RESULT_NO_NODE ||
                    e->result == ZKLI_RESULT_DENIED;
     return is_over ? zkli_contender_forget(c) : zkli_contender_park(c, e);

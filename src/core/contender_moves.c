@@ -228,8 +228,9 @@ unsigned zkli_contender_admit(contender *c, const event *e) {
     return e->is_ample ? grant(c) : zkli_contender_try_to_hold(c, e);
 }
 
-/* Who was first stays so while its node is there, and the watch on that would have told. To list
- * when the lease has become ample would take longer than it stays so, where answers are slow. */
+/* Once first, a contender stays first while its node exists, and the watch reports the end of that
+ * node. So it is granted without another listing. Where answers are slow, the lease would not stay
+ * ample for as long as a listing takes. */
 unsigned zkli_contender_try_to_hold(contender *c, const event *e) {
     if (!e->is_connected || c->in_flight != 0)
         return 0;

@@ -1,9 +1,9 @@
 /*
  * lease - until when the server cannot have ended our session, from what was committed when.
  *
- * A heartbeat is a write that is committed and changes nothing. A follower tells the leader which
- * sessions it heard from when it answers the leader's ping, which the leader sends each half tick;
- * and each way the channel between the two is ordered. So three heartbeats prove the first of them:
+ * A heartbeat is a write that is committed and changes nothing. The leader sends each follower a
+ * ping every half tick. In its answer the follower says which sessions it has heard from. The
+ * channel between the two is ordered, each way. So three heartbeats prove the first of them:
  *   j is acknowledged; our server has heard of us;
  *   m, the witness, is sent so long after that that the leader has sent a ping meanwhile. Its
  *     commit comes to our server behind that ping; so when m is acknowledged, our server has
@@ -12,9 +12,9 @@
  *     acknowledged, the leader has heard of us, later than j was sent, and keeps the session for T:
  *     certain_until = sent(j) + T - margin.
  * Two would not do: a link that stalls towards our server and then the other way lets k pass while
- * the ping, or its answer, is still under way. All three are of one connection. (If there was a new
- * one between them, and nobody told of it, what they say is still true: it is less than that new
- * connection has proved by itself, see zkli_lease_reconnect. But its timeout must be known.)
+ * the ping, or its answer, is still under way. All three are of one connection. (If the port did
+ * not report a new connection between them, what they prove is still true. The new connection by
+ * itself has proved more, see zkli_lease_reconnect. But its timeout must be known.)
  *
  * How long after j the witness has to be sent: half a tick is at most T/4, for T is at least two
  * ticks. A ping may be late by T/24. The leader's clock may differ by 1 %. T/4 + T/22 is more.

@@ -69,7 +69,7 @@ static int hex_value(char c) {
 }
 
 static void parse_value(char ret_value[ZKLI_NODE_DATA_VALUE_MAX + 1], const char *from,
-                       size_t length) {
+                        size_t length) {
     size_t out = 0;
     for (size_t i = 0; i < length && out < ZKLI_NODE_DATA_VALUE_MAX; i++) {
         char byte = from[i];

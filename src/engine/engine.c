@@ -157,7 +157,8 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
         zkli_list_move_all(&askers, &e->slots[number].askers);
     zkli_slot_release(e, number);
     /* Lost without a word about the connection: the port may have had no memory to report its end.
-     * Watches are set again on the next connection. What was listed before is not relied on then. */
+     * Watches are set again on the next connection. What was listed before is not relied on then.
+     * */
     if (reply->result == ZKLI_RESULT_LOST && zkli_is_connected(e))
         e->connection++;
     if (slot.watch != NULL)
@@ -375,8 +376,8 @@ static void on_connected(struct zkli_engine *e) {
     zkli_members_step_all(e, ZKLI_EV_CONNECTED);
 }
 
-/* The session is over, with its nodes, watches and requests. Nothing is certain any more. The caller
- * has the port closed. */
+/* The session is over, with its nodes, watches and requests. Nothing is certain any more. The
+ * caller has the port closed. */
 static struct zkli_port *end_session(struct zkli_engine *e) {
     struct zkli_port *port = e->port;
     struct zkli_list queries;
@@ -429,9 +430,9 @@ void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
     }
 }
 
-/* What it has to tell may just be on its way to us: a connection, or its end, counts when it was
- * there at the look before. The requests in flight stay there: the port will answer them, even if
- * it has answered none and told nothing so far. */
+/* The port's report may just be on its way to us. So a connection, or its end, counts when it was
+ * there at the look before. The requests in flight stay: the port will answer them, even if it has
+ * answered none and reported nothing so far. */
 static void look(void *arg) {
     struct zkli_engine *e = arg;
     if (e->port == NULL || e->port->ops->look == NULL)

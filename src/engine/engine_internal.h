@@ -1,8 +1,8 @@
 /*
  * engine_internal - what the engine's own files share, and its tests look at; see engine.h.
  *
- * The files stand here in the order in which they may call each other, the lowest first. engine.c is
- * their parent. The test package.structure finds a call that goes up.
+ * The files stand here in the order in which they may call each other, the lowest first. engine.c
+ * is their parent. The test package.structure finds a call that goes up.
  */
 #ifndef ZKLI_ENGINE_ENGINE_INTERNAL_H
 #define ZKLI_ENGINE_ENGINE_INTERNAL_H
@@ -11,9 +11,9 @@
 #include "core/lease.h"
 #include "engine/engine.h"
 
-/* The end of a session is one transaction that names all its nodes, and a reconnect sends all
- * watched paths in one packet; either must stay well below the server's 1 MiB of jute.maxbuffer.
- * 30,000 nodes on a session took three servers down, 15,000 watches made it loop for ever. Paths
+/* The end of a session is one transaction that names all its nodes. A reconnect sends all watched
+ * paths in one packet. Both must stay well below the server's 1 MiB of jute.maxbuffer: 30,000 nodes
+ * on a session took three servers down, and with 15,000 watches it reconnected for ever. Paths
  * count as zkli_path_bytes says. */
 #define ZKLI_NODE_BYTES_MAX (400 * 1024)
 #define ZKLI_WATCH_BYTES_MAX (400 * 1024)
@@ -273,8 +273,8 @@ struct zkli_member *zkli_dir_holder(const struct zkli_dir *dir);
 bool zkli_listing_parse(struct zkli_listing *ret_listing, struct zkli_engine *e,
                         const struct zkli_reply *reply);
 bool zkli_listing_has(const struct zkli_listing *listing, const char *child);
-/* Which of the children are members' nodes that are being deleted. They will be gone soon, and a try
- * does not call the lock taken for them. */
+/* Which of the children are members' nodes that are being deleted. They will be gone soon, and a
+ * try does not call the lock taken for them. */
 void zkli_dir_mark_leaving(const struct zkli_dir *dir, struct zkli_sibling *siblings, size_t count);
 
 /* ---- Requests (requests.c) ---- */

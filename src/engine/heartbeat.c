@@ -144,8 +144,8 @@ static void on_refused(struct zkli_engine *e, struct zkli_member *m,
  * reported; or it is a server's own answer. So the port is looked at.
  *
  * One new connection cannot be seen: neither its beginning was reported nor the end of the one
- * before it. It shows only by another timeout. With the same timeout it does not matter to the lease
- * (lease.h).
+ * before it. It shows only by another timeout. With the same timeout it does not matter to the
+ * lease (lease.h).
  */
 void zkli_heartbeat_answered(struct zkli_engine *e, struct zkli_member *m,
                              const struct zkli_reply *reply) {

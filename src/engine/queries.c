@@ -2,8 +2,8 @@
  * queries - single requests: reads, barriers and transactions. Their callers wait for the answer.
  *
  * A heartbeat waits for the data sent before it, so data in flight are bounded (ZKLI_DATA_PER_MS).
- * A query with more data than that steps aside when its turn comes. The line goes on without it, and
- * the next room for data is the query's. One query is always sent, however long.
+ * A query with more data than that steps aside when its turn comes. The line goes on without it,
+ * and the next room for data is the query's. One query is always sent, however long.
  */
 #include "engine/engine_internal.h"
 

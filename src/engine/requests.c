@@ -253,7 +253,7 @@ bool zkli_requests_send_next(struct zkli_member *m, unsigned *ret_ask,
 
 /* ---- Sending listings ---- */
 
-/* Moves those who have nothing left to be sent before it. */
+/* Moves the members that have nothing left to be sent before the listing. */
 static void move_askers(struct zkli_list *ret_askers, struct zkli_dir *dir) {
     struct zkli_list *link = dir->askers.next;
     while (link != &dir->askers) {
@@ -284,8 +284,8 @@ bool zkli_requests_send_listing(struct zkli_dir *dir, struct zkli_list *ret_aske
     return true;
 }
 
-/* Whether there are slots: two for a directory and the node in it, which are sent together or not
- * at all. Else a wait that ends between them would leave a directory that nobody has stood in. */
+/* Two for a directory and the node in it, which are sent together or not at all. Else a wait that
+ * ends between them would leave a directory that never had a node. */
 bool zkli_requests_have_slots(const struct zkli_engine *e, struct zkli_work *work) {
     if (e->free_slot == ZKLI_SLOTS || work->kind != ZKLI_WORK_MEMBER)
         return e->free_slot != ZKLI_SLOTS;

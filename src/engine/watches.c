@@ -1,9 +1,10 @@
 /*
- * watches - which paths the client library watches for us, and which members wait for these watches.
+ * watches - which paths the client library watches for us, and which members wait for these
+ * watches.
  *
  * A watch stands in the client library's table until it fires, whether or not a member still waits
- * for it. So it stays here, too. It counts against the limit, once for a path, however many waits it
- * served. Not here: what a watch that fired means to a member (engine.c asks for these).
+ * for it. So it stays here, too. It counts against the limit, once for a path, however many waits
+ * it served. Not here: what a watch that fired means to a member (engine.c asks for these).
  */
 #include "engine/engine_internal.h"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The arrows between the layers point down, as CMakeLists.txt draws them (layers.txt of the build),
-# and so do those between the files of a layer. The core is pure. The engine has neither threads, nor
-# a clock, nor input or output.
+# and so do those between the files of a layer. The core is pure. The engine has neither threads,
+# nor a clock, nor input or output.
 set -euo pipefail
 export LC_ALL=C
 cd "$ZKLOCK_SOURCE_DIR"
