@@ -39,3 +39,11 @@ unsigned zkli_path_depth(const char *path) {
         depth += *p == '/' && p[1] != '\0';
     return depth;
 }
+
+/* FNV-1a. */
+uint64_t zkli_path_hash(const char *path, size_t length) {
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)path[i]) * UINT64_C(1099511628211);
+    return hash ^ (hash >> 32);
+}

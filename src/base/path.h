@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Writes "<directory>/<child>", with one '/' also behind the directory "/". If either is empty, it
  * is the other one alone. False: it does not fit. */
@@ -14,5 +15,7 @@ char *zkli_path_join_new(const char *directory, const char *child);
 const char *zkli_path_last(const char *path);
 /* How many names an absolute path has; "/" has none. */
 unsigned zkli_path_depth(const char *path);
+/* The same for the same bytes: for tables of paths. */
+uint64_t zkli_path_hash(const char *path, size_t length);
 
 #endif

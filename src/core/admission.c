@@ -43,9 +43,10 @@ static const struct zkli_sibling *find(const struct zkli_listing *listing, const
 }
 
 /*
- * Whether, by its number, it comes before us though by its czxid it may not: Curator makes a reader
- * of a writer by a new node, with a new czxid, that has the old number and place. Numbers below the
- * counter's end are given once each, in the order of the creates, and before any that repeat.
+ * Whether, by its number, it comes before us, though by its czxid it may not. Curator turns a
+ * writer into a reader by a new node, with a new czxid, which keeps the old number and place.
+ * Numbers below the counter's end are given once each, in the order of the creates, and before any
+ * that repeat.
  */
 static bool has_old_place(const struct zkli_sibling *other, const struct zkli_sibling *own) {
     if (other->kind != ZKLI_KIND_READ)
@@ -61,8 +62,27 @@ static bool is_before_us(const struct zkli_listing *listing, const struct zkli_s
            (listing->is_by_czxid && has_old_place(other, own));
 }
 
-/* One pass instead of a sort: the place needs only the count before us and the nearest of them. */
-struct zkli_admission zkli_admit(const struct zkli_listing *listing, const char *own_name) {
+#define BIT(kind) (1u << (kind))
+#define EVERY_KIND (~0u)
+
+/* By the kind of contender: behind which kinds a deletion is a hand-off. */
+static const struct {
+    unsigned hand_off;
+} rules[] = {
+    /* The owner of a read or write name may create a node with an old number. */
+    [ZKLI_KIND_MUTEX] = {EVERY_KIND & ~(BIT(ZKLI_KIND_READ) | BIT(ZKLI_KIND_WRITE))},
+};
+
+static bool is_hand_off(const struct zkli_terms *terms, const struct zkli_listing *listing,
+                        const struct zkli_admission *place) {
+    return place->verdict == ZKLI_VERDICT_WATCH_NODE && place->position == 1 &&
+           !listing->is_by_czxid &&
+           (rules[terms->kind].hand_off & BIT(place->predecessor->kind)) != 0;
+}
+
+/* One pass instead of a sort: a place needs only the count before us and the nearest of them. */
+struct zkli_admission zkli_admit(const struct zkli_terms *terms, const struct zkli_listing *listing,
+                                 const char *own_name) {
     struct zkli_admission place = {.verdict = ZKLI_VERDICT_ABSENT};
     const struct zkli_sibling *own = find(listing, own_name);
     if (own == NULL)
@@ -80,9 +100,10 @@ struct zkli_admission zkli_admit(const struct zkli_listing *listing, const char 
         if (place.predecessor == NULL || zkli_sibling_is_before(place.predecessor, other))
             place.predecessor = other;
     }
-    place.verdict = place.predecessor == NULL ? ZKLI_VERDICT_ADMITTED : ZKLI_VERDICT_WATCH_NODE;
-    place.is_hand_off = place.position == 1 && !listing->is_by_czxid &&
-                        place.predecessor->kind != ZKLI_KIND_READ &&
-                        place.predecessor->kind != ZKLI_KIND_WRITE;
+    if (place.position < terms->permits)
+        place.verdict = ZKLI_VERDICT_ADMITTED;
+    else
+        place.verdict = terms->permits == 1 ? ZKLI_VERDICT_WATCH_NODE : ZKLI_VERDICT_WATCH_CHILDREN;
+    place.is_hand_off = is_hand_off(terms, listing, &place);
     return place;
 }

@@ -1,8 +1,8 @@
 /*
- * admission - who is before whom among the children of a lock's directory, which of them is
- * admitted, and which node another one watches. Pure: works on one listing.
+ * admission - the order of the contenders in a lock's directory, which of them are admitted, and
+ * what the others watch. Pure: works on one listing.
  *
- * Not here: how a listing is asked for, and when it may be believed (contender.h).
+ * Not here: how a listing is asked for, and how long it can be relied on (contender.h).
  */
 #ifndef ZKLI_CORE_ADMISSION_H
 #define ZKLI_CORE_ADMISSION_H
@@ -21,21 +21,28 @@ struct zkli_sibling {
     const char *name; /* borrowed */
     enum zkli_kind kind;
     int64_t order;   /* the sequence, or the czxid where the listing is ordered by czxid */
-    bool is_leaving; /* a node of our own session's that is being deleted */
+    bool is_leaving; /* our own session is deleting this node */
 };
 
-/* One directory's contenders, in any order, without the children that are none. */
+/* The contenders of one directory, in any order. Its other children are left out. */
 struct zkli_listing {
     const struct zkli_sibling *siblings;
     size_t count;
     bool is_by_czxid; /* order holds czxids; else sequences */
 };
 
+/* What a lock admits: contenders of this kind, so many at a time. A mutex admits one. */
+struct zkli_terms {
+    enum zkli_kind kind;
+    size_t permits;
+};
+
 enum zkli_verdict {
-    ZKLI_VERDICT_ABSENT,      /* our node is not in the listing */
-    ZKLI_VERDICT_ADMITTED,    /* no contender is before us */
-    ZKLI_VERDICT_WATCH_NODE,  /* wait for the one just before us */
-    ZKLI_VERDICT_NEEDS_CZXID, /* the numbers cannot be trusted: order by czxid */
+    ZKLI_VERDICT_ABSENT,         /* our node is not in the listing */
+    ZKLI_VERDICT_ADMITTED,       /* fewer contenders than there are permits are before us */
+    ZKLI_VERDICT_WATCH_NODE,     /* wait for the contender just before us */
+    ZKLI_VERDICT_WATCH_CHILDREN, /* wait for any of those before us: each of them may leave first */
+    ZKLI_VERDICT_NEEDS_CZXID     /* the numbers cannot be trusted: order by czxid */
 };
 
 struct zkli_admission {
@@ -43,10 +50,9 @@ struct zkli_admission {
     size_t position;                        /* contenders before us */
     size_t staying;                         /* those of them that are not leaving */
     const struct zkli_sibling *predecessor; /* WATCH_NODE: the one just before us */
-    /* WATCH_NODE: when that one is deleted we are admitted, without another listing. It was the
-     * first, numbers only grow, and the directory cannot go while we are in it. Not so near the
-     * counter's end; nor behind a read or write name, whose owners may create nodes with old
-     * numbers. */
+    /* WATCH_NODE: the deletion of that node admits us, without another listing. It was the first,
+     * numbers only grow, and a directory that has our node is not deleted. It is false near the
+     * counter's end, and behind the kinds whose owners may create nodes with old numbers. */
     bool is_hand_off;
 };
 
@@ -58,9 +64,10 @@ size_t zkli_listing_staying(const struct zkli_listing *listing);
 /* Whether any number in the listing is too near the counter's end to order by. */
 bool zkli_listing_needs_czxid(const struct zkli_listing *listing);
 
-/* Where an exclusive contender's node stands: every contender of any kind before it counts, and by
- * czxid a reader, too, that a writer before it has become. */
-struct zkli_admission zkli_admit(const struct zkli_listing *listing, const char *own);
+/* Where our node stands, and what follows. Contenders of every kind count that are before it, and,
+ * by czxid, each reader that was a writer before it. */
+struct zkli_admission zkli_admit(const struct zkli_terms *terms, const struct zkli_listing *listing,
+                                 const char *own);
 
 /* Whether a comes before b: by order, then by name, so that every client agrees. */
 bool zkli_sibling_is_before(const struct zkli_sibling *a, const struct zkli_sibling *b);

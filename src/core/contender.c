@@ -1,16 +1,16 @@
 /*
  * contender - the one door; see contender.h.
  *
- * The shape: an event is either the reply to a request or news. Replies are noted; when the last
- * one of a flight is in, contender_decide.c says what they mean. News act at once, or are noted
- * when a flight is out. So no decision is ever made on half a flight.
+ * An event is the reply to a request, or news. Replies are noted. When the last reply of a flight
+ * is in, contender_decide.c says what they mean. News take effect at once, or are noted while a
+ * flight is out. So no decision is made on half a flight.
  */
 #include <assert.h>
 #include <string.h>
 
 #include "core/contender_moves.h"
 
-/* What the listing says of us: our place, or who has our uuid, or whether anybody is there. */
+/* What the listing says: our place, or a node with our uuid, or, for a try, how many are there. */
 static void note_listing(contender *c, const event *e) {
     const struct zkli_listing *listing = e->listing;
     if (c->state == ZKLI_PROBING) {
@@ -29,7 +29,8 @@ static void note_listing(contender *c, const event *e) {
             memcpy(c->found, found->name, strlen(found->name) + 1);
         return;
     }
-    struct zkli_admission place = zkli_admit(listing, c->node);
+    const struct zkli_terms mutex = {ZKLI_KIND_MUTEX, 1}; /* the only kind of lock */
+    struct zkli_admission place = zkli_admit(&mutex, listing, c->node);
     c->verdict = place.verdict;
     c->position = place.position;
     c->staying = place.staying;
@@ -50,7 +51,11 @@ static void note_reply(contender *c, const event *e) {
     } else if (e->type == ZKLI_EV_OWN_READ) {
         c->czxid = e->czxid;
         c->owner = e->owner;
-        c->own_is_watched = true;
+        if (c->own_watch == ZKLI_UNWATCHED)
+            c->own_watch = ZKLI_WATCHED;
+    } else if (e->type == ZKLI_EV_PREDECESSOR_READ) {
+        if (c->predecessor_watch == ZKLI_UNWATCHED)
+            c->predecessor_watch = ZKLI_WATCHED;
     } else if (e->type == ZKLI_EV_OWNER_READ) {
         c->owner = e->owner;
     } else if (e->type == ZKLI_EV_LISTED) {
@@ -88,7 +93,7 @@ static unsigned on_reply(contender *c, const event *e) {
 static unsigned resume(contender *c, const event *e) {
     if (c->state == ZKLI_ADMITTED)
         return zkli_contender_try_to_hold(c, e);
-    if (!c->is_parked || !e->is_connected)
+    if (!zkli_contender_is_parked(c) || !e->is_connected)
         return 0;
     if (c->state == ZKLI_IDLE)
         return zkli_contender_begin(c);
@@ -102,7 +107,7 @@ static unsigned resume(contender *c, const event *e) {
         zkli_contender_move(c, ZKLI_SEARCHING);
         return zkli_contender_search(c);
     }
-    assert(c->state == ZKLI_LISTING); /* nothing else parks, but who is admitted */
+    assert(c->state == ZKLI_LISTING); /* the other states do not park */
     return zkli_contender_list_again(c, e);
 }
 
@@ -118,33 +123,32 @@ static unsigned on_expired(contender *c, const event *e) {
     c->told_position = 0;
     if (c->state != ZKLI_IDLE)
         zkli_contender_move(c, ZKLI_IDLE);
-    c->is_parked = true;
     return had_place ? ZKLI_TELL_REQUEUED : 0;
 }
 
 static unsigned on_own_event(contender *c, const event *e) {
     if (c->node[0] == '\0')
         return 0; /* of a node that is not ours any more */
-    c->own_is_watched = false;
+    if (e->is_deleted)
+        c->own_watch = ZKLI_NODE_DELETED;
+    else if (c->own_watch == ZKLI_WATCHED)
+        c->own_watch = ZKLI_UNWATCHED;
     if (c->state == ZKLI_HELD)
         return e->is_deleted ? ZKLI_DO_LOSE | zkli_contender_forget(c) : 0;
     bool rests = c->state == ZKLI_WAITING || (c->state == ZKLI_ADMITTED && c->in_flight == 0);
-    if (!rests) { /* decided when the flight is in */
-        c->own_went = c->own_went || e->is_deleted;
-        return 0;
-    }
+    if (!rests)
+        return 0; /* decided when the flight is in */
     if (e->is_deleted)
         return zkli_contender_requeue(c, e);
     if (c->state == ZKLI_ADMITTED)
         return zkli_contender_try_to_hold(c, e);
     zkli_contender_move(c, ZKLI_ARMING); /* the predecessor's watch stands */
-    c->predecessor_changed = false;
     return zkli_contender_send(c, ZKLI_ASK_OWN);
 }
 
 static unsigned on_predecessor_event(contender *c, const event *e) {
     if (c->state == ZKLI_ARMING)
-        c->predecessor_changed = true;
+        c->predecessor_watch = ZKLI_NODE_CHANGED;
     if (c->state != ZKLI_WAITING)
         return 0;
     if (!e->is_deleted)
@@ -165,7 +169,7 @@ static unsigned on_lease(contender *c, const event *e) {
 
 static unsigned on_heartbeat(contender *c, const event *e) {
     (void)e;
-    if (c->state != ZKLI_HELD || c->own_is_watched || c->in_flight != 0)
+    if (c->state != ZKLI_HELD || c->own_watch == ZKLI_WATCHED || c->in_flight != 0)
         return 0;
     return zkli_contender_send(c, ZKLI_ASK_OWN);
 }
@@ -240,7 +244,6 @@ struct zkli_actions zkli_contender_step(contender *c, const event *e) {
 void zkli_contender_init(contender *c, const char *uuid, bool is_try, unsigned depth) {
     memset(c, 0, sizeof(*c));
     c->state = ZKLI_IDLE;
-    c->is_parked = true;
     c->is_try = is_try;
     c->depth = depth;
     memcpy(c->uuid, uuid, sizeof(c->uuid));
@@ -249,17 +252,9 @@ void zkli_contender_init(contender *c, const char *uuid, bool is_try, unsigned d
 void zkli_contender_init_orphan(contender *c, const char *node, unsigned depth) {
     memset(c, 0, sizeof(*c));
     c->state = ZKLI_LEAVING;
-    c->is_parked = true;
     c->is_orphan = true;
     c->depth = depth;
     memcpy(c->node, node, strlen(node) + 1);
-}
-
-void zkli_contender_init_visitor(contender *c, const char *uuid, unsigned depth) {
-    zkli_contender_init_orphan(c, "", depth);
-    c->is_orphan = false;
-    c->is_visitor = true;
-    memcpy(c->uuid, uuid, sizeof(c->uuid));
 }
 
 bool zkli_contender_may_own(const contender *c, const char *child) {

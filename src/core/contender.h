@@ -51,6 +51,14 @@ enum {
 
 #define ZKLI_FLIGHT_MAX 3
 
+/* What the contender knows of the watch on a node. */
+enum zkli_node_watch {
+    ZKLI_UNWATCHED, /* not set, or it fired and is to be set again */
+    ZKLI_WATCHED,
+    ZKLI_NODE_CHANGED, /* the predecessor's: it fired while the other watch was being set */
+    ZKLI_NODE_DELETED  /* our own node's: the node is gone */
+};
+
 /* What a contender's owner is told. */
 enum zkli_notice {
     ZKLI_NOTICE_REQUEUED, /* the place in the queue was lost */
@@ -119,18 +127,17 @@ struct zkli_contender_event {
 struct zkli_contender {
     enum zkli_contender_state state;
     bool is_try;
-    bool is_visitor;
     bool is_orphan;
     unsigned depth;        /* components of the directory's path */
     unsigned parent_level; /* which one is created: 1 the directory, 2 its parent; 0 none */
-    bool is_parked;        /* nothing is in flight; goes on at CONNECTED or RETRY, or sooner */
-    unsigned in_flight;    /* ZKLI_OP_ bits */
+    unsigned in_flight;    /* ZKLI_ASK_ bits */
     enum zkli_result results[ZKLI_ASK_COUNT]; /* of the flight, by bit number */
     char uuid[ZKLI_UUID_LENGTH + 1];
     char node[ZKLI_CHILD_MAX + 1]; /* our node, "" while there is none that we know */
     int64_t czxid;                 /* its token */
     int64_t owner;
-    bool own_is_watched;
+    enum zkli_node_watch own_watch;
+    enum zkli_node_watch predecessor_watch; /* ARMING, WAITING */
     /* What the last listing said: */
     enum zkli_verdict verdict;
     size_t position;    /* contenders before us */
@@ -139,10 +146,7 @@ struct zkli_contender {
     char predecessor[ZKLI_CHILD_MAX + 1];
     bool is_hand_off;               /* its deletion admits us, on the connection that listed it */
     char found[ZKLI_CHILD_MAX + 1]; /* a node with our uuid, "" if none */
-    /* Watches that fired while being set: */
-    bool own_went;
-    bool predecessor_changed;
-    size_t told_position; /* + 1; 0: not told */
+    size_t told_position;           /* + 1; 0: not told */
     int error;
 };
 
@@ -152,19 +156,21 @@ void zkli_contender_init(struct zkli_contender *c, const char *uuid, bool is_try
  * else left alone, for any client can make up a name. Starts in LEAVING; send CONNECTED. */
 void zkli_contender_init_orphan(struct zkli_contender *c, const char *node, unsigned depth);
 
-/* One that only looks at the directory, behind a barrier, and goes: starts in LEAVING; send
- * CONNECTED. No other contender has had the uuid. */
-void zkli_contender_init_visitor(struct zkli_contender *c, const char *uuid, unsigned depth);
-
 /* The one door. */
 struct zkli_actions zkli_contender_step(struct zkli_contender *c,
                                         const struct zkli_contender_event *event);
 
+/* Whether nothing is in flight though the state needs a reply: the contender goes on at CONNECTED
+ * or RETRY, or when it leaves. */
+bool zkli_contender_is_parked(const struct zkli_contender *c);
 /* Whether there may be a node of this contender's that it does not know. */
 bool zkli_contender_is_unsure(const struct zkli_contender *c);
 
 const char *zkli_contender_state_name(enum zkli_contender_state state);
 
+/* Whether its node is one of our session's that it is deleting. Before an orphan was read, the node
+ * may be another session's. */
+bool zkli_contender_is_deleting(const struct zkli_contender *c);
 /* Whether a node with this name may be this contender's: known as such, or created by an attempt
  * whose reply it does not have. */
 bool zkli_contender_may_own(const struct zkli_contender *c, const char *child);

@@ -17,7 +17,7 @@ static unsigned wait_behind(contender *c, const event *e) {
 
 /* Our node is known; the listing is in. */
 static unsigned decide_place(contender *c, const event *e, enum zkli_result result) {
-    if (c->own_went || result == ZKLI_RESULT_NO_NODE)
+    if (c->own_watch == ZKLI_NODE_DELETED || result == ZKLI_RESULT_NO_NODE)
         return zkli_contender_requeue(c, e);
     if (result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_AGAIN) {
         if (c->state != ZKLI_LISTING)
@@ -76,7 +76,7 @@ static unsigned decide_no_directory(contender *c, const event *e) {
     }
     enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_PARENT);
     if (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_EXISTS)
-        return zkli_contender_enqueue(c); /* somebody has deleted it */
+        return zkli_contender_enqueue(c); /* another program has deleted it */
     if (result == ZKLI_RESULT_NO_NODE && c->depth > 1) {
         zkli_contender_move(c, ZKLI_PARENTING);
         c->parent_level = 2;
@@ -95,7 +95,7 @@ static unsigned decide_enqueuing(contender *c, const event *e) {
         return decide_place(c, e, zkli_contender_result_of(c, ZKLI_ASK_LIST));
     if (result == ZKLI_RESULT_NO_NODE)
         return decide_no_directory(c, e);
-    if (result == ZKLI_RESULT_EXISTS) { /* somebody has made a node with our uuid */
+    if (result == ZKLI_RESULT_EXISTS) { /* another program made a node with our uuid */
         zkli_contender_move(c, ZKLI_SEARCHING);
         return zkli_contender_search(c);
     }
@@ -132,7 +132,7 @@ static unsigned decide_adopting(contender *c, const event *e) {
     enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_OWN);
     if (result == ZKLI_RESULT_OK && c->owner == e->session_id)
         return decide_place(c, e, zkli_contender_result_of(c, ZKLI_ASK_LIST));
-    /* Another session's is a dying one's: not ours to be granted on. */
+    /* A node of an earlier session of ours ends with that: a hold by it would be lost. */
     if (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_NO_NODE)
         return zkli_contender_begin_anew(c, e);
     if (result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_AGAIN) {
@@ -144,7 +144,8 @@ static unsigned decide_adopting(contender *c, const event *e) {
 }
 
 static unsigned decide_listing(contender *c, const event *e) {
-    if (!c->own_went && zkli_contender_result_of(c, ZKLI_ASK_BARRIER) != ZKLI_RESULT_OK) {
+    if (c->own_watch != ZKLI_NODE_DELETED &&
+        zkli_contender_result_of(c, ZKLI_ASK_BARRIER) != ZKLI_RESULT_OK) {
         c->listed_on = 0; /* the next listing goes behind a barrier, too */
         return zkli_contender_park(c, e);
     }
@@ -156,15 +157,16 @@ static unsigned decide_ordering(contender *c, const event *e) {
 }
 
 static unsigned decide_arming(contender *c, const event *e) {
-    enum zkli_result own = c->own_is_watched ? ZKLI_RESULT_OK
-                                             : zkli_contender_result_of(c, ZKLI_ASK_OWN);
+    bool is_watched = c->own_watch == ZKLI_WATCHED;
+    enum zkli_result own = is_watched ? ZKLI_RESULT_OK : zkli_contender_result_of(c, ZKLI_ASK_OWN);
     enum zkli_result predecessor = zkli_contender_result_of(c, ZKLI_ASK_PREDECESSOR);
-    if (c->own_went || own == ZKLI_RESULT_NO_NODE)
+    if (c->own_watch == ZKLI_NODE_DELETED || own == ZKLI_RESULT_NO_NODE)
         return zkli_contender_requeue(c, e);
     enum zkli_result worst = own == ZKLI_RESULT_OK ? predecessor : own;
-    if (worst == ZKLI_RESULT_NO_NODE || (worst == ZKLI_RESULT_OK && c->predecessor_changed))
+    bool is_changed = c->predecessor_watch == ZKLI_NODE_CHANGED;
+    if (worst == ZKLI_RESULT_NO_NODE || (worst == ZKLI_RESULT_OK && is_changed))
         return zkli_contender_list_again(c, e);
-    if (worst == ZKLI_RESULT_OK && !c->own_is_watched) /* it fired while the other was being set */
+    if (worst == ZKLI_RESULT_OK && !is_watched) /* it fired while the other was being set */
         return zkli_contender_send(c, ZKLI_ASK_OWN);
     if (worst == ZKLI_RESULT_OK) {
         zkli_contender_move(c, ZKLI_WAITING);
@@ -177,7 +179,7 @@ static unsigned decide_arming(contender *c, const event *e) {
 
 static unsigned decide_admitted(contender *c, const event *e) {
     enum zkli_result own = zkli_contender_result_of(c, ZKLI_ASK_OWN);
-    if (c->own_went || own == ZKLI_RESULT_NO_NODE)
+    if (c->own_watch == ZKLI_NODE_DELETED || own == ZKLI_RESULT_NO_NODE)
         return zkli_contender_requeue(c, e);
     return own == ZKLI_RESULT_OK ? zkli_contender_try_to_hold(c, e)
                                  : zkli_contender_fail_or_retry(c, e, own);
@@ -193,11 +195,11 @@ static unsigned decide_created_leaving(contender *c, const event *e) {
     return zkli_contender_forget(c); /* it was not done */
 }
 
-/* A tag has 48 bits, and any client can read it in the queue and make a node that bears it. */
+/* A tag has 48 bits. Any client can read it in the queue and make a node that bears it. */
 static unsigned decide_orphan(contender *c, const event *e) {
     if (e->result == ZKLI_RESULT_OK && c->owner == e->session_id)
         return zkli_contender_send(c, ZKLI_ASK_DELETE);
-    /* What we may not read we have not made: our nodes' ACLs let us. */
+    /* A node that we may not read is not ours: the ACLs of our nodes let us. */
     bool is_over = e->result == ZKLI_RESULT_OK || e->result == ZKLI_RESULT_NO_NODE ||
                    e->result == ZKLI_RESULT_DENIED;
     return is_over ? zkli_contender_forget(c) : zkli_contender_park(c, e);
@@ -214,9 +216,6 @@ unsigned zkli_contender_decide_leaving(contender *c, const event *e) {
     }
     if (c->in_flight != 0)
         return 0; /* half of a search */
-    bool is_denied = zkli_contender_result_of(c, ZKLI_ASK_LIST) == ZKLI_RESULT_DENIED;
-    if (c->is_visitor && is_denied)
-        return zkli_contender_forget(c);
     if (!search_succeeded(c))
         return zkli_contender_park(c, e);
     if (c->found[0] == '\0')

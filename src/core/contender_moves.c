@@ -12,33 +12,47 @@
 #define FROM_ANY_WAIT (BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE) | BIT(ZKLI_IDLE))
 #define ANEW (BIT(ZKLI_PROBING) | BIT(ZKLI_ENQUEUING))
 
+/* Whether a contender in the state has requests in flight, between two events. */
+enum flight {
+    SOMETIMES,
+    NEVER,
+    ALWAYS
+};
+
 static const struct {
     const char *name;
+    enum flight flight;
     unsigned next; /* states it may move to */
 } states[ZKLI_CONTENDER_STATES] = {
-    [ZKLI_IDLE] = {"idle", FROM_ANY_WAIT | ANEW},
-    [ZKLI_PROBING] = {"probing", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING)},
-    [ZKLI_PARENTING] = {"parenting", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING)},
-    [ZKLI_ENQUEUING] = {"enqueuing", FROM_ANY_WAIT | ANEW | BIT(ZKLI_PARENTING) | BIT(ZKLI_UNSURE) |
-                                         BIT(ZKLI_SEARCHING) | BIT(ZKLI_LISTING) |
-                                         BIT(ZKLI_ORDERING) | BIT(ZKLI_ARMING) |
-                                         BIT(ZKLI_ADMITTED)},
-    [ZKLI_UNSURE] = {"unsure", FROM_ANY_WAIT | BIT(ZKLI_SEARCHING)},
-    [ZKLI_SEARCHING] = {"searching", FROM_ANY_WAIT | BIT(ZKLI_UNSURE) | BIT(ZKLI_ADOPTING) | ANEW},
-    [ZKLI_ADOPTING] = {"adopting", FROM_ANY_WAIT | BIT(ZKLI_UNSURE) | ANEW | BIT(ZKLI_LISTING) |
-                                       BIT(ZKLI_ORDERING) | BIT(ZKLI_ARMING) | BIT(ZKLI_ADMITTED)},
-    [ZKLI_LISTING] = {"listing", FROM_ANY_WAIT | ANEW | BIT(ZKLI_ORDERING) | BIT(ZKLI_ARMING) |
-                                     BIT(ZKLI_ADMITTED)},
-    [ZKLI_ORDERING] = {"ordering", FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_ARMING) |
-                                       BIT(ZKLI_ADMITTED)},
-    [ZKLI_ARMING] = {"arming",
+    [ZKLI_IDLE] = {"idle", NEVER, FROM_ANY_WAIT | ANEW},
+    [ZKLI_PROBING] = {"probing", SOMETIMES, FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING)},
+    [ZKLI_PARENTING] = {"parenting", SOMETIMES, FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING)},
+    [ZKLI_ENQUEUING] = {"enqueuing", ALWAYS,
+                        FROM_ANY_WAIT | ANEW | BIT(ZKLI_PARENTING) | BIT(ZKLI_UNSURE) |
+                            BIT(ZKLI_SEARCHING) | BIT(ZKLI_LISTING) | BIT(ZKLI_ORDERING) |
+                            BIT(ZKLI_ARMING) | BIT(ZKLI_ADMITTED)},
+    [ZKLI_UNSURE] = {"unsure", NEVER, FROM_ANY_WAIT | BIT(ZKLI_SEARCHING)},
+    [ZKLI_SEARCHING] = {"searching", ALWAYS,
+                        FROM_ANY_WAIT | ANEW | BIT(ZKLI_UNSURE) | BIT(ZKLI_ADOPTING)},
+    [ZKLI_ADOPTING] = {"adopting", ALWAYS,
+                       FROM_ANY_WAIT | ANEW | BIT(ZKLI_UNSURE) | BIT(ZKLI_LISTING) |
+                           BIT(ZKLI_ORDERING) | BIT(ZKLI_ARMING) | BIT(ZKLI_ADMITTED)},
+    [ZKLI_LISTING] = {"listing", SOMETIMES,
+                      FROM_ANY_WAIT | ANEW | BIT(ZKLI_ORDERING) | BIT(ZKLI_ARMING) |
+                          BIT(ZKLI_ADMITTED)},
+    [ZKLI_ORDERING] = {"ordering", ALWAYS,
+                       FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_ARMING) |
+                           BIT(ZKLI_ADMITTED)},
+    [ZKLI_ARMING] = {"arming", ALWAYS,
                      FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_LISTING) | BIT(ZKLI_WAITING)},
-    [ZKLI_WAITING] = {"waiting", FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_LISTING) |
-                                     BIT(ZKLI_ARMING) | BIT(ZKLI_ADMITTED)},
-    [ZKLI_ADMITTED] = {"admitted", FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_HELD)},
-    [ZKLI_HELD] = {"held", BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE)},
-    [ZKLI_LEAVING] = {"leaving", BIT(ZKLI_GONE)},
-    [ZKLI_GONE] = {"gone", 0},
+    [ZKLI_WAITING] = {"waiting", NEVER,
+                      FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_LISTING) | BIT(ZKLI_ARMING) |
+                          BIT(ZKLI_ADMITTED)},
+    [ZKLI_ADMITTED] = {"admitted", SOMETIMES,
+                       FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_HELD)},
+    [ZKLI_HELD] = {"held", SOMETIMES, BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE)},
+    [ZKLI_LEAVING] = {"leaving", SOMETIMES, BIT(ZKLI_GONE)},
+    [ZKLI_GONE] = {"gone", SOMETIMES, 0},
 };
 
 const char *zkli_contender_state_name(enum zkli_contender_state state) {
@@ -49,17 +63,18 @@ void zkli_contender_check(const contender *c) {
     bool has_node = c->node[0] != '\0';
     (void)has_node; /* a build without assertions */
     assert(c->state != ZKLI_HELD || (has_node && (c->in_flight & ~(unsigned)ZKLI_ASK_OWN) == 0));
-    assert(c->state != ZKLI_WAITING || (has_node && c->own_is_watched && c->in_flight == 0));
+    assert(c->state != ZKLI_WAITING ||
+           (has_node && c->own_watch == ZKLI_WATCHED && c->predecessor_watch == ZKLI_WATCHED));
     assert(c->state != ZKLI_ADMITTED ||
            (has_node && (c->in_flight & ~(unsigned)ZKLI_ASK_OWN) == 0));
-    assert(c->state != ZKLI_UNSURE || (!has_node && c->in_flight == 0));
-    assert(!c->is_parked || c->in_flight == 0);
+    assert(c->state != ZKLI_UNSURE || !has_node);
+    assert(states[c->state].flight != NEVER || c->in_flight == 0);
+    assert(states[c->state].flight != ALWAYS || c->in_flight != 0);
 }
 
 void zkli_contender_move(contender *c, enum zkli_contender_state to) {
     assert((states[c->state].next & BIT(to)) != 0);
     c->state = to;
-    c->is_parked = false;
 }
 
 void zkli_contender_set_results(contender *c, unsigned ops, enum zkli_result result) {
@@ -71,12 +86,18 @@ void zkli_contender_set_results(contender *c, unsigned ops, enum zkli_result res
 unsigned zkli_contender_send(contender *c, unsigned ops) {
     assert((c->in_flight & ops) == 0);
     c->in_flight |= ops;
-    c->is_parked = false;
     return ops;
 }
 
+bool zkli_contender_is_parked(const contender *c) {
+    const unsigned parking = BIT(ZKLI_IDLE) | BIT(ZKLI_PROBING) | BIT(ZKLI_PARENTING) |
+                             BIT(ZKLI_UNSURE) | BIT(ZKLI_LISTING) | BIT(ZKLI_LEAVING);
+    return c->in_flight == 0 && (parking & BIT(c->state)) != 0;
+}
+
 unsigned zkli_contender_park(contender *c, const event *e) {
-    c->is_parked = true;
+    (void)c; /* a build without assertions */
+    assert(c->in_flight == 0);
     return e->is_connected ? ZKLI_DO_RETRY : 0;
 }
 
@@ -91,8 +112,7 @@ void zkli_contender_forget_node(contender *c) {
     c->node[0] = '\0';
     c->czxid = 0;
     c->owner = 0;
-    c->own_is_watched = false;
-    c->own_went = false;
+    c->own_watch = ZKLI_UNWATCHED;
     c->listed_on = 0;
     c->verdict = ZKLI_VERDICT_ABSENT;
     c->parent_level = 0;
@@ -139,11 +159,18 @@ unsigned zkli_contender_search(contender *c) {
     return zkli_contender_send(c, ZKLI_ASK_BARRIER | ZKLI_ASK_LIST);
 }
 
+static bool may_be_anothers(const contender *c) {
+    return c->is_orphan && c->owner == 0; /* not read yet */
+}
+
+bool zkli_contender_is_deleting(const contender *c) {
+    return c->state == ZKLI_LEAVING && !may_be_anothers(c);
+}
+
 unsigned zkli_contender_bury(contender *c) {
     if (c->node[0] == '\0')
         return zkli_contender_search(c);
-    bool may_be_anothers = c->is_orphan && c->owner == 0; /* not read yet */
-    return zkli_contender_send(c, may_be_anothers ? ZKLI_ASK_OWNER : ZKLI_ASK_DELETE);
+    return zkli_contender_send(c, may_be_anothers(c) ? ZKLI_ASK_OWNER : ZKLI_ASK_DELETE);
 }
 
 /* In a flight, the create's reply may be in while the listing's is not. */
@@ -201,14 +228,15 @@ unsigned zkli_contender_admit(contender *c, const event *e) {
     return e->is_ample ? grant(c) : zkli_contender_try_to_hold(c, e);
 }
 
-/* Who was first stays so while its node is there, and the watch on that would have told. To list
- * when the lease has become ample would take longer than it stays so, where answers are slow. */
+/* Once first, a contender stays first while its node exists, and the watch reports the end of that
+ * node. So it is granted without another listing. Where answers are slow, the lease would not stay
+ * ample for as long as a listing takes. */
 unsigned zkli_contender_try_to_hold(contender *c, const event *e) {
     if (!e->is_connected || c->in_flight != 0)
         return 0;
     if (c->listed_on != e->connection)
         return zkli_contender_list_again(c, e);
-    if (!c->own_is_watched)
+    if (c->own_watch != ZKLI_WATCHED)
         return zkli_contender_send(c, ZKLI_ASK_OWN);
     return e->is_ample ? grant(c) : 0;
 }
@@ -223,6 +251,7 @@ unsigned zkli_contender_list_again(contender *c, const event *e) {
 
 unsigned zkli_contender_arm(contender *c) {
     zkli_contender_move(c, ZKLI_ARMING);
-    c->predecessor_changed = false;
-    return zkli_contender_send(c, ZKLI_ASK_PREDECESSOR | (c->own_is_watched ? 0 : ZKLI_ASK_OWN));
+    c->predecessor_watch = ZKLI_UNWATCHED;
+    bool is_watched = c->own_watch == ZKLI_WATCHED;
+    return zkli_contender_send(c, ZKLI_ASK_PREDECESSOR | (is_watched ? 0 : ZKLI_ASK_OWN));
 }

@@ -1,6 +1,6 @@
 /*
- * contender_moves - shared by the three files of the contender, and by nobody else: the steps that
- * its decisions are made of. Each returns the actions it asks for (contender.h).
+ * contender_moves - the steps that the contender's decisions are made of. Each returns the actions
+ * it asks for (contender.h). Only the three files of the contender include this.
  */
 #ifndef ZKLI_CORE_CONTENDER_MOVES_H
 #define ZKLI_CORE_CONTENDER_MOVES_H
@@ -36,9 +36,9 @@ unsigned zkli_contender_park(contender *c, const event *e);
 unsigned zkli_contender_begin(contender *c);
 unsigned zkli_contender_enqueue(contender *c);
 /*
- * There is no node of ours: begin once more, under a new uuid. Under the old one, a create could
- * get the very name of a node that somebody has deleted, for numbers repeat at the counter's end;
- * and a waiter who saw that one before its own would then wait for us, while we wait for it.
+ * There is no node of ours: begin once more, under a new uuid. Numbers repeat at the counter's end.
+ * So a create under the old uuid could get the very name of a node that was deleted. A waiter that
+ * had seen that node before its own would then wait for us, while we wait for it.
  */
 unsigned zkli_contender_begin_anew(contender *c, const event *e);
 /* The same for a place that we had. */
@@ -46,8 +46,8 @@ unsigned zkli_contender_requeue(contender *c, const event *e);
 void zkli_contender_forget_node(contender *c);
 /* Barrier and list, to find a node with our uuid. */
 unsigned zkli_contender_search(contender *c);
-/* Lists; behind a barrier after a reconnect, for the listing must not be older than the news that
- * asks for it, which may have come from another server. */
+/* Lists; behind a barrier after a reconnect. The news that asks for the listing may have come from
+ * another server, and the listing must not be older. */
 unsigned zkli_contender_list_again(contender *c, const event *e);
 unsigned zkli_contender_arm(contender *c);
 /* Admitted by the queue; granted only on an ample lease. */
@@ -55,14 +55,14 @@ unsigned zkli_contender_admit(contender *c, const event *e);
 /* What an admitted one does when something has changed. */
 unsigned zkli_contender_try_to_hold(contender *c, const event *e);
 
-/* Leaves from any state. A node that we know is deleted; one that may come into being, by a create
- * in flight or lost, is waited for or searched. */
+/* Leaves from any state. A node that we know is deleted. A create in flight is waited for. After
+ * one that was lost, the node is searched. */
 unsigned zkli_contender_leave(contender *c, const event *e);
 /* LEAVING, with nothing in flight that could still create or delete our node. */
 unsigned zkli_contender_bury(contender *c);
 unsigned zkli_contender_forget(contender *c);
 unsigned zkli_contender_fail(contender *c, const event *e, int error);
-/* What a reply means that is neither success nor one of the state's own answers. */
+/* For a reply that is no success, and that the state does not expect. */
 unsigned zkli_contender_fail_or_retry(contender *c, const event *e, enum zkli_result result);
 
 /* contender_decide.c: the last reply of a flight is in. */

@@ -28,29 +28,29 @@ void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begu
 
 /* How long a heartbeat takes: the shortest of those that are remembered. The first ones of a
  * connection may have been held up by what broke the last. */
-#define FEW_BEATS 3
+#define FEW 3
 
 static int64_t round_trip_of(const struct zkli_lease *lease) {
-    int64_t shortest_ns = lease->beat_count < FEW_BEATS ? lease->round_trip_ns : INT64_MAX;
-    for (size_t i = 0; i < lease->beat_count; i++) {
-        int64_t took_ns = lease->beats[i].acked_ns - lease->beats[i].sent_ns;
+    int64_t shortest_ns = lease->heartbeat_count < FEW ? lease->round_trip_ns : INT64_MAX;
+    for (size_t i = 0; i < lease->heartbeat_count; i++) {
+        int64_t took_ns = lease->heartbeats[i].acked_ns - lease->heartbeats[i].sent_ns;
         if (took_ns < shortest_ns)
             shortest_ns = took_ns;
     }
     return shortest_ns;
 }
 
-static void forget_beats(struct zkli_lease *lease) {
-    if (lease->beat_count >= FEW_BEATS)
+static void forget_heartbeats(struct zkli_lease *lease) {
+    if (lease->heartbeat_count >= FEW)
         lease->round_trip_ns = round_trip_of(lease);
-    lease->beat_count = 0;
+    lease->heartbeat_count = 0;
 }
 
 void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns) {
     if (timeout_ns < lease->timeout_ns)
         lease->timeout_ns = timeout_ns;
     lease->certain_until_ns = end_of(lease, lease->touched_ns);
-    forget_beats(lease);
+    forget_heartbeats(lease);
 }
 
 void zkli_lease_shorten(struct zkli_lease *lease, int64_t timeout_ns) {
@@ -60,7 +60,7 @@ void zkli_lease_shorten(struct zkli_lease *lease, int64_t timeout_ns) {
     int64_t until_ns = end_of(lease, lease->touched_ns);
     if (until_ns < lease->certain_until_ns)
         lease->certain_until_ns = until_ns;
-    forget_beats(lease);
+    forget_heartbeats(lease);
 }
 
 void zkli_lease_end(struct zkli_lease *lease) {
@@ -68,8 +68,9 @@ void zkli_lease_end(struct zkli_lease *lease) {
 }
 
 static void forget_oldest(struct zkli_lease *lease, size_t count) {
-    lease->beat_count -= count;
-    memmove(lease->beats, lease->beats + count, lease->beat_count * sizeof(lease->beats[0]));
+    lease->heartbeat_count -= count;
+    memmove(lease->heartbeats, lease->heartbeats + count,
+            lease->heartbeat_count * sizeof(lease->heartbeats[0]));
 }
 
 static int64_t least(int64_t a, int64_t b) {
@@ -84,34 +85,34 @@ static int64_t pings_apart_ns(const struct zkli_lease *lease, int64_t within_ns)
 
 /* Whether the leader must know of a heartbeat that has another one between it and the witness. */
 static bool is_proven(const struct zkli_lease *lease, size_t i, int64_t witness_ns) {
-    int64_t acked_ns = lease->beats[i].acked_ns, next_ns = lease->beats[i + 1].acked_ns;
-    int64_t before_ns = lease->beats[i].before_ns;
+    int64_t acked_ns = lease->heartbeats[i].acked_ns, next_ns = lease->heartbeats[i + 1].acked_ns;
+    int64_t before_ns = lease->heartbeats[i].before_ns;
     if (witness_ns - acked_ns < pings_apart_ns(lease, lease->timeout_ns))
         return false;
     int64_t within_ns = least(acked_ns - before_ns, (next_ns - before_ns) / 2);
     return witness_ns - next_ns >= pings_apart_ns(lease, within_ns);
 }
 
-void zkli_lease_beat(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns) {
+void zkli_lease_heartbeat(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns) {
     lease->touched_ns = sent_ns;
     /* The index of the newest that the leader must know, plus one. */
-    size_t proven = lease->beat_count > 0 ? lease->beat_count - 1 : 0;
-    int64_t witness_ns = lease->beats[proven].sent_ns;
+    size_t proven = lease->heartbeat_count > 0 ? lease->heartbeat_count - 1 : 0;
+    int64_t witness_ns = lease->heartbeats[proven].sent_ns;
     while (proven > 0 && !is_proven(lease, proven - 1, witness_ns))
         proven--;
     if (proven > 0) {
-        int64_t until_ns = end_of(lease, lease->beats[proven - 1].sent_ns);
+        int64_t until_ns = end_of(lease, lease->heartbeats[proven - 1].sent_ns);
         if (until_ns > lease->certain_until_ns)
             lease->certain_until_ns = until_ns;
         forget_oldest(lease, proven - 1);
     }
-    if (lease->beat_count == ZKLI_LEASE_BEATS)
+    if (lease->heartbeat_count == ZKLI_LEASE_HEARTBEATS)
         forget_oldest(lease, 1);
-    size_t count = lease->beat_count++;
-    lease->beats[count].before_ns = count < 2 ? sent_ns - lease->timeout_ns
-                                              : lease->beats[count - 2].sent_ns;
-    lease->beats[count].sent_ns = sent_ns;
-    lease->beats[count].acked_ns = acked_ns;
+    size_t count = lease->heartbeat_count++;
+    lease->heartbeats[count].before_ns = count < 2 ? sent_ns - lease->timeout_ns
+                                                   : lease->heartbeats[count - 2].sent_ns;
+    lease->heartbeats[count].sent_ns = sent_ns;
+    lease->heartbeats[count].acked_ns = acked_ns;
 }
 
 bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns) {
@@ -129,15 +130,15 @@ int64_t zkli_lease_ample_until(const struct zkli_lease *lease, int64_t now_ns) {
     int64_t period_ns = zkli_lease_period_ns(lease->timeout_ns);
     int64_t round_trip_ns = round_trip_of(lease);
     int64_t sent_ns = now_ns, least_ns = INT64_MAX, left_ns = INT64_MAX;
-    if (lease->beat_count > 0)
-        sent_ns = later(now_ns, lease->beats[lease->beat_count - 1].sent_ns + period_ns);
+    if (lease->heartbeat_count > 0)
+        sent_ns = later(now_ns, lease->heartbeats[lease->heartbeat_count - 1].sent_ns + period_ns);
     int64_t next_ns = sent_ns + round_trip_ns;
     for (int i = 0; i < AHEAD; i++) {
         int64_t acked_ns = sent_ns + round_trip_ns;
         left_ns = ahead.certain_until_ns - acked_ns; /* at the least: this one adds to it */
         if (left_ns < least_ns)
             least_ns = left_ns;
-        zkli_lease_beat(&ahead, sent_ns, acked_ns);
+        zkli_lease_heartbeat(&ahead, sent_ns, acked_ns);
         sent_ns = later(sent_ns + period_ns, acked_ns);
     }
     if (left_ns < lease->timeout_ns / 20) /* in the long run */

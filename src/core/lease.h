@@ -1,9 +1,9 @@
 /*
  * lease - until when the server cannot have ended our session, from what was committed when.
  *
- * A heartbeat is a write that is committed and changes nothing. A follower tells the leader which
- * sessions it heard from when it answers the leader's ping, which the leader sends each half tick;
- * and each way the channel between the two is ordered. So three heartbeats prove the first of them:
+ * A heartbeat is a write that is committed and changes nothing. The leader sends each follower a
+ * ping every half tick. In its answer the follower says which sessions it has heard from. The
+ * channel between the two is ordered, each way. So three heartbeats prove the first of them:
  *   j is acknowledged; our server has heard of us;
  *   m, the witness, is sent so long after that that the leader has sent a ping meanwhile. Its
  *     commit comes to our server behind that ping; so when m is acknowledged, our server has
@@ -12,9 +12,9 @@
  *     acknowledged, the leader has heard of us, later than j was sent, and keeps the session for T:
  *     certain_until = sent(j) + T - margin.
  * Two would not do: a link that stalls towards our server and then the other way lets k pass while
- * the ping, or its answer, is still under way. All three are of one connection. (If there was a new
- * one between them, and nobody told of it, what they say is still true: it is less than that new
- * connection has proved by itself, see zkli_lease_reconnect. But its timeout must be known.)
+ * the ping, or its answer, is still under way. All three are of one connection. (If the port did
+ * not report a new connection between them, what they prove is still true. The new connection by
+ * itself has proved more, see zkli_lease_reconnect. But its timeout must be known.)
  *
  * How long after j the witness has to be sent: half a tick is at most T/4, for T is at least two
  * ticks. A ping may be late by T/24. The leader's clock may differ by 1 %. T/4 + T/22 is more.
@@ -49,19 +49,19 @@
 /* Heartbeats remembered: seven at one each T/16, from the one that is proven to the witness; with
  * room for a few extra. When full the oldest is forgotten, which costs certainty and never adds
  * any. */
-#define ZKLI_LEASE_BEATS 10
+#define ZKLI_LEASE_HEARTBEATS 10
 
 struct zkli_lease {
     int64_t timeout_ns; /* T, as negotiated; 0: no session */
     int64_t certain_until_ns;
     int64_t touched_ns;    /* when the last heartbeat acknowledged, or the connect, was sent */
     int64_t round_trip_ns; /* the shortest of late on an earlier connection; at first, 0 */
-    size_t beat_count;
+    size_t heartbeat_count;
     struct {
         int64_t before_ns; /* when the last but one before it was sent; long ago, if none was */
         int64_t sent_ns;
         int64_t acked_ns;
-    } beats[ZKLI_LEASE_BEATS]; /* oldest first */
+    } heartbeats[ZKLI_LEASE_HEARTBEATS]; /* oldest first */
 };
 
 /* T/24: clock rates that differ by 1 %, and scheduling. */
@@ -89,7 +89,7 @@ void zkli_lease_shorten(struct zkli_lease *lease, int64_t timeout_ns);
 /* The session is over, or it is not known any more when it will be. */
 void zkli_lease_end(struct zkli_lease *lease);
 /* A heartbeat sent and acknowledged on the present connection; in the order they were sent. */
-void zkli_lease_beat(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns);
+void zkli_lease_heartbeat(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns);
 bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns);
 /*
  * Until when a hold may begin, if no heartbeat is acknowledged before; no hold may begin if that is

@@ -68,8 +68,8 @@ static int hex_value(char c) {
     return -1;
 }
 
-static void take_value(char ret_value[ZKLI_NODE_DATA_VALUE_MAX + 1], const char *from,
-                       size_t length) {
+static void parse_value(char ret_value[ZKLI_NODE_DATA_VALUE_MAX + 1], const char *from,
+                        size_t length) {
     size_t out = 0;
     for (size_t i = 0; i < length && out < ZKLI_NODE_DATA_VALUE_MAX; i++) {
         char byte = from[i];
@@ -87,7 +87,7 @@ static void take_value(char ret_value[ZKLI_NODE_DATA_VALUE_MAX + 1], const char 
     ret_value[out] = '\0';
 }
 
-static int64_t take_number(const char *from, size_t length) {
+static int64_t parse_number(const char *from, size_t length) {
     int64_t number = 0;
     if (length == 0 || length > 18)
         return 0;
@@ -103,17 +103,17 @@ static bool has_key(const char *field, size_t length, const char *key) {
     return length >= strlen(key) && memcmp(field, key, strlen(key)) == 0;
 }
 
-static void take_field(struct zkli_node_data *data, const char *field, size_t length) {
+static void parse_field(struct zkli_node_data *data, const char *field, size_t length) {
     if (has_key(field, length, "pid="))
-        data->pid = take_number(field + 4, length - 4);
+        data->pid = parse_number(field + 4, length - 4);
     else if (has_key(field, length, "tid="))
-        data->thread = take_number(field + 4, length - 4);
+        data->thread = parse_number(field + 4, length - 4);
     else if (has_key(field, length, "host="))
-        take_value(data->host, field + 5, length - 5);
+        parse_value(data->host, field + 5, length - 5);
     else if (has_key(field, length, "prog="))
-        take_value(data->program, field + 5, length - 5);
+        parse_value(data->program, field + 5, length - 5);
     else if (has_key(field, length, "label="))
-        take_value(data->label, field + 6, length - 6);
+        parse_value(data->label, field + 6, length - 6);
 }
 
 bool zkli_node_data_parse(struct zkli_node_data *ret_data, const char *line, size_t length) {
@@ -126,7 +126,7 @@ bool zkli_node_data_parse(struct zkli_node_data *ret_data, const char *line, siz
         at++; /* the blank */
         const char *blank = memchr(line + at, ' ', length - at);
         size_t end = blank == NULL ? length : (size_t)(blank - line);
-        take_field(ret_data, line + at, end - at);
+        parse_field(ret_data, line + at, end - at);
         at = end;
     }
     return true;

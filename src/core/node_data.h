@@ -3,8 +3,8 @@
  *
  *     zklock1 pid=1 tid=2 host=h prog=p label=l
  *
- * Values are percent-escaped, so the line is printable ASCII; whoever reads one treats it as
- * hostile all the same. Not here: what a terminal may see of it (cli/escape).
+ * Values are percent-escaped, so the line is printable ASCII. Its readers treat it as hostile all
+ * the same. Not here: what a terminal may see of it (cli/escape).
  */
 #ifndef ZKLI_CORE_NODE_DATA_H
 #define ZKLI_CORE_NODE_DATA_H

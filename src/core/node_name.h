@@ -1,7 +1,7 @@
 /*
  * node_name - the names under a lock's directory: what they mean, and how ours are made.
  *
- * Not here: who is before whom (queue.h), what a node's data says (node_data.h).
+ * Not here: the order of the contenders (admission.h), what a node's data says (node_data.h).
  */
 #ifndef ZKLI_CORE_NODE_NAME_H
 #define ZKLI_CORE_NODE_NAME_H
@@ -12,11 +12,11 @@
 
 /* A uuid in text: five groups of hex digits with dashes, as Curator's GUIDs. */
 #define ZKLI_UUID_LENGTH 36
-/* Leading characters of a uuid that are the same for all nodes of one session, and no other's: 48
- * bits, so that two sessions among a million share a tag with a chance of 1 in 500. */
+/* The leading characters of a uuid, which all nodes of one session share: 48 bits. The chance that
+ * any two among a million sessions have the same tag is 1 in 500. */
 #define ZKLI_TAG_LENGTH 13
 /* Longest child name that is looked at as a contender. Every library's names have at most 70
- * characters; a longer one is somebody else's node and stays out of the queue. */
+ * characters; a node with a longer name is no contender's. */
 #define ZKLI_CHILD_MAX 128
 /* Longest lock name, so that root (255) + name + node fit any path buffer of 1 KiB. */
 #define ZKLI_LOCK_NAME_MAX 255
@@ -32,8 +32,7 @@ enum zkli_kind {
 
 struct zkli_node_name {
     enum zkli_kind kind;
-    int64_t
-        sequence; /* as printed; wider than the server's 32 bits because anybody can make names */
+    int64_t sequence; /* as printed; any client can make names with more than 32 bits */
 };
 
 /* What the child name says. kind NONE (and sequence 0) when it is no contender's. */

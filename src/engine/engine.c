@@ -1,199 +1,281 @@
-/* engine - a session's life, its lease and its heartbeat; see engine.h. */
+/*
+ * engine - the parent of the engine's other files: it opens and ends sessions, hands each reply and
+ * each watch event to the part that it concerns, and settles.
+ *
+ * The parts call downwards only, in this order: orphans, heartbeat, members, requests, directories,
+ * queries, watches, slots, host. What a part has to say upwards it returns, or leaves in a list of
+ * the engine: members with notices, watches that fired, requests that could not be sent.
+ */
 #include "engine/engine_internal.h"
 
 #include <assert.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a. */
-size_t zkli_bucket_of(const char *path, size_t length) {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)path[i]) * UINT64_C(1099511628211);
-    return (size_t)((hash ^ (hash >> 32)) % ZKLI_BUCKETS);
-}
+#include "base/path.h"
 
-void zkli_engine_refresh_uuid(struct zkli_engine *e) {
-    uint8_t random[10];
-    e->host->random(e->host_arg, random, sizeof(random));
-    zkli_uuid_format(e->fresh_uuid, e->tag, random);
-}
+/* ---- Replies to members ---- */
 
-/* Nodes of an earlier session are not taken for this one's. */
-static void take_new_tag(struct zkli_engine *e) {
-    uint8_t random[6];
-    e->host->random(e->host_arg, random, sizeof(random));
-    zkli_tag_format(e->tag, random);
-    zkli_engine_refresh_uuid(e);
-}
-
-void zkli_engine_log(struct zkli_engine *e, zkl_log_level level, const char *format, ...) {
-    char text[ZKLI_PATH_MAX + 256];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof(text), format, args); /* a longer line is cut */
-    va_end(args);
-    e->host->log(e->host_arg, level, text);
-}
-
-/* ---- Heartbeat and lease ---- */
-
-bool zkli_engine_is_certain(const struct zkli_engine *e) {
-    return zkli_lease_is_certain(&e->lease, e->now_ns);
-}
-
-void zkli_engine_check_lease(struct zkli_engine *e) {
-    bool is_certain = zkli_engine_is_certain(e);
-    bool is_ample = is_certain && e->now_ns < e->ample_until_ns;
-    zkli_timer_set(&e->timers, &e->lease_end, is_certain ? e->lease.certain_until_ns : ZKLI_NEVER);
-    if (is_certain == e->was_certain && is_ample == e->was_ample)
-        return;
-    e->was_certain = is_certain;
-    e->was_ample = is_ample;
-    zkli_members_step_all(e, ZKLI_EV_LEASE);
-}
-
-static void lease_changed(struct zkli_engine *e) {
-    e->ample_until_ns = zkli_lease_ample_until(&e->lease, e->now_ns);
-    zkli_engine_check_lease(e);
-}
-
-static void lease_ended(void *arg) {
-    zkli_engine_check_lease(arg);
-}
-
-/* A look that is due is not put off: heartbeats that are refused come more often than looks. */
-static void look_later(struct zkli_engine *e) {
-    if (e->look.is_set)
-        return;
-    e->has_looked = false;
-    zkli_timer_set(&e->timers, &e->look, e->now_ns + ZKLI_LOOK_NS);
-}
-
-/* A connection that nobody told of may have another timeout, a shorter one. Whoever asks before he
- * counts an answer has counted none of that connection yet. */
-static void notice_timeout(struct zkli_engine *e) {
-    if (e->session_id == 0)
-        return;
-    int timeout_ms = e->port->ops->timeout_ms(e->port);
-    if (timeout_ms == e->timeout_ms)
-        return;
-    e->timeout_ms = timeout_ms;
-    zkli_lease_shorten(&e->lease, timeout_ms * ZKLI_NS_PER_MS);
-    lease_changed(e);
-}
-
-static void send_beat(void *arg) {
-    struct zkli_engine *e = arg;
-    if (e->beat_in_flight)
-        look_later(e); /* no answer since it was sent: is the port awake? */
-    if (!e->is_connected || e->is_draining || e->beat_in_flight)
-        return;
-    if (e->is_lazy && zkli_list_is_empty(&e->members)) {
-        e->ample_until_ns = e->now_ns; /* until the next one is acknowledged */
-        zkli_timer_clear(&e->timers, &e->stall);
-        return;
+static enum zkli_contender_event_type event_of(unsigned ask) {
+    switch (ask) {
+    case ZKLI_ASK_PARENT:
+        return ZKLI_EV_PARENT;
+    case ZKLI_ASK_CREATE:
+        return ZKLI_EV_CREATED;
+    case ZKLI_ASK_BARRIER:
+        return ZKLI_EV_BARRIER;
+    case ZKLI_ASK_OWN:
+        return ZKLI_EV_OWN_READ;
+    case ZKLI_ASK_PREDECESSOR:
+        return ZKLI_EV_PREDECESSOR_READ;
+    case ZKLI_ASK_DELETE:
+        return ZKLI_EV_DELETED;
+    case ZKLI_ASK_OWNER:
+        return ZKLI_EV_OWNER_READ;
     }
-    struct zkli_slot *slot = &e->slots[ZKLI_SLOT_HEARTBEAT];
-    assert(slot->use == ZKLI_SLOT_FREE); /* nothing else takes it */
-    int64_t period_ns = zkli_lease_period_ns(e->lease.timeout_ns);
-    zkli_timer_set(&e->timers, &e->beat, e->now_ns + period_ns);
-    struct zkli_member *witness = zkli_members_witness(e);
-    char node[ZKLI_PATH_MAX];
-    bool fits = witness == NULL || zkli_member_path(witness, node, sizeof(node));
-    assert(fits); /* ZKLI_PATH_MAX */
-    (void)fits;   /* in a build without assertions */
-    /* The clock is read before the request can leave. */
-    e->beat_sent_ns = e->host->now_ns(e->host_arg);
-    e->beat_in_flight = e->port->ops->barrier(e->port, ZKLI_SLOT_HEARTBEAT,
-                                              witness != NULL ? node : NULL);
-    if (e->beat_in_flight) {
-        *slot = (struct zkli_slot){.use = ZKLI_SLOT_BEAT, .member = witness};
-        e->in_flight++;
-    } else {
-        look_later(e); /* perhaps the session is over, and nobody has said so */
+    return ZKLI_EV_LISTED;
+}
+
+/* For the log: the node that was read, or the directory. */
+static const char *path_asked(const struct zkli_member *m, unsigned ask) {
+    if (ask == ZKLI_ASK_PREDECESSOR && m->predecessor.watch != NULL)
+        return m->predecessor.watch->path;
+    if (ask == ZKLI_ASK_OWN && m->own.watch != NULL)
+        return m->own.watch->path;
+    return m->dir->path;
+}
+
+/* A server before 3.5 does not know create2, says so, and closes the connection. */
+static void log_refusal(const struct zkli_member *m, unsigned ask, const struct zkli_reply *reply) {
+    if (ask == ZKLI_ASK_CREATE && reply->is_unimplemented)
+        zkli_engine_log(m->engine, ZKL_LOG_ERROR,
+                        "the servers are older than ZooKeeper 3.5.3, which zklock needs: they do "
+                        "not know create2 (code %d)",
+                        reply->code);
+    else
+        zkli_engine_log(m->engine, ZKL_LOG_ERROR, "the server refuses a request at %s (code %d)",
+                        path_asked(m, ask), reply->code);
+}
+
+/* ask: a ZKLI_ASK_ other than LIST. */
+static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply *reply) {
+    struct zkli_engine *e = m->engine;
+    struct zkli_contender_event event = {
+        .type = event_of(ask),
+        .result = reply->result,
+        .czxid = reply->stat.czxid,
+        .owner = reply->stat.owner,
+    };
+    if (ask == ZKLI_ASK_CREATE && reply->result == ZKLI_RESULT_OK)
+        event.node = zkli_path_last(reply->path);
+    if (ask == ZKLI_ASK_CREATE && reply->result == ZKLI_RESULT_LOST)
+        zkli_orphans_expect(m->dir);
+    bool is_missed = ask == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_NO_NODE;
+    if (is_missed && m->predecessor.watch != NULL)
+        zkli_members_end_hold(e, m->predecessor.watch->path);
+    if (ask == ZKLI_ASK_PARENT && reply->is_unimplemented) {
+        e->has_no_containers = true; /* a server before 3.5.1: plain directories from now on */
+        event.result = ZKLI_RESULT_AGAIN;
     }
-    zkli_members_step_all(e, ZKLI_EV_HEARTBEAT);
+    bool is_denied = event.result == ZKLI_RESULT_DENIED &&
+                     ask != ZKLI_ASK_OWNER; /* not ours, then */
+    bool is_refused = is_denied || event.result == ZKLI_RESULT_ERROR;
+    if (is_refused && !m->was_refused) /* not again at each retry */
+        log_refusal(m, ask, reply);
+    m->was_refused = m->was_refused || is_refused;
+    zkli_member_step(m, &event);
 }
 
-/* A server that answers pings and commits nothing looks like a good one. */
-static void tell_of_stall(void *arg) {
-    struct zkli_engine *e = arg;
-    if (!e->is_connected) { /* that is told by its own event */
-        zkli_timer_set(&e->timers, &e->stall, e->now_ns + e->timeout_ms * ZKLI_NS_PER_MS / 4);
-        return;
+/* All reads of the member's ordering are answered. */
+static void answer_ordering(struct zkli_member *m) {
+    struct zkli_ordering *ordering = m->ordering;
+    struct zkli_listing listing = zkli_ordering_listing(ordering);
+    struct zkli_contender_event event = {
+        .type = ZKLI_EV_LISTED,
+        .result = ordering->is_lost ? ZKLI_RESULT_LOST : ZKLI_RESULT_OK,
+        .listing = &listing,
+    };
+    m->ordering = NULL; /* the step may ask for a new one */
+    zkli_member_step(m, &event);
+    zkli_ordering_free(ordering);
+}
+
+static void answer_order(struct zkli_member *m, size_t index, const struct zkli_reply *reply) {
+    if (reply->result == ZKLI_RESULT_NO_NODE) {
+        char path[ZKLI_PATH_MAX];
+        zkli_dir_child_path(path, m->dir, m->ordering->siblings[index].name);
+        zkli_members_end_hold(m->engine, path);
     }
-    zkli_engine_log(e, ZKL_LOG_WARN,
-                    "connected, but no heartbeat has been committed for %d ms: holds are lost and "
-                    "none is granted until the servers commit again",
-                    e->timeout_ms);
+    if (zkli_ordering_note(m->ordering, index, reply->result, reply->stat.czxid))
+        answer_ordering(m);
 }
 
-/* From now on, unless a heartbeat is committed before. */
-static void expect_beats(struct zkli_engine *e) {
-    zkli_timer_set(&e->timers, &e->stall, e->now_ns + e->timeout_ms * ZKLI_NS_PER_MS);
+/* ---- Listings ---- */
+
+static bool has_try(const struct zkli_list *askers) {
+    for (const struct zkli_list *link = askers->next; link != askers; link = link->next)
+        if (ZKLI_CONTAINER(link, struct zkli_member, asker)->core.is_try)
+            return true;
+    return false;
 }
 
-/* On a new connection: what was not committed before it is not this one's fault. */
-static void expect_beats_again(struct zkli_engine *e, bool is_new) {
-    int64_t soon_ns = e->now_ns + e->timeout_ms * ZKLI_NS_PER_MS / 4;
-    if (is_new)
-        expect_beats(e);
-    else if (e->stall.is_set && e->stall.at_ns < soon_ns)
-        zkli_timer_set(&e->timers, &e->stall, soon_ns);
+static void answer_asker(struct zkli_member *m, const struct zkli_listing *listing,
+                         enum zkli_result result, int code) {
+    bool is_refused = result == ZKLI_RESULT_DENIED || result == ZKLI_RESULT_ERROR;
+    if (is_refused && !m->was_refused)
+        zkli_engine_log(m->engine, ZKL_LOG_ERROR, "the server refuses to list %s (code %d)",
+                        m->dir->path, code);
+    m->was_refused = m->was_refused || is_refused;
+    struct zkli_contender_event event = {
+        .type = ZKLI_EV_LISTED, .result = result, .listing = listing};
+    zkli_member_step(m, &event);
 }
 
-/* It proves nothing, whatever the reason. Servers that are asked too much say so, and are asked
- * again; a node that the heartbeat did not find, or may not look at, is not asked for again. */
-static void on_refused_beat(struct zkli_engine *e, struct zkli_member *witness,
-                            const struct zkli_reply *reply) {
-    if (reply->code != e->beat_refusal)
-        zkli_engine_log(e, ZKL_LOG_WARN,
-                        "a heartbeat proves nothing: the server's answer is code %d", reply->code);
-    e->beat_refusal = reply->code;
-    if (witness == NULL || reply->result == ZKLI_RESULT_AGAIN)
+static void answer_list(struct zkli_engine *e, struct zkli_list *askers,
+                        const struct zkli_reply *reply) {
+    if (zkli_list_is_empty(askers))
+        return; /* all have left */
+    /* The members, and so the directory, live until settle. */
+    struct zkli_dir *dir = ZKLI_CONTAINER(askers->next, struct zkli_member, asker)->dir;
+    struct zkli_listing listing = {NULL, 0, false};
+    enum zkli_result result = reply->result;
+    if (result == ZKLI_RESULT_OK && !zkli_listing_parse(&listing, e, reply))
+        result = ZKLI_RESULT_NOMEM;
+    if (result == ZKLI_RESULT_OK)
+        zkli_members_were_listed(dir, &listing);
+    if (result == ZKLI_RESULT_OK && has_try(askers))
+        zkli_dir_mark_leaving(dir, e->siblings, listing.count);
+    e->listing = &listing;
+    struct zkli_list *link;
+    while ((link = zkli_list_take_first(askers)) != NULL)
+        answer_asker(ZKLI_CONTAINER(link, struct zkli_member, asker), &listing, result,
+                     reply->code);
+    if (result == ZKLI_RESULT_OK)
+        zkli_orphans_find(dir, &listing);
+    e->listing = NULL;
+}
+
+/* ---- Events of the port ---- */
+
+void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigned number,
+                          const struct zkli_reply *reply) {
+    struct zkli_slot slot = e->slots[number];
+    if (port != e->port || slot.use == ZKLI_USE_FREE)
         return;
-    witness->unfit_czxid = witness->core.czxid;
-    if (reply->result == ZKLI_RESULT_NO_NODE)
-        zkli_member_node_gone(witness);
-}
-
-/*
- * The port tells of the end of a connection before it fails what was in flight, and of a new one
- * before it hands over what came by that. So an answer that comes while we think that we are not
- * connected is of a connection that was not told of; what that proves, nobody could tell, and it is
- * left out. And a heartbeat that is lost while we think that we are connected says that the end was
- * not told; or it is a server's own answer, so the port is looked at. A new connection of which
- * neither its own beginning nor the end of the one before it was told cannot be seen, unless it has
- * another timeout; with the same it does not matter to the lease (lease.h).
- */
-void zkli_engine_on_beat(struct zkli_engine *e, struct zkli_member *witness,
-                         const struct zkli_reply *reply) {
-    e->beat_in_flight = false;
-    notice_timeout(e);
-    if (reply->result != ZKLI_RESULT_OK && reply->result != ZKLI_RESULT_LOST)
-        on_refused_beat(e, witness, reply);
-    if (reply->result == ZKLI_RESULT_LOST)
-        look_later(e);
-    else if (e->is_connected)
-        zkli_timer_clear(&e->timers, &e->look);
-    if (reply->result == ZKLI_RESULT_OK && e->is_connected) {
-        e->beat_refusal = 0;
-        zkli_lease_beat(&e->lease, e->beat_sent_ns, e->now_ns);
-        expect_beats(e);
-        lease_changed(e);
+    struct zkli_list askers;
+    zkli_list_init(&askers);
+    if (slot.use == ZKLI_USE_LIST)
+        zkli_list_move_all(&askers, &e->slots[number].askers);
+    zkli_slot_release(e, number);
+    /* Lost without a word about the connection: the port may have had no memory to report its end.
+     * Watches are set again on the next connection. What was listed before is not relied on then.
+     * */
+    if (reply->result == ZKLI_RESULT_LOST && zkli_is_connected(e))
+        e->connection++;
+    if (slot.watch != NULL)
+        zkli_watch_answered(e, slot.watch, reply->result == ZKLI_RESULT_OK);
+    switch (slot.use) {
+    case ZKLI_USE_MEMBER:
+        answer(slot.member, slot.ask, reply);
+        break;
+    case ZKLI_USE_ORDER:
+        answer_order(slot.member, slot.index, reply);
+        break;
+    case ZKLI_USE_LIST:
+        answer_list(e, &askers, reply);
+        break;
+    case ZKLI_USE_QUERY:
+        zkli_query_done(e, slot.query, reply->result == ZKLI_RESULT_LOST ? NULL : reply);
+        break;
+    case ZKLI_USE_HEARTBEAT:
+        zkli_heartbeat_answered(e, slot.member, reply);
+        break;
+    case ZKLI_USE_FREE:
+    case ZKLI_USE_VOID:
+        break;
     }
-    if (e->is_connected && !e->beat.is_set) /* it was due while this one was in flight */
-        zkli_timer_set(&e->timers, &e->beat, e->now_ns);
 }
 
-void zkli_engine_want_beat(struct zkli_engine *e) {
-    if (!e->is_lazy || !e->is_connected || e->beat.is_set)
+void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const char *path,
+                          enum zkli_watch_type type) {
+    if (port != e->port)
         return;
-    zkli_timer_set(&e->timers, &e->beat, e->now_ns);
-    expect_beats(e);
+    /* First the hold: the watch may be that of the waiter behind it, whose grant this is. */
+    if (path != NULL && type == ZKLI_WATCH_DELETED)
+        zkli_members_end_hold(e, path);
+    if (path != NULL)
+        zkli_watches_fire(e, path, type);
+    else
+        zkli_watches_fire_all(e); /* which one it was is not known: all are read again */
+    struct zkli_watcher *watcher;
+    while ((watcher = zkli_watches_next_fired(e)) != NULL) {
+        struct zkli_contender_event event = {
+            .type = watcher->is_own ? ZKLI_EV_OWN_EVENT : ZKLI_EV_PREDECESSOR_EVENT,
+            .is_deleted = watcher->fired_type == ZKLI_WATCH_DELETED,
+        };
+        zkli_member_step(watcher->member, &event);
+    }
+}
+
+/* ---- Sending ---- */
+
+static void send_member(struct zkli_member *m) {
+    struct zkli_reply unsent = {.result = ZKLI_RESULT_OK};
+    unsigned ask = 0;
+    if (zkli_requests_send_next(m, &ask, &unsent.result))
+        return;
+    if (ask == ZKLI_ASK_ORDER && m->ordering != NULL)
+        answer_ordering(m);
+    else
+        answer(m, ask, &unsent);
+}
+
+static void send_listing(struct zkli_dir *dir) {
+    struct zkli_reply unsent = {.result = ZKLI_RESULT_LOST};
+    struct zkli_list askers;
+    if (!zkli_requests_send_listing(dir, &askers))
+        answer_list(dir->engine, &askers, &unsent);
+}
+
+static void send_all(struct zkli_engine *e) {
+    while (zkli_is_connected(e) && !e->is_draining && e->free_slot != ZKLI_SLOTS) {
+        if (zkli_queries_send_aside(e))
+            continue; /* the ones whose turn came before */
+        if (zkli_list_is_empty(&e->work))
+            return;
+        struct zkli_work *work = ZKLI_CONTAINER(e->work.next, struct zkli_work, link);
+        if (!zkli_requests_have_slots(e, work))
+            return;
+        switch (work->kind) {
+        case ZKLI_WORK_MEMBER:
+            send_member(ZKLI_CONTAINER(work, struct zkli_member, work));
+            break;
+        case ZKLI_WORK_DIR:
+            send_listing(ZKLI_CONTAINER(work, struct zkli_dir, work));
+            break;
+        case ZKLI_WORK_QUERY:
+            zkli_query_send(e, ZKLI_CONTAINER(work, struct zkli_query, work));
+            break;
+        }
+    }
+}
+
+void zkli_engine_enter(struct zkli_engine *e) {
+    e->now_ns = e->host->now_ns(e->host_arg);
+    zkli_lease_check(e);
+    zkli_members_hand_out(e); /* so that no call finds a hold that is over */
+}
+
+int64_t zkli_engine_settle(struct zkli_engine *e) {
+    do {
+        zkli_members_hand_out(e);
+        send_all(e);
+    } while (!zkli_list_is_empty(&e->noticed));
+    return zkli_timers_next(&e->timers);
+}
+
+void zkli_engine_tick(struct zkli_engine *e) {
+    zkli_timers_run(&e->timers, e->now_ns);
 }
 
 /* ---- Life ---- */
@@ -206,7 +288,7 @@ static void open_session(struct zkli_engine *e) {
         return;
     }
     e->has_looked = false;
-    look_later(e);
+    zkli_look_later(e);
     e->host->open_port(e->host_arg, e->port);
 }
 
@@ -230,16 +312,16 @@ struct zkli_engine *zkli_engine_new(const struct zkli_engine_options *o) {
     e->state = ZKL_STATE_CONNECTING;
     zkli_list_init(&e->members);
     zkli_list_init(&e->noticed);
+    zkli_list_init(&e->visits);
     for (size_t i = 0; i < ZKLI_BUCKETS; i++)
         zkli_list_init(&e->dirs[i]);
-    zkli_timer_init(&e->beat, send_beat, e);
-    zkli_timer_init(&e->lease_end, lease_ended, e);
-    zkli_timer_init(&e->stall, tell_of_stall, e);
     zkli_timer_init(&e->reopen, reopen, e);
     zkli_timer_init(&e->look, look, e);
-    take_new_tag(e);
+    zkli_engine_refresh_tag(e);
+    zkli_heartbeat_init(e);
     zkli_watches_init(e);
-    zkli_requests_init(e);
+    zkli_queries_init(e);
+    zkli_slots_init(e);
     return e;
 }
 
@@ -255,24 +337,31 @@ bool zkli_engine_start(struct zkli_engine *e) {
     return e->port != NULL;
 }
 
+/* The one place where a session's state changes. */
+static void move(struct zkli_engine *e, zkl_state to) {
+    assert(e->state != ZKL_STATE_CLOSED);
+    assert(to != ZKL_STATE_CONNECTED || e->state == ZKL_STATE_CONNECTING ||
+           e->state == ZKL_STATE_SUSPENDED);
+    assert(to != ZKL_STATE_SUSPENDED || e->state == ZKL_STATE_CONNECTED);
+    e->state = to;
+}
+
 static void suspend(struct zkli_engine *e) {
-    if (!e->is_connected)
+    if (!zkli_is_connected(e))
         return;
-    e->is_connected = false;
-    e->is_suspended = true;
-    e->state = ZKL_STATE_SUSPENDED;
+    move(e, ZKL_STATE_SUSPENDED);
     e->has_looked = false;
-    look_later(e);
-    zkli_timer_set(&e->timers, &e->beat, ZKLI_NEVER);
+    zkli_look_later(e);
+    zkli_heartbeat_suspend(e);
     e->host->on_session_event(e->host_arg, ZKL_EVENT_SUSPENDED, false);
 }
 
 /* Once, unless it changes again. */
-static void tell_of_timeout(struct zkli_engine *e) {
+static void log_timeout(struct zkli_engine *e) {
     bool is_as_asked = e->asked_timeout_ms == 0 || e->timeout_ms == e->asked_timeout_ms;
-    if (is_as_asked || e->timeout_ms == e->told_timeout_ms)
+    if (is_as_asked || e->timeout_ms == e->logged_timeout_ms)
         return;
-    e->told_timeout_ms = e->timeout_ms;
+    e->logged_timeout_ms = e->timeout_ms;
     zkli_engine_log(e, ZKL_LOG_INFO,
                     "the servers grant a session timeout of %d ms instead of %d ms", e->timeout_ms,
                     e->asked_timeout_ms);
@@ -280,48 +369,39 @@ static void tell_of_timeout(struct zkli_engine *e) {
 
 static void on_connected(struct zkli_engine *e) {
     bool is_new = e->session_id == 0;
+    bool is_first = e->connection == 0;
     suspend(e); /* the client may change servers without a word of the broken connection */
-    e->is_connected = true;
+    move(e, ZKL_STATE_CONNECTED);
     zkli_timer_clear(&e->timers, &e->look);
-    e->state = ZKL_STATE_CONNECTED;
     e->connection++;
     e->connected_ns = e->now_ns;
     e->session_id = e->port->ops->session_id(e->port);
     e->timeout_ms = e->port->ops->timeout_ms(e->port);
-    if (is_new)
-        zkli_lease_begin(&e->lease, e->timeout_ms * ZKLI_NS_PER_MS, e->begun_ns);
-    else
-        zkli_lease_reconnect(&e->lease, e->timeout_ms * ZKLI_NS_PER_MS);
     zkli_engine_log(e, ZKL_LOG_INFO, "%s session 0x%llx, timeout %d ms",
                     is_new ? "opened" : "resumed", (unsigned long long)e->session_id,
                     e->timeout_ms);
-    tell_of_timeout(e);
-    lease_changed(e);
-    expect_beats_again(e, is_new);
-    send_beat(e);
-    if (e->is_suspended)
+    log_timeout(e);
+    zkli_heartbeat_begin(e, is_new);
+    if (!is_first)
         e->host->on_session_event(e->host_arg, ZKL_EVENT_RESUMED, is_new);
-    e->is_suspended = false;
     zkli_members_step_all(e, ZKLI_EV_CONNECTED);
 }
 
-/* The session is over: its nodes, watches, requests and certainty with it. The port is the caller's
- * to have closed. */
+/* The session is over, with its nodes, watches and requests. Nothing is certain any more. The
+ * caller has the port closed. */
 static struct zkli_port *end_session(struct zkli_engine *e) {
     struct zkli_port *port = e->port;
-    suspend(e);
+    struct zkli_list queries;
+    zkli_list_init(&queries);
     e->port = NULL;
     e->session_id = 0;
-    e->beat_in_flight = false;
-    zkli_timer_clear(&e->timers, &e->stall);
-    zkli_requests_reset(e);
+    zkli_requests_reset(e, &queries);
+    zkli_queries_lost(e, &queries);
     zkli_watches_reset(e);
-    zkli_lease_end(&e->lease);
-    take_new_tag(e);
-    e->was_certain = e->was_ample = false;
-    zkli_timer_clear(&e->timers, &e->lease_end);
+    zkli_heartbeat_end(e);
+    zkli_engine_refresh_tag(e);
     zkli_members_step_all(e, ZKLI_EV_EXPIRED);
-    zkli_members_forget_orphans(e);
+    zkli_orphans_forget(e);
     return port;
 }
 
@@ -339,8 +419,9 @@ void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
     case ZKLI_PORT_EXPIRED:
         zkli_engine_log(e, ZKL_LOG_WARN, "session 0x%llx has expired; opening another",
                         (unsigned long long)e->session_id);
+        suspend(e);
+        move(e, ZKL_STATE_CONNECTING);
         (void)end_session(e);
-        e->state = ZKL_STATE_CONNECTING;
         open_session(e); /* first: closing may take its time */
         e->host->close_port(e->host_arg, port);
         break;
@@ -350,30 +431,30 @@ void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
         break;
     case ZKLI_PORT_AUTH_FAILED:
         zkli_engine_log(e, ZKL_LOG_ERROR, "the server rejects the credentials");
-        e->state = ZKL_STATE_AUTH_FAILED;
+        suspend(e);
+        move(e, ZKL_STATE_AUTH_FAILED);
         zkli_members_abandon_all(e, ZKL_AUTH_FAILED);
         (void)end_session(e);
         e->host->close_port(e->host_arg, port);
         zkli_queries_end(e);
-        e->state = ZKL_STATE_AUTH_FAILED;
         break;
     }
 }
 
-/* What it has to tell may just be on its way to us: a connection, or its end, counts when it was
- * there at the look before. The requests in flight stay there: the port will answer them, even if
- * it has answered none and told nothing so far. */
+/* The port's report may just be on its way to us. So a connection, or its end, counts when it was
+ * there at the look before. The requests in flight stay: the port will answer them, even if it has
+ * answered none and reported nothing so far. */
 static void look(void *arg) {
     struct zkli_engine *e = arg;
     if (e->port == NULL || e->port->ops->look == NULL)
         return;
     enum zkli_port_state state = e->port->ops->look(e->port);
     bool is_final = state != ZKLI_PORT_CONNECTED && state != ZKLI_PORT_CONNECTING;
-    bool is_other = (state == ZKLI_PORT_CONNECTED) != e->is_connected;
+    bool is_other = (state == ZKLI_PORT_CONNECTED) != zkli_is_connected(e);
     bool is_news = is_final || (is_other && e->has_looked);
-    notice_timeout(e);
-    if (!e->is_connected || e->beat_in_flight || is_other) {
-        look_later(e);
+    zkli_heartbeat_note_timeout(e);
+    if (!zkli_is_connected(e) || zkli_heartbeat_is_in_flight(e) || is_other) {
+        zkli_look_later(e);
         e->has_looked = is_other;
     }
     if (is_news)
@@ -402,31 +483,29 @@ void zkli_engine_shut(struct zkli_engine *e) {
         return;
     zkli_members_abandon_all(e, ZKL_CLOSED);
     zkli_timer_clear(&e->timers, &e->reopen);
-    zkli_timer_clear(&e->timers, &e->beat);
-    e->is_connected = false; /* the end of the connection is no news to anybody */
+    zkli_heartbeat_suspend(e);
+    move(e, ZKL_STATE_CLOSED); /* without the event SUSPENDED: this end was asked for */
     struct zkli_port *port = end_session(e);
     if (port != NULL)
         e->host->close_port(e->host_arg, port);
     zkli_queries_end(e);
-    e->state = ZKL_STATE_CLOSED;
 }
 
-void zkli_engine_enter(struct zkli_engine *e) {
-    e->now_ns = e->host->now_ns(e->host_arg);
-    zkli_engine_check_lease(e);
-    zkli_members_hand_out(e); /* so that no call finds a hold that is over */
-}
+/* ---- Members ---- */
 
-int64_t zkli_engine_settle(struct zkli_engine *e) {
-    do {
-        zkli_members_hand_out(e);
-        zkli_requests_pump(e);
-    } while (!zkli_list_is_empty(&e->noticed));
-    return zkli_timers_next(&e->timers);
-}
-
-void zkli_engine_tick(struct zkli_engine *e) {
-    zkli_timers_run(&e->timers, e->now_ns);
+zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, const char *name,
+                        const char *label, bool is_try, struct zkli_thread thread,
+                        zkli_notify_fn notify, void *arg) {
+    if (e->state == ZKL_STATE_CLOSED)
+        return ZKL_CLOSED;
+    if (e->state == ZKL_STATE_AUTH_FAILED)
+        return ZKL_AUTH_FAILED;
+    zkl_err err = zkli_members_add(ret_member, e, name, label, is_try, thread);
+    if (err != ZKL_OK)
+        return err;
+    zkli_member_attach(*ret_member, notify, arg);
+    zkli_heartbeat_want(e);
+    return ZKL_OK;
 }
 
 /* ---- What it says of itself ---- */
@@ -436,7 +515,7 @@ zkl_state zkli_engine_state(const struct zkli_engine *e) {
 }
 
 bool zkli_engine_is_connected(const struct zkli_engine *e) {
-    return e->is_connected;
+    return zkli_is_connected(e);
 }
 
 bool zkli_engine_is_draining(const struct zkli_engine *e) {

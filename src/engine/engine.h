@@ -3,8 +3,8 @@
  * lease, the members (contenders with their requests, watches and timers), the graveyard, limits.
  *
  * Deterministic: time, randomness and ports come from the host, and every function runs to its end
- * under the host's lock. Nothing is called back in the middle of anything: what members have to
- * tell is gathered and handed out by zkli_engine_settle.
+ * under the host's lock. Nothing is called back in the middle of a step: zkli_engine_settle hands
+ * out the members' notices.
  *
  * Here is what the layers above know of it; what its own files share is in engine_internal.h. Not
  * here: threads, locks, callbacks of the user (session/).
@@ -62,16 +62,16 @@ void zkli_engine_free(struct zkli_engine *e);
 /* Begins the first connection. False: out of memory. */
 bool zkli_engine_start(struct zkli_engine *e);
 /* Before shut: waiters fail with CLOSED, and no more is sent. A connection that is closed with
- * replies unread is reset, and the server then never reads the request to end the session; so
- * close waits, for a while, until is_drained. (And the client loses the memory of completions that
- * it has not delivered when it is closed.) */
+ * replies unread is reset, and the server then never reads the request to end the session. So close
+ * waits, for a while, until is_drained. (The client library also loses the memory of completions
+ * that it has not delivered when it is closed.) */
 void zkli_engine_drain(struct zkli_engine *e);
 bool zkli_engine_is_drained(const struct zkli_engine *e);
 /* Ends everything: waiters fail with CLOSED, holds end, the port is handed to close_port. */
 void zkli_engine_shut(struct zkli_engine *e);
 
-/* Every entry from outside begins with this and ends with settle. It hands out what time alone has
- * brought about: the end of holds, above all. */
+/* Every entry from outside begins with this and ends with settle. It hands out what has changed by
+ * time alone: above all, the end of holds. */
 void zkli_engine_enter(struct zkli_engine *e);
 /* Sends what can be sent and hands out notices until there is nothing to do. Returns when to call
  * zkli_engine_tick next. */
@@ -104,7 +104,7 @@ struct zkli_port *zkli_engine_port(const struct zkli_engine *e);
 /* The time when it was entered. */
 int64_t zkli_engine_now_ns(const struct zkli_engine *e);
 int64_t zkli_engine_certain_until_ns(const struct zkli_engine *e);
-/* Counts what was handed out: who settles before a wait looks again if it grew. */
+/* Counts what was handed out. A thread that settles before it waits looks again if this grew. */
 uint64_t zkli_engine_news(const struct zkli_engine *e);
 
 /* Timers of the layers above, on the engine's clock. */
@@ -120,7 +120,7 @@ typedef void (*zkli_notify_fn)(void *arg, struct zkli_member *member, enum zkli_
 zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, const char *name,
                         const char *label, bool is_try, struct zkli_thread thread,
                         zkli_notify_fn notify, void *arg);
-/* Whether a thread with this number holds the lock of this name, by whatever member. */
+/* Whether the thread with this number holds the lock of this name, by any member. */
 bool zkli_engine_is_held_by(struct zkli_engine *e, const char *name, uint64_t thread_number);
 /* The wait is over, for this reason: FAILED follows if nothing else has been told. */
 void zkli_member_abandon(struct zkli_member *m, zkl_err error);
@@ -129,7 +129,7 @@ void zkli_member_release(struct zkli_member *m);
 bool zkli_member_is_held(const struct zkli_member *m);
 /* The server has said that the node is not there: as if its watch had fired. */
 void zkli_member_node_gone(struct zkli_member *m);
-/* Who is told from now on. NULL: nobody is interested any more. */
+/* Where notices go from now on. NULL: they are dropped. */
 void zkli_member_attach(struct zkli_member *m, zkli_notify_fn notify, void *arg);
 /* Writes the path of its node. False: too small. */
 bool zkli_member_path(const struct zkli_member *m, char *ret_path, size_t size);
@@ -141,8 +141,8 @@ zkl_err zkli_member_error(const struct zkli_member *m);
 
 /* ---- Queries ---- */
 
-/* Something that has requests to send; in engine->work, first come first served. (A query with data
- * may have to stand aside when its turn comes.) */
+/* A member, directory or query that has requests to send: in engine->work, first come first served.
+ * (A query with data may have to step aside when its turn comes.) */
 struct zkli_work {
     struct zkli_list link;
     enum {
@@ -155,10 +155,11 @@ struct zkli_work {
 enum zkli_query_kind {
     ZKLI_QUERY_GET,
     ZKLI_QUERY_LIST,
-    ZKLI_QUERY_MULTI
+    ZKLI_QUERY_MULTI,
+    ZKLI_QUERY_BARRIER
 };
 
-/* A single request on behalf of a caller who waits for it: a read, or a transaction. */
+/* A single request for a caller who waits for it: a read, a transaction, or a barrier. */
 struct zkli_query {
     struct zkli_work work;
     enum zkli_query_kind kind;
@@ -174,7 +175,7 @@ struct zkli_query {
 
 void zkli_query_ask(struct zkli_engine *e, struct zkli_query *query);
 /* Takes it out of the line. False: it is not there, and may be under way. */
-bool zkli_query_take_back(struct zkli_query *query);
+bool zkli_query_withdraw(struct zkli_query *query);
 /* The same, and the reply to one that is under way is void. */
 void zkli_query_forget(struct zkli_engine *e, struct zkli_query *query);
 

@@ -1,25 +1,34 @@
 /*
  * engine_internal - what the engine's own files share, and its tests look at; see engine.h.
  *
- * engine.c life, lease and heartbeat; members.c the contenders; directories.c where they stand;
- * requests.c slots, order of sending and replies; queries.c single requests; watches.c which paths
- * are watched, and for which members.
+ * The files stand here in the order in which they may call each other, the lowest first. engine.c
+ * is their parent. The test package.structure finds a call that goes up.
  */
 #ifndef ZKLI_ENGINE_ENGINE_INTERNAL_H
 #define ZKLI_ENGINE_ENGINE_INTERNAL_H
 
+#include "base/path.h"
 #include "core/lease.h"
 #include "engine/engine.h"
 
-/* The end of a session is one transaction that names all its nodes, and a reconnect sends all
- * watched paths in one packet; either must stay well below the server's 1 MiB of jute.maxbuffer.
- * 30,000 nodes on a session took three servers down, 15,000 watches made it loop for ever. Paths
+/* The end of a session is one transaction that names all its nodes. A reconnect sends all watched
+ * paths in one packet. Both must stay well below the server's 1 MiB of jute.maxbuffer: 30,000 nodes
+ * on a session took three servers down, and with 15,000 watches it reconnected for ever. Paths
  * count as zkli_path_bytes says. */
 #define ZKLI_NODE_BYTES_MAX (400 * 1024)
 #define ZKLI_WATCH_BYTES_MAX (400 * 1024)
-/* How often a port is looked at that has no connection, or does not answer: it may have forgotten
- * to tell of a connection or its end, or to wait for answers. What it does tell is told sooner. */
+/* How often a port is looked at that has no connection, or does not answer. It may have failed to
+ * report a connection or its end, or to wait for answers. */
 #define ZKLI_LOOK_NS (1000 * ZKLI_NS_PER_MS)
+
+/* A look at a directory, for nodes of ours that no member knows: a barrier, then a listing. */
+struct zkli_visit {
+    struct zkli_timer timer; /* the next one; keeps the directory */
+    struct zkli_list link;   /* in engine->visits, while it is under way */
+    struct zkli_query barrier, listing;
+    bool is_behind_barrier; /* the barrier was committed */
+    bool was_refused;       /* the log has it */
+};
 
 /* A directory in which members stand; shared by them. */
 struct zkli_dir {
@@ -30,8 +39,8 @@ struct zkli_dir {
     size_t member_count;
     unsigned depth;
     struct zkli_engine *engine;
-    bool may_have_orphans;   /* the next listing is looked through for them */
-    struct zkli_timer visit; /* to look for them once more; keeps the directory */
+    bool may_have_orphans; /* the next listing is looked through for them */
+    struct zkli_visit visit;
     size_t length;
     char path[];
 };
@@ -49,7 +58,9 @@ struct zkli_watcher {
     struct zkli_list link;
     struct zkli_watch *watch; /* NULL: none */
     struct zkli_member *member;
-    bool is_own; /* of the member's node; else of its predecessor's */
+    bool is_own;                     /* of the member's node; else of its predecessor's */
+    struct zkli_list fired;          /* in engine->fired, until the member is stepped */
+    enum zkli_watch_type fired_type; /* while it is in there */
 };
 
 /* A copy of a listing whose order is being read, node by node. */
@@ -75,34 +86,33 @@ struct zkli_member {
     struct zkli_ordering *ordering;
     struct zkli_timer retry;
     int64_t retry_wait_ns;
-    bool was_refused;    /* the log has it */
-    int64_t unfit_czxid; /* of the last node of its that heartbeats could not look for, or 0 */
-    size_t node_bytes;   /* of the budgets */
+    bool was_refused;      /* the log has it */
+    int64_t refused_czxid; /* of its last node that no heartbeat could check, or 0 */
+    size_t node_bytes;     /* of the budgets */
     size_t watch_bytes;
     struct zkli_thread thread;
     char label[ZKLI_NODE_DATA_VALUE_MAX + 1];
-    zkli_notify_fn notify; /* NULL: nobody is interested any more */
+    zkli_notify_fn notify; /* NULL: no notices are handed out any more */
     void *notify_arg;
     enum zkli_notice notices[ZKLI_NOTICES]; /* not handed out yet, in order */
     size_t notice_count;
-    bool is_gone;
 };
 
 enum zkli_slot_use {
-    ZKLI_SLOT_FREE,
-    ZKLI_SLOT_VOID, /* nobody waits for the reply any more */
-    ZKLI_SLOT_MEMBER,
-    ZKLI_SLOT_ORDER,
-    ZKLI_SLOT_LIST,
-    ZKLI_SLOT_QUERY,
-    ZKLI_SLOT_BEAT
+    ZKLI_USE_FREE,
+    ZKLI_USE_VOID, /* the reply is awaited, and means nothing any more */
+    ZKLI_USE_MEMBER,
+    ZKLI_USE_ORDER,
+    ZKLI_USE_LIST,
+    ZKLI_USE_QUERY,
+    ZKLI_USE_HEARTBEAT
 };
 
 struct zkli_slot {
     enum zkli_slot_use use;
-    unsigned op;                /* MEMBER */
+    unsigned ask;               /* MEMBER */
     size_t index;               /* ORDER */
-    struct zkli_member *member; /* MEMBER, ORDER; BEAT: the one whose node it looks for, or NULL */
+    struct zkli_member *member; /* MEMBER, ORDER; HEARTBEAT: whose node it checks, or NULL */
     struct zkli_list askers;    /* LIST */
     struct zkli_query *query;
     size_t bytes;             /* QUERY, and VOID that was one */
@@ -119,44 +129,44 @@ struct zkli_engine {
     const char *root;
     size_t chroot_length; /* bytes that the client library puts before each path */
     int asked_timeout_ms;
-    int told_timeout_ms; /* the last one in the log that was not as asked */
+    int logged_timeout_ms; /* the last one that was not as asked */
     bool is_lazy;
     struct zkli_node_data who;
     char tag[ZKLI_TAG_LENGTH + 1]; /* in the uuids of this session */
     /* Life */
     zkl_state state;
     struct zkli_port *port; /* NULL between sessions */
-    bool is_connected;
-    bool is_draining;     /* about to close: nothing more is sent */
-    uint64_t connection;  /* counts those that are known, or may have been: see the replies */
-    int64_t connected_ns; /* when it began */
+    bool is_draining;       /* about to close: nothing more is sent */
+    uint64_t connection;    /* counts those that are known, or may have been: see the replies */
+    int64_t connected_ns;   /* when it began */
     int64_t session_id;
     int timeout_ms;
     int64_t begun_ns; /* when the connect of the present session was begun */
     int64_t now_ns;
-    bool is_suspended; /* told so */
     bool has_no_containers;
     struct zkli_timer reopen;
     struct zkli_timer look;
-    bool has_looked; /* and found a connection, or none, of which nothing was told */
+    bool has_looked; /* and found a connection, or the end of one, that was not reported */
     /* Lease */
     struct zkli_lease lease;
-    struct zkli_timer beat, lease_end;
+    struct zkli_timer heartbeat, lease_end;
     int64_t ample_until_ns;      /* if no heartbeat is acknowledged before */
     bool was_certain, was_ample; /* at the last check */
-    bool beat_in_flight;
-    int64_t beat_sent_ns;
+    int64_t heartbeat_sent_ns;
     struct zkli_timer stall; /* until heartbeats have not been answered for T */
-    int beat_refusal; /* the code of the last answer, if that was a refusal; the log has it */
+    int heartbeat_refusal; /* the code of the last answer, if that was a refusal; the log has it */
     /* Members */
-    struct zkli_list members, noticed, work;
-    struct zkli_member *spare; /* to bury a node that nobody knows, when there is no memory */
+    struct zkli_list members;
+    struct zkli_list noticed;  /* members with notices to hand out */
+    struct zkli_member *spare; /* to delete an orphan when there is no memory */
     struct zkli_list dirs[ZKLI_BUCKETS];
+    struct zkli_list visits;               /* under way */
     char fresh_uuid[ZKLI_UUID_LENGTH + 1]; /* no contender has had it */
     size_t node_bytes;                     /* of all members' nodes */
     size_t watch_bytes;                    /* of the watches they may need */
-    size_t stale_watch_bytes; /* of those that stand though nobody needs them any more */
+    size_t stale_watch_bytes;              /* of those that stand, and no member needs any more */
     /* Requests */
+    struct zkli_list work; /* the line of those who have requests to send */
     struct zkli_slot slots[ZKLI_SLOTS];
     unsigned free_slot; /* ZKLI_SLOTS: none */
     unsigned in_flight;
@@ -166,102 +176,51 @@ struct zkli_engine {
     size_t siblings_max;
     const struct zkli_listing *listing; /* the one being delivered */
     struct zkli_timers timers;
-    uint64_t
-        news; /* counts what was handed out: who settles before a wait looks again if it grew */
+    uint64_t news; /* counts what was handed out */
     struct zkli_list watches[ZKLI_BUCKETS];
+    struct zkli_list fired; /* watchers of watches that fired */
 };
+
+static inline bool zkli_is_connected(const struct zkli_engine *e) {
+    return e->state == ZKL_STATE_CONNECTED;
+}
+
+static inline bool zkli_engine_is_certain(const struct zkli_engine *e) {
+    return zkli_lease_is_certain(&e->lease, e->now_ns);
+}
+
+static inline bool zkli_heartbeat_is_in_flight(const struct zkli_engine *e) {
+    return e->slots[ZKLI_SLOT_HEARTBEAT].use == ZKLI_USE_HEARTBEAT;
+}
+
+static inline size_t zkli_bucket_of(const char *path, size_t length) {
+    return (size_t)(zkli_path_hash(path, length) % ZKLI_BUCKETS);
+}
 
 /* What a path takes in either: the servers' whole path, with its length in front. */
 static inline size_t zkli_path_bytes(const struct zkli_engine *e, size_t length) {
     return 4 + e->chroot_length + length;
 }
 
-/* ---- Life (engine.c) ---- */
+/* ---- The host (host.c) ---- */
 
-bool zkli_engine_is_certain(const struct zkli_engine *e);
-/* Ends the holds if the lease has run out since the last check; grants if it has become ample. */
-void zkli_engine_check_lease(struct zkli_engine *e);
 /* The fresh uuid was used: makes another. */
 void zkli_engine_refresh_uuid(struct zkli_engine *e);
-size_t zkli_bucket_of(const char *path, size_t length);
-void zkli_engine_on_beat(struct zkli_engine *e, struct zkli_member *witness,
-                         const struct zkli_reply *reply);
-/* A member was added: heartbeats may have to begin. */
-void zkli_engine_want_beat(struct zkli_engine *e);
-/* ---- Directories (directories.c) ---- */
+/* Another tag: nodes of an earlier session are not taken for nodes of this one. */
+void zkli_engine_refresh_tag(struct zkli_engine *e);
 
-/* The directory of a lock's name; made if no member stands in it. NULL: out of memory. */
-struct zkli_dir *zkli_dir_get(struct zkli_engine *e, const char *name);
-/* Frees it if no member stands in it any more. */
-void zkli_dir_release(struct zkli_dir *dir);
-/* What a node's path in this directory takes, sequence included. */
-size_t zkli_dir_node_bytes(const struct zkli_dir *dir);
-/* The member whose node has this path. NULL: none. */
-struct zkli_member *zkli_member_at(struct zkli_engine *e, const char *path);
-/* Which of the children are members' nodes that are being deleted: they are in nobody's way for
- * long, so that a try does not call the lock taken for them. */
-void zkli_dir_mark_leaving(const struct zkli_dir *dir, struct zkli_sibling *siblings, size_t count);
-/* By a listing of the directory: ends the hold whose node is not there. Replies come in order,
- * so a listing that does not show a node that is known is later than its end. */
-void zkli_dir_end_hold(struct zkli_dir *dir, const struct zkli_listing *listing);
-/* The reply to a create in this directory was lost with its connection. */
-void zkli_members_lost_create(struct zkli_dir *dir);
-/* The session is over, and so are all nodes of it that nobody knows. */
-void zkli_members_forget_orphans(struct zkli_engine *e);
-/* By what is listed, whether there are nodes of ours that no member knows: replies come in order,
- * so that whoever has a node in the listing knows its name, or has lost the reply. */
-void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *listing);
-/* Reads nodes in the listing that bear our tag and that no member knows, if there may be any, and
- * buries those of the session. */
-void zkli_members_find_orphans(struct zkli_engine *e, struct zkli_dir *dir,
-                               const struct zkli_listing *listing);
+/* ---- Slots (slots.c) ---- */
 
-/* ---- Members (members.c) ---- */
-
-/* In this memory, or NULL. */
-struct zkli_member *zkli_member_init(struct zkli_member *m, struct zkli_engine *e,
-                                     struct zkli_dir *dir);
-/* What it needs of the budgets of nodes and of watches. */
-void zkli_member_set_budget(struct zkli_member *m, size_t node_bytes, size_t watch_bytes);
-/* Tells a new one that there is a connection, if there is. */
-void zkli_member_connect(struct zkli_member *m);
-/* A member whose node a heartbeat may look for: it is known, and nobody has asked to delete it.
- * NULL: none. */
-struct zkli_member *zkli_members_witness(struct zkli_engine *e);
-/* An event for the contender, with what every event carries filled in here. */
-void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event);
-void zkli_members_step_all(struct zkli_engine *e, enum zkli_contender_event_type type);
-void zkli_members_abandon_all(struct zkli_engine *e, zkl_err error);
-void zkli_members_hand_out(struct zkli_engine *e);
-/* ---- Requests (requests.c) ---- */
-
-void zkli_requests_init(struct zkli_engine *e);
-/* Asks for a member's flight. */
-void zkli_requests_ask(struct zkli_member *m, const struct zkli_actions *actions);
-/* Takes back what is not sent yet, and listings; returns the ZKLI_ASK_ bits: no reply to these will
- * come. */
-unsigned zkli_requests_take_back(struct zkli_member *m);
-/* The member goes: replies to it are void. */
-void zkli_requests_forget(struct zkli_member *m);
-void zkli_requests_pump(struct zkli_engine *e);
-/* The port is gone: forget what was in flight and to be sent on it. */
-void zkli_requests_reset(struct zkli_engine *e);
-void zkli_requests_stand_in_line(struct zkli_engine *e, struct zkli_work *work);
-/* There is one. */
-unsigned zkli_slot_take(struct zkli_engine *e, enum zkli_slot_use use);
-void zkli_slot_give_back(struct zkli_engine *e, unsigned number);
-
-/* ---- Queries (queries.c) ---- */
-
-/* No session will come: every query is done, without a reply. */
-void zkli_queries_end(struct zkli_engine *e);
-/* Its turn has come: sends it, or has it step aside. */
-void zkli_query_send(struct zkli_engine *e, struct zkli_query *query);
-/* Sends the first of those that stepped aside. False: there is none, or no room yet. */
-bool zkli_queries_send_aside(struct zkli_engine *e);
-/* Tells whoever waits; reply as in .done. */
-void zkli_query_done(struct zkli_engine *e, struct zkli_query *query,
-                     const struct zkli_reply *reply);
+void zkli_slots_init(struct zkli_engine *e);
+/* At the end of the line, unless it is in there. */
+void zkli_line_join(struct zkli_engine *e, struct zkli_work *work);
+/* There is a free one. */
+unsigned zkli_slot_reserve(struct zkli_engine *e, enum zkli_slot_use use);
+void zkli_slot_release(struct zkli_engine *e, unsigned number);
+/* Replies to this use of this member's mean nothing any more. */
+void zkli_slots_void(struct zkli_engine *e, enum zkli_slot_use use, const struct zkli_member *m);
+/* The port is gone, and no reply will come. Adds the queries that were in flight to the list. */
+void zkli_slots_reset(struct zkli_engine *e, struct zkli_list *ret_queries);
 
 /* ---- Watches (watches.c) ---- */
 
@@ -274,5 +233,132 @@ void zkli_watch_asked(struct zkli_watch *watch);
 void zkli_watch_answered(struct zkli_engine *e, struct zkli_watch *watch, bool is_set);
 /* The port is gone, and with it every watch. */
 void zkli_watches_reset(struct zkli_engine *e);
+/* A watch fired: its watchers are handed out by next_fired, unless they are dropped before. */
+void zkli_watches_fire(struct zkli_engine *e, const char *path, enum zkli_watch_type type);
+/* It is not known which one fired: all of them, as CHANGED. */
+void zkli_watches_fire_all(struct zkli_engine *e);
+/* NULL: there are no more. */
+struct zkli_watcher *zkli_watches_next_fired(struct zkli_engine *e);
+
+/* ---- Queries (queries.c) ---- */
+
+void zkli_queries_init(struct zkli_engine *e);
+/* The replies to these are lost. */
+void zkli_queries_lost(struct zkli_engine *e, struct zkli_list *queries);
+/* No session will come: every query is done, without a reply. */
+void zkli_queries_end(struct zkli_engine *e);
+/* Its turn has come: sends it, or has it step aside. */
+void zkli_query_send(struct zkli_engine *e, struct zkli_query *query);
+/* Sends the first of those that stepped aside. False: there is none, or no room yet. */
+bool zkli_queries_send_aside(struct zkli_engine *e);
+/* Tells the caller who waits; reply as in .done. */
+void zkli_query_done(struct zkli_engine *e, struct zkli_query *query,
+                     const struct zkli_reply *reply);
+
+/* ---- Directories (directories.c) ---- */
+
+/* The directory of a lock's name; made if no member stands in it. NULL: out of memory. */
+struct zkli_dir *zkli_dir_get(struct zkli_engine *e, const char *name);
+/* Frees it if no member stands in it any more, and no visit is due. */
+void zkli_dir_release(struct zkli_dir *dir);
+/* What a node's path in this directory takes, sequence included. */
+size_t zkli_dir_node_bytes(const struct zkli_dir *dir);
+void zkli_dir_child_path(char ret_path[ZKLI_PATH_MAX], const struct zkli_dir *dir,
+                         const char *child);
+/* The member whose node has this path. NULL: none. */
+struct zkli_member *zkli_dir_member_at(struct zkli_engine *e, const char *path);
+/* NULL: no member holds. */
+struct zkli_member *zkli_dir_holder(const struct zkli_dir *dir);
+/* Finds the contenders among the children; they stand in e->siblings. False: out of memory. */
+bool zkli_listing_parse(struct zkli_listing *ret_listing, struct zkli_engine *e,
+                        const struct zkli_reply *reply);
+bool zkli_listing_has(const struct zkli_listing *listing, const char *child);
+/* Which of the children are members' nodes that are being deleted. They will be gone soon, and a
+ * try does not call the lock taken for them. */
+void zkli_dir_mark_leaving(const struct zkli_dir *dir, struct zkli_sibling *siblings, size_t count);
+
+/* ---- Requests (requests.c) ---- */
+
+/* Asks for a member's flight. */
+void zkli_requests_ask(struct zkli_member *m, const struct zkli_actions *actions);
+/* Takes back what is not sent yet, and listings. Returns the ZKLI_ASK_ bits: no reply to these will
+ * come. */
+unsigned zkli_requests_withdraw(struct zkli_member *m);
+/* The member goes: replies to it are void. */
+void zkli_requests_forget(struct zkli_member *m);
+/* The port is gone: forgets what was in flight and to be sent on it. Queries: as in slots_reset. */
+void zkli_requests_reset(struct zkli_engine *e, struct zkli_list *ret_queries);
+/* Whether there are slots for the next request of this one. */
+bool zkli_requests_have_slots(const struct zkli_engine *e, struct zkli_work *work);
+/* Sends the member's next request. False: this one could not be sent, and that is the answer to it;
+ * for ORDER, if the member has an ordering: all of its reads are answered. */
+bool zkli_requests_send_next(struct zkli_member *m, unsigned *ret_ask,
+                             enum zkli_result *ret_result);
+/* Sends the directory's listing. False: it could not be sent; these members asked for it. */
+bool zkli_requests_send_listing(struct zkli_dir *dir, struct zkli_list *ret_askers);
+/* The answer to one read. True: it was the last one. */
+bool zkli_ordering_note(struct zkli_ordering *ordering, size_t index, enum zkli_result result,
+                        int64_t czxid);
+/* By czxid, without the nodes that have gone; it lies in the ordering. */
+struct zkli_listing zkli_ordering_listing(struct zkli_ordering *ordering);
+void zkli_ordering_free(struct zkli_ordering *ordering);
+
+/* ---- Members (members.c) ---- */
+
+/* In this memory, or NULL. */
+struct zkli_member *zkli_member_init(struct zkli_member *m, struct zkli_engine *e,
+                                     struct zkli_dir *dir);
+/* As zkli_member_new, in a session that is not over. */
+zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e, const char *name,
+                         const char *label, bool is_try, struct zkli_thread thread);
+/* What it needs of the budgets of nodes and of watches. */
+void zkli_member_set_budget(struct zkli_member *m, size_t node_bytes, size_t watch_bytes);
+/* Tells a new one that there is a connection, if there is. */
+void zkli_member_connect(struct zkli_member *m);
+/* A member whose node a heartbeat may check: it is known, and no release has asked to delete it.
+ * NULL: none. */
+struct zkli_member *zkli_members_witness(struct zkli_engine *e);
+/* An event for the contender, with what every event carries filled in here. */
+void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event);
+void zkli_members_step_all(struct zkli_engine *e, enum zkli_contender_event_type type);
+void zkli_members_abandon_all(struct zkli_engine *e, zkl_err error);
+/* A watch or a read says that no node has this path: ends the hold that a member has by it. (A
+ * member that waits hears of its node's end by its own watch.) */
+void zkli_members_end_hold(struct zkli_engine *e, const char *path);
+/* The same, by a listing of the directory. Replies come in order, so a listing that does not show a
+ * node that is known is later than that node's end. */
+void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *listing);
+void zkli_members_hand_out(struct zkli_engine *e);
+
+/* ---- Heartbeats and the lease (heartbeat.c) ---- */
+
+void zkli_heartbeat_init(struct zkli_engine *e);
+/* There is a connection: the first heartbeat. */
+void zkli_heartbeat_begin(struct zkli_engine *e, bool is_new_session);
+/* There is no connection any more. */
+void zkli_heartbeat_suspend(struct zkli_engine *e);
+/* The session is over. */
+void zkli_heartbeat_end(struct zkli_engine *e);
+/* A member was added, or a visit has begun: a lazy session's heartbeats may have to begin. */
+void zkli_heartbeat_want(struct zkli_engine *e);
+/* m: whose node it checked, or NULL. */
+void zkli_heartbeat_answered(struct zkli_engine *e, struct zkli_member *m,
+                             const struct zkli_reply *reply);
+/* A connection that was not reported may have another timeout, a shorter one. Called before an
+ * answer is counted, so that none of that connection was counted yet. */
+void zkli_heartbeat_note_timeout(struct zkli_engine *e);
+/* Ends the holds if the lease has run out since the last check; grants if it has become ample. */
+void zkli_lease_check(struct zkli_engine *e);
+/* A look that is due is not put off: heartbeats that are refused come more often than looks. */
+void zkli_look_later(struct zkli_engine *e);
+
+/* ---- Orphans (orphans.c) ---- */
+
+/* The reply to a create in this directory was lost with its connection. */
+void zkli_orphans_expect(struct zkli_dir *dir);
+/* Looks through the listing if it may show orphans, and has members delete those of the session. */
+void zkli_orphans_find(struct zkli_dir *dir, const struct zkli_listing *listing);
+/* The session is over, and so are all nodes of it. */
+void zkli_orphans_forget(struct zkli_engine *e);
 
 #endif

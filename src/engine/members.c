@@ -1,4 +1,7 @@
-/* members - the contenders of a session: made, driven, buried; see engine.h. */
+/*
+ * members - the contenders of a session, each with its requests, watches and timer; see engine.h.
+ * Not here: which reply is whose (engine.c), nodes that no member knows (orphans.c).
+ */
 #include "engine/engine_internal.h"
 
 #include <assert.h>
@@ -14,7 +17,6 @@ static void retry(void *arg) {
     zkli_member_step(arg, &event);
 }
 
-/* In this memory, or NULL. */
 struct zkli_member *zkli_member_init(struct zkli_member *m, struct zkli_engine *e,
                                      struct zkli_dir *dir) {
     if (m == NULL)
@@ -32,7 +34,6 @@ struct zkli_member *zkli_member_init(struct zkli_member *m, struct zkli_engine *
     return m;
 }
 
-/* What it needs of the budgets of nodes and of watches. */
 void zkli_member_set_budget(struct zkli_member *m, size_t node_bytes, size_t watch_bytes) {
     struct zkli_engine *e = m->engine;
     e->node_bytes += node_bytes - m->node_bytes;
@@ -54,19 +55,14 @@ static bool is_within_limits(struct zkli_engine *e, size_t bytes) {
 }
 
 void zkli_member_connect(struct zkli_member *m) {
-    if (!m->engine->is_connected)
+    if (!zkli_is_connected(m->engine))
         return;
     struct zkli_contender_event event = {.type = ZKLI_EV_CONNECTED};
     zkli_member_step(m, &event);
 }
 
-zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, const char *name,
-                        const char *label, bool is_try, struct zkli_thread thread,
-                        zkli_notify_fn notify, void *arg) {
-    if (e->state == ZKL_STATE_CLOSED)
-        return ZKL_CLOSED;
-    if (e->state == ZKL_STATE_AUTH_FAILED)
-        return ZKL_AUTH_FAILED;
+zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e, const char *name,
+                         const char *label, bool is_try, struct zkli_thread thread) {
     struct zkli_dir *dir = zkli_dir_get(e, name);
     if (dir == NULL)
         return ZKL_NOMEM;
@@ -84,12 +80,9 @@ zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, 
     zkli_engine_refresh_uuid(e);
     m->thread = thread;
     zkli_node_data_cut(m->label, label == NULL ? e->who.label : label);
-    m->notify = notify;
-    m->notify_arg = arg;
     zkli_member_set_budget(m, zkli_dir_node_bytes(dir), 2 * zkli_dir_node_bytes(dir));
     *ret_member = m;
     zkli_member_connect(m);
-    zkli_engine_want_beat(e);
     return ZKL_OK;
 }
 
@@ -105,9 +98,8 @@ static void member_free(struct zkli_member *m) {
     zkli_dir_release(dir);
 }
 
-/* Nothing of it is left on the server: out of every list but that of the notices. */
-static void member_gone(struct zkli_member *m) {
-    m->is_gone = true;
+/* No node of the member is left on the servers. Its last notices are still to be handed out. */
+static void detach(struct zkli_member *m) {
     zkli_requests_forget(m);
     zkli_watcher_drop(&m->own);
     zkli_watcher_drop(&m->predecessor);
@@ -170,14 +162,14 @@ static void carry_out(struct zkli_member *m, const struct zkli_actions *actions)
     zkli_requests_ask(m, actions);
     for (size_t i = 0; i < actions->notice_count; i++) {
         if (actions->notices[i] == ZKLI_NOTICE_GONE)
-            member_gone(m);
+            detach(m);
         add_notice(m, actions->notices[i]);
     }
     if (m->notice_count > 0 && !zkli_list_is_linked(&m->noticed))
         zkli_list_append(&m->engine->noticed, &m->noticed);
 }
 
-static bool has_asked(const struct zkli_actions *actions, unsigned ask) {
+static bool includes(const struct zkli_actions *actions, unsigned ask) {
     for (size_t i = 0; i < actions->flight_count; i++)
         if (actions->flight[i] == ask)
             return true;
@@ -186,9 +178,9 @@ static bool has_asked(const struct zkli_actions *actions, unsigned ask) {
 
 void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event) {
     struct zkli_engine *e = m->engine;
-    if (m->is_gone)
+    if (m->core.state == ZKLI_GONE)
         return;
-    event->is_connected = e->is_connected;
+    event->is_connected = zkli_is_connected(e);
     event->is_certain = zkli_engine_is_certain(e);
     event->is_ample = e->was_ample;
     event->connection = e->connection;
@@ -198,7 +190,7 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     struct zkli_actions actions = zkli_contender_step(&m->core, event);
     if (strcmp(m->core.uuid, e->fresh_uuid) == 0)
         zkli_engine_refresh_uuid(e);
-    if (event->type == ZKLI_EV_OWNER_READ && has_asked(&actions, ZKLI_ASK_DELETE))
+    if (event->type == ZKLI_EV_OWNER_READ && includes(&actions, ZKLI_ASK_DELETE))
         zkli_engine_log(e, ZKL_LOG_INFO, "burying a node of ours that was left in %s",
                         m->dir->path);
     if (m->core.state != before)
@@ -218,6 +210,27 @@ void zkli_members_step_all(struct zkli_engine *e, enum zkli_contender_event_type
     }
 }
 
+/* ---- What the servers say of its node ---- */
+
+void zkli_member_node_gone(struct zkli_member *m) {
+    struct zkli_contender_event event = {.type = ZKLI_EV_OWN_EVENT, .is_deleted = true};
+    zkli_member_step(m, &event);
+}
+
+void zkli_members_end_hold(struct zkli_engine *e, const char *path) {
+    struct zkli_member *m = zkli_dir_member_at(e, path);
+    if (m != NULL && m->core.state == ZKLI_HELD)
+        zkli_member_node_gone(m);
+}
+
+void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *listing) {
+    struct zkli_member *holder = zkli_dir_holder(dir);
+    if (holder != NULL && !zkli_listing_has(listing, holder->core.node))
+        zkli_member_node_gone(holder);
+}
+
+/* ---- Notices ---- */
+
 static void hand_out(struct zkli_member *m) {
     enum zkli_notice notices[ZKLI_NOTICES];
     size_t count = m->notice_count;
@@ -234,7 +247,7 @@ void zkli_members_hand_out(struct zkli_engine *e) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, noticed);
         e->news++;
         hand_out(m);
-        if (m->is_gone && !zkli_list_is_linked(&m->noticed))
+        if (m->core.state == ZKLI_GONE && !zkli_list_is_linked(&m->noticed))
             member_free(m);
     }
 }
@@ -243,7 +256,7 @@ struct zkli_member *zkli_members_witness(struct zkli_engine *e) {
     for (struct zkli_list *link = e->members.next; link != &e->members; link = link->next) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
         bool is_there = m->core.node[0] != '\0' && m->core.state != ZKLI_LEAVING;
-        if (is_there && m->core.czxid != m->unfit_czxid)
+        if (is_there && m->core.czxid != m->refused_czxid)
             return m;
     }
     return NULL;
@@ -252,10 +265,11 @@ struct zkli_member *zkli_members_witness(struct zkli_engine *e) {
 /* ---- What the owner says ---- */
 
 void zkli_member_abandon(struct zkli_member *m, zkl_err error) {
-    if (m->is_gone || m->core.state == ZKLI_LEAVING || m->core.state == ZKLI_HELD)
+    enum zkli_contender_state state = m->core.state;
+    if (state == ZKLI_GONE || state == ZKLI_LEAVING || state == ZKLI_HELD)
         return; /* given up before, or granted: exactly one of the two */
     struct zkli_contender_event event = {
-        .type = ZKLI_EV_ABANDON, .error = (int)error, .unsent = zkli_requests_take_back(m)};
+        .type = ZKLI_EV_ABANDON, .error = (int)error, .unsent = zkli_requests_withdraw(m)};
     zkli_member_step(m, &event);
 }
 
@@ -273,17 +287,12 @@ void zkli_member_release(struct zkli_member *m) {
     if (m->core.state != ZKLI_HELD)
         return;
     struct zkli_contender_event event = {.type = ZKLI_EV_RELEASE,
-                                         .unsent = zkli_requests_take_back(m)};
+                                         .unsent = zkli_requests_withdraw(m)};
     zkli_member_step(m, &event);
 }
 
 bool zkli_member_is_held(const struct zkli_member *m) {
     return m->core.state == ZKLI_HELD;
-}
-
-void zkli_member_node_gone(struct zkli_member *m) {
-    struct zkli_contender_event event = {.type = ZKLI_EV_OWN_EVENT, .is_deleted = true};
-    zkli_member_step(m, &event);
 }
 
 void zkli_member_attach(struct zkli_member *m, zkli_notify_fn notify, void *arg) {

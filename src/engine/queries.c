@@ -1,28 +1,32 @@
 /*
- * queries - single requests on behalf of callers who wait: reads, and transactions.
+ * queries - single requests: reads, barriers and transactions. Their callers wait for the answer.
  *
  * A heartbeat waits for the data sent before it, so data in flight are bounded (ZKLI_DATA_PER_MS).
- * A query with more than fits steps aside when its turn comes. The line goes on without it, and the
- * next room for data is the query's. One query is always sent, however long.
+ * A query with more data than that steps aside when its turn comes. The line goes on without it,
+ * and the next room for data is the query's. One query is always sent, however long.
  */
 #include "engine/engine_internal.h"
 
 #include <assert.h>
 
+void zkli_queries_init(struct zkli_engine *e) {
+    zkli_list_init(&e->aside);
+}
+
 void zkli_query_ask(struct zkli_engine *e, struct zkli_query *query) {
     query->work = (struct zkli_work){.kind = ZKLI_WORK_QUERY};
     query->is_sent = false;
-    zkli_requests_stand_in_line(e, &query->work);
+    zkli_line_join(e, &query->work);
 }
 
 void zkli_query_forget(struct zkli_engine *e, struct zkli_query *query) {
     zkli_list_remove(&query->work.link);
     for (unsigned i = 0; i < ZKLI_WINDOW; i++)
-        if (e->slots[i].use == ZKLI_SLOT_QUERY && e->slots[i].query == query)
-            e->slots[i].use = ZKLI_SLOT_VOID;
+        if (e->slots[i].use == ZKLI_USE_QUERY && e->slots[i].query == query)
+            e->slots[i].use = ZKLI_USE_VOID;
 }
 
-bool zkli_query_take_back(struct zkli_query *query) {
+bool zkli_query_withdraw(struct zkli_query *query) {
     bool was_in_line = zkli_list_is_linked(&query->work.link);
     zkli_list_remove(&query->work.link);
     return was_in_line;
@@ -32,6 +36,12 @@ void zkli_query_done(struct zkli_engine *e, struct zkli_query *query,
                      const struct zkli_reply *reply) {
     e->news++;
     query->done(query, reply);
+}
+
+void zkli_queries_lost(struct zkli_engine *e, struct zkli_list *queries) {
+    struct zkli_list *link;
+    while ((link = zkli_list_take_first(queries)) != NULL)
+        zkli_query_done(e, ZKLI_CONTAINER(link, struct zkli_query, work.link), NULL);
 }
 
 void zkli_queries_end(struct zkli_engine *e) {
@@ -44,8 +54,10 @@ void zkli_queries_end(struct zkli_engine *e) {
     }
 }
 
-static bool send_by(struct zkli_port *port, unsigned number, const struct zkli_query *query) {
+static bool send_request(struct zkli_port *port, unsigned number, const struct zkli_query *query) {
     switch (query->kind) {
+    case ZKLI_QUERY_BARRIER:
+        return port->ops->barrier(port, number, NULL);
     case ZKLI_QUERY_GET:
         return port->ops->get(port, number, query->path, false);
     case ZKLI_QUERY_LIST:
@@ -59,13 +71,13 @@ static bool send_by(struct zkli_port *port, unsigned number, const struct zkli_q
 
 static void send_query(struct zkli_engine *e, struct zkli_query *query) {
     zkli_list_remove(&query->work.link);
-    unsigned number = zkli_slot_take(e, ZKLI_SLOT_QUERY);
+    unsigned number = zkli_slot_reserve(e, ZKLI_USE_QUERY);
     e->slots[number].query = query;
     e->slots[number].bytes = query->bytes;
     e->data_in_flight += query->bytes;
-    query->is_sent = send_by(e->port, number, query);
+    query->is_sent = send_request(e->port, number, query);
     if (!query->is_sent) {
-        zkli_slot_give_back(e, number);
+        zkli_slot_release(e, number);
         zkli_query_done(e, query, NULL);
     }
 }

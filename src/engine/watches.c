@@ -1,8 +1,10 @@
 /*
- * watches - which paths the client library watches for us, and who of our members cares.
+ * watches - which paths the client library watches for us, and which members wait for these
+ * watches.
  *
- * A watch stands in the client's table until it fires, whether or not anybody still cares, so it
- * stays here, too: counted against the limit, and one for a path however many waits it served.
+ * A watch stands in the client library's table until it fires, whether or not a member still waits
+ * for it. So it stays here, too. It counts against the limit, once for a path, however many waits
+ * it served. Not here: what a watch that fired means to a member (engine.c asks for these).
  */
 #include "engine/engine_internal.h"
 
@@ -10,11 +12,12 @@
 #include <string.h>
 
 void zkli_watches_init(struct zkli_engine *e) {
+    zkli_list_init(&e->fired);
     for (size_t i = 0; i < ZKLI_BUCKETS; i++)
         zkli_list_init(&e->watches[i]);
 }
 
-/* What it counts against the limit while it is stale. */
+/* What a stale watch counts against the limit. */
 static size_t bytes_of(const struct zkli_engine *e, const struct zkli_watch *watch) {
     return zkli_path_bytes(e, watch->length);
 }
@@ -41,8 +44,8 @@ static struct zkli_watch *add(struct zkli_engine *e, const char *path, size_t le
     return watch;
 }
 
-/* Nobody cares any more: stale if it stands, else gone. */
-static void leave_alone(struct zkli_engine *e, struct zkli_watch *watch) {
+/* A watch without watchers is stale while the client library has it, or may get it. */
+static void free_unless_stale(struct zkli_engine *e, struct zkli_watch *watch) {
     if (!zkli_list_is_empty(&watch->watchers) || watch->is_set || watch->in_flight > 0)
         return;
     e->stale_watch_bytes -= bytes_of(e, watch);
@@ -73,10 +76,11 @@ void zkli_watcher_drop(struct zkli_watcher *watcher) {
         return;
     watcher->watch = NULL;
     zkli_list_remove(&watcher->link);
+    zkli_list_remove(&watcher->fired);
     if (!zkli_list_is_empty(&watch->watchers))
         return;
     e->stale_watch_bytes += bytes_of(e, watch);
-    leave_alone(e, watch);
+    free_unless_stale(e, watch);
 }
 
 void zkli_watch_asked(struct zkli_watch *watch) {
@@ -86,7 +90,7 @@ void zkli_watch_asked(struct zkli_watch *watch) {
 void zkli_watch_answered(struct zkli_engine *e, struct zkli_watch *watch, bool is_set) {
     watch->in_flight--;
     watch->is_set = watch->is_set || is_set;
-    leave_alone(e, watch);
+    free_unless_stale(e, watch);
 }
 
 void zkli_watches_reset(struct zkli_engine *e) {
@@ -104,32 +108,23 @@ void zkli_watches_reset(struct zkli_engine *e) {
 }
 
 static void fire(struct zkli_engine *e, struct zkli_watch *watch, enum zkli_watch_type type) {
-    bool was_wanted = !zkli_list_is_empty(&watch->watchers);
-    struct zkli_list guard = {NULL, NULL}; /* while it is there, no drop finds the list empty */
-    watch->is_set = false;
-    watch->in_flight++; /* it stays while we walk */
-    struct zkli_list told;
-    zkli_list_init(&told);
-    zkli_list_move_all(&told, &watch->watchers);
-    zkli_list_append(&watch->watchers, &guard);
-    struct zkli_list *link;
-    while ((link = zkli_list_take_first(&told)) != NULL) {
+    struct zkli_list *link = watch->watchers.next;
+    for (; link != &watch->watchers; link = link->next) {
         struct zkli_watcher *watcher = ZKLI_CONTAINER(link, struct zkli_watcher, link);
-        zkli_list_append(&watch->watchers, link);
-        struct zkli_contender_event event = {
-            .type = watcher->is_own ? ZKLI_EV_OWN_EVENT : ZKLI_EV_PREDECESSOR_EVENT,
-            .is_deleted = type == ZKLI_WATCH_DELETED,
-        };
-        zkli_member_step(watcher->member, &event);
+        watcher->fired_type = type;
+        zkli_list_append(&e->fired, &watcher->fired);
     }
-    zkli_list_remove(&guard);
-    if (was_wanted && zkli_list_is_empty(&watch->watchers))
-        e->stale_watch_bytes += bytes_of(e, watch);
-    zkli_watch_answered(e, watch, false);
+    watch->is_set = false;
+    free_unless_stale(e, watch);
 }
 
-/* Which one it was is not known: all are read again. */
-static void fire_all(struct zkli_engine *e) {
+void zkli_watches_fire(struct zkli_engine *e, const char *path, enum zkli_watch_type type) {
+    struct zkli_watch *watch = find(e, path, strlen(path));
+    if (watch != NULL)
+        fire(e, watch, type);
+}
+
+void zkli_watches_fire_all(struct zkli_engine *e) {
     for (size_t i = 0; i < ZKLI_BUCKETS; i++) {
         struct zkli_list *link = e->watches[i].next;
         while (link != &e->watches[i]) {
@@ -140,19 +135,7 @@ static void fire_all(struct zkli_engine *e) {
     }
 }
 
-void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const char *path,
-                          enum zkli_watch_type type) {
-    if (port != e->port)
-        return;
-    /* First its own member, though the watch may be for the one behind it, whose grant this is. */
-    struct zkli_member *owner = path == NULL || type != ZKLI_WATCH_DELETED
-                                    ? NULL
-                                    : zkli_member_at(e, path);
-    if (owner != NULL)
-        zkli_member_node_gone(owner);
-    struct zkli_watch *watch = path == NULL ? NULL : find(e, path, strlen(path));
-    if (path == NULL)
-        fire_all(e);
-    else if (watch != NULL)
-        fire(e, watch, type);
+struct zkli_watcher *zkli_watches_next_fired(struct zkli_engine *e) {
+    struct zkli_list *link = zkli_list_take_first(&e->fired);
+    return link == NULL ? NULL : ZKLI_CONTAINER(link, struct zkli_watcher, fired);
 }

@@ -74,7 +74,7 @@ struct zkli_port_receiver {
     void (*on_reply)(void *arg, struct zkli_port *port, unsigned slot,
                      const struct zkli_reply *reply);
     void (*on_watch)(void *arg, struct zkli_port *port, const char *path,
-                     enum zkli_watch_type type); /* path NULL: nobody knows which one fired */
+                     enum zkli_watch_type type); /* path NULL: it is not known which one fired */
 };
 
 /*

@@ -155,7 +155,7 @@ void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error) {
     while (link != &l->writes) {
         struct zkli_write *w = ZKLI_CONTAINER(link, struct zkli_write, link);
         link = link->next;
-        if (w->hold == hold && (zkli_query_take_back(&w->query) || w->retry.is_set))
+        if (w->hold == hold && (zkli_query_withdraw(&w->query) || w->retry.is_set))
             finish_undone(w, is_closed ? ZKL_CLOSED : error);
     }
 }

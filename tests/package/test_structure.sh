@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The arrows between the layers point down, as CMakeLists.txt draws them (layers.txt of the build);
-# the core is pure, and the engine has neither threads, nor a clock, nor input or output.
+# The arrows between the layers point down, as CMakeLists.txt draws them (layers.txt of the build),
+# and so do those between the files of a layer. The core is pure. The engine has neither threads,
+# nor a clock, nor input or output.
 set -euo pipefail
 export LC_ALL=C
 cd "$ZKLOCK_SOURCE_DIR"
@@ -96,5 +97,35 @@ forbid "src/engine needs more than memory and text:" \
     "$(grep -vxE "$strings|$always|malloc|calloc|realloc|free|(__)?vsnprintf(_chk)?" \
         <<<"$used" || :)"
 echo "- src/engine needs:" "${used//$'\n'/ }"
+
+# ---- who calls whom within a layer ----
+
+# Prints "CALLER CALLEE" for the files of a layer, by the symbols of its objects.
+calls_within() { # LAYER
+    local -a objects
+    read -ra objects <<<"${Objects[$1]}"
+    nm -A "${objects[@]}" | awk '
+        { file = $1; sub(/:[^:]*$/, "", file); sub(/.*\//, "", file); sub(/\.o$/, "", file) }
+        NF == 3 && $2 != "U" && $2 ~ /[A-Z]/ { home[$3] = file }
+        $(NF - 1) == "U" { wanted[file, $NF] }
+        END {
+            for (pair in wanted) {
+                split(pair, part, SUBSEP)
+                if (part[2] in home) print part[1], home[part[2]]
+            }
+        }' | sort
+}
+
+# src/session and src/lock have cycles: their files share one mutex and one struct.
+acyclic=(base core engine zk fence)
+for layer in "${acyclic[@]}"; do
+    calls=$(calls_within "$layer")
+    # tsort names the files of each cycle on standard error.
+    forbid "files of src/$layer call each other in a cycle:" \
+        "$(tsort <<<"$calls" 2>&1 >/dev/null || :)"
+done
+calls=$(calls_within engine)
+[[ $calls == *"engine.c members.c"* ]] || forbid "no calls were found in src/engine:" "$calls"
+echo "- the files of ${acyclic[*]} call each other downwards only"
 
 exit "$status"

@@ -480,7 +480,8 @@ static void deliver_reply(struct world *w, struct port *p, const struct message 
  * engine cannot know of, for nothing was lost with the one before, only its own node's end. */
 static int64_t zxid_told(struct world *w, const struct port *p, const struct message *m) {
     const struct zkli_engine *e = w->list[p->client].session.engine;
-    bool is_unknown = m->is_untold && e->is_connected && e->connection == p->untold_connection;
+    bool is_unknown = m->is_untold && zkli_engine_is_connected(e) &&
+                      e->connection == p->untold_connection;
     bool is_sent_again = m->kind == DELIVER_WATCH && m->zxid == 0;
     return !is_sent_again ? m->zxid : is_unknown ? 0 : m->czxid;
 }

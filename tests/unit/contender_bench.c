@@ -34,7 +34,7 @@ static bool may_grant(const struct zkli_contender *was, const struct zkli_conten
         return was->state == ZKLI_WAITING && e->is_deleted && was->position == 1 &&
                was->listed_on == e->connection;
     if (was->state == ZKLI_ADMITTED)
-        return e->is_connected && is->own_is_watched && was->listed_on == e->connection;
+        return e->is_connected && is->own_watch == ZKLI_WATCHED && was->listed_on == e->connection;
     return (e->type == ZKLI_EV_LISTED || e->type == ZKLI_EV_CREATED || e->type == ZKLI_EV_BARRIER ||
             e->type == ZKLI_EV_OWN_READ) &&
            is->verdict == ZKLI_VERDICT_ADMITTED;
@@ -57,7 +57,7 @@ static const char *end_broken(const struct zkli_contender *was, const struct zkl
                               const struct zkli_contender_event *e, unsigned actions) {
     bool is_failed = (actions & ZKLI_DO_FAIL) != 0, is_lost = (actions & ZKLI_DO_LOSE) != 0;
     if (has_left(was) && (!has_left(is) || is_failed))
-        return "a contender that has left comes back";
+        return "who has left comes back";
     if (is_failed && (!has_left(is) || is->error == ZKL_OK))
         return "failed without leaving, or without an error";
     if (has_left(is) && !has_left(was) && !is_failed && !is_lost && e->type != ZKLI_EV_RELEASE)
@@ -67,7 +67,7 @@ static const char *end_broken(const struct zkli_contender *was, const struct zkl
     if (is->state == ZKLI_GONE && (actions & (ZKLI_ASKS | ZKLI_DO_RETRY)) != 0)
         return "gone, and asks for something";
     bool is_looked_at = is->is_orphan && is->owner == 0;
-    if (is->state == ZKLI_LEAVING && is->node[0] != '\0' && !is->is_parked &&
+    if (is->state == ZKLI_LEAVING && is->node[0] != '\0' && !zkli_contender_is_parked(is) &&
         is->in_flight != (is_looked_at ? (unsigned)ZKLI_ASK_OWNER : (unsigned)ZKLI_ASK_DELETE))
         return "leaving, and its node is not being deleted";
     if ((actions & ZKLI_ASK_DELETE) != 0 && is->is_orphan && is->owner != e->session_id)
@@ -82,27 +82,31 @@ static const char *flow_broken(const struct zkli_contender *was, const struct zk
     unsigned ops = actions & ZKLI_ASKS;
     if ((ops & ~is->in_flight) != 0)
         return "asked for, and not noted as in flight";
-    bool rests = is->state == ZKLI_WAITING || is->state == ZKLI_HELD || is->state == ZKLI_GONE ||
-                 (is->state == ZKLI_ADMITTED && !is->is_parked);
-    if (!is->is_parked && is->in_flight == 0 && !rests)
+    bool is_parked = zkli_contender_is_parked(is), is_first = is->state == ZKLI_ADMITTED;
+    bool rests = is->state == ZKLI_WAITING || is->state == ZKLI_HELD || is->state == ZKLI_GONE;
+    if (!is_parked && is->in_flight == 0 && !rests && !is_first)
         return "waits for nothing";
-    if (is->is_parked && (is->in_flight != 0 || rests))
-        return "parked, and waits for something else";
-    if ((actions & ZKLI_DO_RETRY) != 0 && (!is->is_parked || !e->is_connected))
+    if ((actions & ZKLI_DO_RETRY) != 0 &&
+        ((!is_parked && !is_first) || is->in_flight != 0 || !e->is_connected))
         return "a retry for nothing";
-    if (is->is_parked && !was->is_parked && e->is_connected && (actions & ZKLI_DO_RETRY) == 0 &&
-        e->type != ZKLI_EV_EXPIRED)
+    if (is_parked && !zkli_contender_is_parked(was) && e->is_connected &&
+        (actions & ZKLI_DO_RETRY) == 0 && e->type != ZKLI_EV_EXPIRED)
         return "parked while connected, without a retry";
     if ((ops & ZKLI_ASK_CREATE) != 0 && (is->node[0] != '\0' || is->state != ZKLI_ENQUEUING))
         return "creates a second node";
     if ((actions & ZKLI_TELL_REQUEUED) != 0 &&
         (is->node[0] != '\0' || strcmp(is->uuid, e->fresh_uuid) != 0))
         return "a new place under the old name";
-    if (is->state == ZKLI_WAITING && (!is->own_is_watched || is->position == 0))
+    if (is->state == ZKLI_WAITING && (is->own_watch != ZKLI_WATCHED || is->position == 0))
         return "waits without its watches";
-    if (is->state == ZKLI_ADMITTED && !is->is_parked && is->in_flight == 0 && e->is_connected &&
-        (!is->own_is_watched || is->listed_on != e->connection))
-        return "first, and its node is not watched";
+    bool is_resumed = e->type == ZKLI_EV_CONNECTED || e->type == ZKLI_EV_RETRY ||
+                      e->type == ZKLI_EV_LEASE;
+    bool is_retried = (actions & ZKLI_DO_RETRY) != 0 ||
+                      (was->state == ZKLI_ADMITTED && was->in_flight == 0 &&
+                       was->own_watch != ZKLI_WATCHED && !is_resumed);
+    if (is_first && !is_retried && is->in_flight == 0 && e->is_connected &&
+        (is->own_watch != ZKLI_WATCHED || is->listed_on != e->connection))
+        return "first, and nobody watches its node";
     return NULL;
 }
 

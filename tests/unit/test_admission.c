@@ -21,6 +21,8 @@ static int compare(const void *a, const void *b) {
     return strcmp(left->name, right->name);
 }
 
+static const struct zkli_terms Mutex = {ZKLI_KIND_MUTEX, 1};
+
 /* Whether the place is what sorting says. */
 static bool is_right(const struct zkli_listing *listing, const char *own,
                      const struct zkli_admission *place) {
@@ -60,11 +62,11 @@ static void look_at(struct pool *pool, const struct zkli_sibling *siblings, size
     struct zkli_listing listing = {siblings, count, pool->is_by_czxid};
     size_t firsts = 0;
     for (size_t own = 0; own < count; own++) {
-        struct zkli_admission place = zkli_admit(&listing, siblings[own].name);
+        struct zkli_admission place = zkli_admit(&Mutex, &listing, siblings[own].name);
         firsts += place.verdict == ZKLI_VERDICT_ADMITTED;
         pool->wrong += !is_right(&listing, siblings[own].name, &place);
     }
-    struct zkli_admission absent = zkli_admit(&listing, UUID("9") "-lock-0000000000");
+    struct zkli_admission absent = zkli_admit(&Mutex, &listing, UUID("9") "-lock-0000000000");
     pool->wrong += absent.verdict != ZKLI_VERDICT_ABSENT;
     pool->not_one_first += firsts != (count > 0);
     pool->listings++;
@@ -158,12 +160,12 @@ static void by_czxid_a_reader_in_an_old_place_is_before_us(void) {
         siblings[0].order = 8;
         siblings[1].order = 7;
         struct zkli_listing listing = {siblings, 2, true};
-        struct zkli_admission place = zkli_admit(&listing, pairs[i].own);
+        struct zkli_admission place = zkli_admit(&Mutex, &listing, pairs[i].own);
         CHECK(place.verdict ==
               (pairs[i].is_before ? ZKLI_VERDICT_WATCH_NODE : ZKLI_VERDICT_ADMITTED));
         CHECK_INT(place.position, pairs[i].is_before);
         siblings[0].order = 6;
-        CHECK(zkli_admit(&listing, pairs[i].own).verdict == ZKLI_VERDICT_WATCH_NODE);
+        CHECK(zkli_admit(&Mutex, &listing, pairs[i].own).verdict == ZKLI_VERDICT_WATCH_NODE);
     }
 }
 
@@ -172,7 +174,7 @@ static enum zkli_verdict verdict_of(const char *const *names, size_t count, cons
     for (size_t i = 0; i < count; i++)
         REQUIRE(zkli_sibling_parse(&siblings[i], names[i]));
     struct zkli_listing listing = {siblings, count, false};
-    return zkli_admit(&listing, own).verdict;
+    return zkli_admit(&Mutex, &listing, own).verdict;
 }
 
 static void numbers_near_the_counter_s_end_are_not_trusted(void) {
@@ -216,7 +218,7 @@ static void where_numbers_repeat_or_jump_everybody_asks_for_czxids(void) {
     struct zkli_listing listing = {siblings, COUNT(names), true};
     CHECK(!zkli_listing_needs_czxid(&listing));
     for (size_t own = 0; own < COUNT(names); own++) {
-        struct zkli_admission place = zkli_admit(&listing, names[own]);
+        struct zkli_admission place = zkli_admit(&Mutex, &listing, names[own]);
         CHECK_INT(place.position, own);
         CHECK(!place.is_hand_off);
     }
@@ -276,7 +278,7 @@ static void a_child_that_is_no_contender_is_no_sibling(void) {
 
 static void in_an_empty_directory_everybody_is_absent(void) {
     struct zkli_listing listing = {NULL, 0, false};
-    struct zkli_admission place = zkli_admit(&listing, "lock-0000000001");
+    struct zkli_admission place = zkli_admit(&Mutex, &listing, "lock-0000000001");
     CHECK(place.verdict == ZKLI_VERDICT_ABSENT);
     CHECK(place.predecessor == NULL && place.position == 0);
     CHECK(!zkli_listing_needs_czxid(&listing));
@@ -288,6 +290,29 @@ static void own_is_the_very_name(void) {
     CHECK(verdict_of(names, 2, UUID("1") "-lock-0000000002") == ZKLI_VERDICT_ABSENT);
     CHECK(verdict_of(names, 2, UUID("1") "-lock-000000000") == ZKLI_VERDICT_ABSENT);
     CHECK(verdict_of(names, 2, UUID("1") "-lock-0000000001") == ZKLI_VERDICT_ADMITTED);
+}
+
+/* So many are admitted as there are permits, and each of these may be the next to leave. */
+static void with_several_permits_the_others_watch_the_children(void) {
+    static const char *const names[] = {
+        UUID("3") "-lock-0000000003",
+        UUID("1") "-lock-0000000001",
+        UUID("4") "-lock-0000000004",
+        UUID("2") "-lock-0000000002",
+    };
+    struct zkli_sibling siblings[COUNT(names)];
+    for (size_t i = 0; i < COUNT(names); i++)
+        REQUIRE(zkli_sibling_parse(&siblings[i], names[i]));
+    struct zkli_listing listing = {siblings, COUNT(names), false};
+    for (size_t permits = 2; permits <= COUNT(names); permits++)
+        for (size_t own = 0; own < COUNT(names); own++) {
+            struct zkli_terms terms = {ZKLI_KIND_MUTEX, permits};
+            struct zkli_admission place = zkli_admit(&terms, &listing, names[own]);
+            CHECK_INT(place.position, siblings[own].order - 1);
+            CHECK(place.verdict ==
+                  (place.position < permits ? ZKLI_VERDICT_ADMITTED : ZKLI_VERDICT_WATCH_CHILDREN));
+            CHECK(!place.is_hand_off);
+        }
 }
 
 int main(int argc, char **argv) {
@@ -308,6 +333,8 @@ int main(int argc, char **argv) {
         {"a child that is no contender is no sibling", a_child_that_is_no_contender_is_no_sibling},
         {"in an empty directory everybody is absent", in_an_empty_directory_everybody_is_absent},
         {"own is the very name", own_is_the_very_name},
+        {"with several permits the others watch the children",
+         with_several_permits_the_others_watch_the_children},
     };
     return TEST_MAIN(argc, argv, "admission", cases);
 }

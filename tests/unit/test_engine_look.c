@@ -28,7 +28,7 @@ static void pass_look(void) {
 /* A heartbeat is under way, and nobody answers. */
 static void begin_silence(void) {
     serve_all();
-    while (!Bench.engine->beat_in_flight)
+    while (!zkli_heartbeat_is_in_flight(Bench.engine))
         advance(PERIOD_NS);
     CHECK_INT(Bench.request_count, 1);
 }
@@ -46,21 +46,22 @@ static void a_connection_of_which_nothing_was_told_counts_at_the_second_look(voi
     bench_start("/locks", false);
     struct owner *owner = begin("a");
     pass_look();
-    CHECK(!Bench.engine->is_connected);
+    CHECK(!zkli_engine_is_connected(Bench.engine));
     port_now()->session_id = ++Bench.last_session;
     become(ZKLI_PORT_CONNECTED);
     pass_look();
-    CHECK(!Bench.engine->is_connected);
+    CHECK(!zkli_engine_is_connected(Bench.engine));
     pass_look();
-    CHECK(Bench.engine->is_connected);
+    CHECK(zkli_engine_is_connected(Bench.engine));
     come_to_rest();
     CHECK_INT(owner->grants, 1);
     cut(0);
     become(ZKLI_PORT_CONNECTED);
     pass_look();
-    CHECK(!Bench.engine->is_connected); /* what was seen before the cut does not count */
+    CHECK(
+        !zkli_engine_is_connected(Bench.engine)); /* what was seen before the cut does not count */
     pass_look();
-    CHECK(Bench.engine->is_connected);
+    CHECK(zkli_engine_is_connected(Bench.engine));
     CHECK_INT(Bench.events[ZKL_EVENT_RESUMED], 1);
     bench_end();
 }
@@ -74,14 +75,14 @@ static void a_look_before_the_news_is_none_after_them(void) {
     tell_state(ZKLI_PORT_CONNECTING);
     become(ZKLI_PORT_CONNECTED);
     pass_look();
-    CHECK(!Bench.engine->is_connected);
+    CHECK(!zkli_engine_is_connected(Bench.engine));
     expire();
     port_now()->session_id = ++Bench.last_session;
     become(ZKLI_PORT_CONNECTED);
     pass_look();
-    CHECK(!Bench.engine->is_connected);
+    CHECK(!zkli_engine_is_connected(Bench.engine));
     pass_look();
-    CHECK(Bench.engine->is_connected);
+    CHECK(zkli_engine_is_connected(Bench.engine));
     bench_end();
 }
 
@@ -109,11 +110,11 @@ static void an_end_of_which_nothing_was_told_counts_at_the_second_look(void) {
     become(ZKLI_PORT_CONNECTING);
     for (int i = 1; i < OWN_LOOKS; i++) {
         pass_look();
-        CHECK(Bench.engine->is_connected);
+        CHECK(zkli_engine_is_connected(Bench.engine));
     }
     int64_t end_ns = Bench.engine->lease.certain_until_ns;
     pass_look();
-    CHECK(!Bench.engine->is_connected && Bench.engine->beat_in_flight);
+    CHECK(!zkli_engine_is_connected(Bench.engine) && zkli_heartbeat_is_in_flight(Bench.engine));
     CHECK_INT(Bench.engine->state, ZKL_STATE_SUSPENDED);
     CHECK_INT(Bench.events[ZKL_EVENT_SUSPENDED], 1);
     CHECK_INT(Bench.engine->lease.certain_until_ns, end_ns);
@@ -140,24 +141,24 @@ static void a_heartbeat_that_an_unknown_connection_answers_proves_nothing(void) 
     bench_begin();
     begin_silence();
     int64_t last_ns = Bench.engine->lease.touched_ns, end_ns = Bench.engine->lease.certain_until_ns;
-    size_t beats = Bench.engine->lease.beat_count;
+    size_t beats = Bench.engine->lease.heartbeat_count;
     become(ZKLI_PORT_CONNECTING);
     for (int i = 0; i < OWN_LOOKS; i++)
         pass_look();
-    CHECK(!Bench.engine->is_connected);
+    CHECK(!zkli_engine_is_connected(Bench.engine));
     become(ZKLI_PORT_CONNECTED);
     serve_all();
     CHECK_INT(Bench.engine->lease.touched_ns, last_ns);
     CHECK_INT(Bench.engine->lease.certain_until_ns, end_ns);
-    CHECK_INT(Bench.engine->lease.beat_count, beats);
-    CHECK(!Bench.engine->is_connected && !Bench.engine->beat_in_flight);
+    CHECK_INT(Bench.engine->lease.heartbeat_count, beats);
+    CHECK(!zkli_engine_is_connected(Bench.engine) && !zkli_heartbeat_is_in_flight(Bench.engine));
     CHECK_INT(Bench.request_count, 0);
     for (int i = 0; i < OWN_LOOKS; i++)
         pass_look();
-    CHECK(Bench.engine->is_connected && Bench.engine->beat_in_flight);
+    CHECK(zkli_engine_is_connected(Bench.engine) && zkli_heartbeat_is_in_flight(Bench.engine));
     CHECK_INT(Bench.engine->lease.certain_until_ns,
               last_ns + T_MS * MS - zkli_lease_margin_ns(T_MS * MS));
-    CHECK_INT(Bench.engine->lease.beat_count, 0);
+    CHECK_INT(Bench.engine->lease.heartbeat_count, 0);
     bench_end();
 }
 
@@ -173,7 +174,7 @@ static void an_end_that_was_seen_once_is_forgotten(void) {
             become(ZKLI_PORT_CONNECTING);
             pass_look();
         }
-        CHECK(Bench.engine->is_connected);
+        CHECK(zkli_engine_is_connected(Bench.engine));
         if (i < 2) {
             serve_next();
         } else {
@@ -181,11 +182,11 @@ static void an_end_that_was_seen_once_is_forgotten(void) {
             become(ZKLI_PORT_CONNECTING);
             pass_look();
         }
-        CHECK(Bench.engine->is_connected);
+        CHECK(zkli_engine_is_connected(Bench.engine));
         CHECK_INT(Bench.events[ZKL_EVENT_SUSPENDED], i < 2 ? 0 : 1);
     }
     pass_look();
-    CHECK(!Bench.engine->is_connected);
+    CHECK(!zkli_engine_is_connected(Bench.engine));
     CHECK_INT(Bench.events[ZKL_EVENT_SUSPENDED], 2);
     bench_end();
 }
@@ -208,7 +209,7 @@ static void a_heartbeat_that_is_lost_has_the_connection_looked_at(void) {
     become(ZKLI_PORT_CONNECTED);
     for (int i = 0; i < OWN_LOOKS; i++)
         pass_look();
-    CHECK(Bench.engine->is_connected && zkli_member_is_held(owner->member));
+    CHECK(zkli_engine_is_connected(Bench.engine) && zkli_member_is_held(owner->member));
     CHECK_INT(Bench.sent[BARRIER], beats + 1);
     bench_end();
 }
@@ -279,7 +280,7 @@ static void a_shorter_timeout_holds_from_the_next_answer_on(void) {
         begin_silence();
         int64_t last_ns = Bench.engine->lease.touched_ns,
                 end_ns = Bench.engine->lease.certain_until_ns;
-        size_t beats = Bench.engine->lease.beat_count;
+        size_t beats = Bench.engine->lease.heartbeat_count;
         uint64_t connection = Bench.engine->connection;
         Bench.timeout_ms = timeout_ms;
         advance(1 * MS);
@@ -291,12 +292,12 @@ static void a_shorter_timeout_holds_from_the_next_answer_on(void) {
         if (is_shorter) {
             CHECK_INT(Bench.engine->lease.certain_until_ns,
                       last_ns + shorter_ns - zkli_lease_margin_ns(shorter_ns));
-            CHECK_INT(Bench.engine->lease.beat_count, result == ZKLI_RESULT_OK ? 1 : 0);
+            CHECK_INT(Bench.engine->lease.heartbeat_count, result == ZKLI_RESULT_OK ? 1 : 0);
         } else if (result == ZKLI_RESULT_OK) {
             CHECK(Bench.engine->lease.certain_until_ns > end_ns);
-            CHECK(Bench.engine->lease.beat_count > 1);
+            CHECK(Bench.engine->lease.heartbeat_count > 1);
         } else {
-            CHECK_INT(Bench.engine->lease.beat_count, beats);
+            CHECK_INT(Bench.engine->lease.heartbeat_count, beats);
         }
         come_to_rest();
         CHECK(zkli_engine_is_certain(Bench.engine));
@@ -340,7 +341,7 @@ static void nor_do_those_who_come_to_a_lazy_session(void) {
     bench_connect();
     (void)begin("a");
     advance(0);
-    CHECK(Bench.engine->beat_in_flight);
+    CHECK(zkli_heartbeat_is_in_flight(Bench.engine));
     become(ZKLI_PORT_EXPIRED);
     for (int i = 0; i < 4 && Bench.port_count < 2; i++) {
         advance(PERIOD_NS);

@@ -17,7 +17,7 @@ static void on_waiter_notice(void *arg, struct zkli_member *member, enum zkli_no
 static void begin_with_holder(void) {
     bench_begin();
     Holder = hold("a");
-    REQUIRE(!Holder->member->core.own_is_watched);
+    REQUIRE(Holder->member->core.own_watch != ZKLI_WATCHED);
 }
 
 static struct owner *begin_behind_holder(void) {
@@ -47,7 +47,7 @@ static void the_watch_of_the_next_one_ends_the_hold_before_it_is_granted(void) {
     begin_with_holder();
     struct owner *waiter = begin_behind_holder();
     serve_all();
-    REQUIRE(!Holder->member->core.own_is_watched);
+    REQUIRE(Holder->member->core.own_watch != ZKLI_WATCHED);
     delete_holders_node();
     check_granted_after_loss(waiter);
 }
@@ -97,7 +97,7 @@ static void its_own_watch_may_go_with_the_news_of_its_end(void) {
     begin_with_holder();
     advance(T_MS / 16 * MS);
     serve_all();
-    REQUIRE(Holder->member->core.own_is_watched);
+    REQUIRE(Holder->member->core.own_watch == ZKLI_WATCHED);
     tell_watch(NULL, ZKLI_WATCH_CHANGED);
     delete_holders_node();
     CHECK((Holder->notices & TOLD(LOST)) != 0);

@@ -143,6 +143,27 @@ static void another_session_s_node_with_our_tag_is_left_alone(void) {
     bench_end();
 }
 
+/* Until the server has said whose the node is, it counts as another session's. */
+static void a_try_behind_another_session_s_node_with_our_tag_is_busy(void) {
+    struct owner *tries[2] = {NULL, NULL};
+    bench_begin();
+    release(hold("a"));
+    come_to_rest();
+    const char *path = plant_with_our_tag(0x2002);
+    for (size_t i = 0; i < COUNT(tries); i++)
+        CHECK_INT(enter_queue("a", true, &tries[i]), ZKL_OK);
+    const size_t gets = Bench.sent[GET];
+    for (size_t i = 0; i < COUNT(tries); i++) { /* the first finds the node, and has it read */
+        struct request list = serve_until(LIST);
+        serve_request(&list);
+        CHECK_INT(Bench.sent[GET], gets + 1);
+        CHECK_INT(tries[i]->error, ZKL_BUSY);
+    }
+    come_to_rest();
+    CHECK(tiny_find(&Bench.server, path) != NULL);
+    bench_end();
+}
+
 /* Serves what was asked before this. */
 static struct request serve_until_asked(enum kind kind, const char *path) {
     while (Bench.request_count > 0 &&
@@ -274,7 +295,7 @@ static void a_visit_ends_when_it_is_refused_and_is_made_without_heartbeats(void)
             serve_all();
             advance(100 * MS);
         }
-        CHECK(Bench.engine->beat.is_set || Bench.engine->beat_in_flight);
+        CHECK(Bench.engine->heartbeat.is_set || zkli_heartbeat_is_in_flight(Bench.engine));
         if (is_denied)
             answer_next(LIST, ZKLI_RESULT_DENIED);
         serve_all();
@@ -338,6 +359,8 @@ int main(int argc, char **argv) {
         {"it is buried though no connection lasts", it_is_buried_though_no_connection_lasts},
         {"another session's node with our tag is left alone",
          another_session_s_node_with_our_tag_is_left_alone},
+        {"a try behind another session's node with our tag is busy",
+         a_try_behind_another_session_s_node_with_our_tag_is_busy},
         {"what is lost of a burial is made up for", what_is_lost_of_a_burial_is_made_up_for},
         {"later than that it is buried by who stands behind it",
          later_than_that_it_is_buried_by_who_stands_behind_it},

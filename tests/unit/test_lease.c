@@ -55,36 +55,36 @@ static void a_session_is_certain_from_when_its_connect_was_begun(void) {
 
 static void a_new_session_owes_nothing_to_the_last_one(void) {
     begin(100000 * MS);
-    zkli_lease_beat(&Lease, 100000 * MS, 100001 * MS);
+    zkli_lease_heartbeat(&Lease, 100000 * MS, 100001 * MS);
     zkli_lease_begin(&Lease, 4000 * MS, 0);
     CHECK(Lease.certain_until_ns == 4000 * MS - 4000 * MS / 24);
-    zkli_lease_beat(&Lease, 110000 * MS, 110001 * MS);
+    zkli_lease_heartbeat(&Lease, 110000 * MS, 110001 * MS);
     CHECK(Lease.certain_until_ns == 4000 * MS - 4000 * MS / 24);
 }
 
 static void one_heartbeat_alone_proves_nothing(void) {
     begin(0);
-    zkli_lease_beat(&Lease, 9000 * MS, 9001 * MS);
+    zkli_lease_heartbeat(&Lease, 9000 * MS, 9001 * MS);
     CHECK(Lease.certain_until_ns == T - MARGIN);
 }
 
 static void two_heartbeats_prove_nothing(void) {
     begin(0);
-    zkli_lease_beat(&Lease, 1000 * MS, 1010 * MS);
-    zkli_lease_beat(&Lease, 9000 * MS, 9001 * MS);
+    zkli_lease_heartbeat(&Lease, 1000 * MS, 1010 * MS);
+    zkli_lease_heartbeat(&Lease, 9000 * MS, 9001 * MS);
     CHECK(Lease.certain_until_ns == T - MARGIN);
 }
 
 static void a_heartbeat_counts_whose_witness_was_sent_a_late_ping_after_its_answer(void) {
     for (int64_t short_by = 0; short_by < 2; short_by++) {
         begin(0);
-        zkli_lease_beat(&Lease, 0, 10 * MS);
-        zkli_lease_beat(&Lease, 500 * MS, 510 * MS);
-        zkli_lease_beat(&Lease, 1000 * MS, 1010 * MS);
-        zkli_lease_beat(&Lease, 1100 * MS, 1110 * MS);
-        zkli_lease_beat(&Lease, 1010 * MS + GAP - short_by, 1010 * MS + GAP);
+        zkli_lease_heartbeat(&Lease, 0, 10 * MS);
+        zkli_lease_heartbeat(&Lease, 500 * MS, 510 * MS);
+        zkli_lease_heartbeat(&Lease, 1000 * MS, 1010 * MS);
+        zkli_lease_heartbeat(&Lease, 1100 * MS, 1110 * MS);
+        zkli_lease_heartbeat(&Lease, 1010 * MS + GAP - short_by, 1010 * MS + GAP);
         CHECK(Lease.certain_until_ns == T - MARGIN); /* the witness alone is none */
-        zkli_lease_beat(&Lease, 1010 * MS + GAP, 9000 * MS);
+        zkli_lease_heartbeat(&Lease, 1010 * MS + GAP, 9000 * MS);
         CHECK(Lease.certain_until_ns == (short_by == 0 ? 1000 * MS : 0) + T - MARGIN);
     }
 }
@@ -92,13 +92,13 @@ static void a_heartbeat_counts_whose_witness_was_sent_a_late_ping_after_its_answ
 /* If the server loses one, the next has to be told in its place. */
 static void without_one_between_it_and_the_witness_a_heartbeat_does_not_count(void) {
     begin(0);
-    zkli_lease_beat(&Lease, 1000 * MS, 1010 * MS);
-    zkli_lease_beat(&Lease, 8000 * MS, 8010 * MS);
-    zkli_lease_beat(&Lease, 8020 * MS, 8030 * MS);
+    zkli_lease_heartbeat(&Lease, 1000 * MS, 1010 * MS);
+    zkli_lease_heartbeat(&Lease, 8000 * MS, 8010 * MS);
+    zkli_lease_heartbeat(&Lease, 8020 * MS, 8030 * MS);
     CHECK(Lease.certain_until_ns == T - MARGIN);
-    zkli_lease_beat(&Lease, 8030 * MS + GAP, 19000 * MS);
+    zkli_lease_heartbeat(&Lease, 8030 * MS + GAP, 19000 * MS);
     CHECK(Lease.certain_until_ns == T - MARGIN);
-    zkli_lease_beat(&Lease, 19000 * MS, 19010 * MS);
+    zkli_lease_heartbeat(&Lease, 19000 * MS, 19010 * MS);
     CHECK(Lease.certain_until_ns == 8000 * MS + T - MARGIN);
 }
 
@@ -121,12 +121,12 @@ static void the_heartbeat_behind_it_has_the_witness_too(void) {
             int64_t next_ns = cases[i].next_ms * MS;
             int64_t witness_ns = next_ns + cases[i].room_ns + LATE - short_by;
             begin(0);
-            zkli_lease_beat(&Lease, 100 * MS, 110 * MS);
-            zkli_lease_beat(&Lease, 500 * MS, 510 * MS);
-            zkli_lease_beat(&Lease, 1000 * MS, cases[i].answered_ms * MS);
-            zkli_lease_beat(&Lease, next_ns - MS, next_ns);
-            zkli_lease_beat(&Lease, witness_ns, witness_ns + MS);
-            zkli_lease_beat(&Lease, witness_ns + MS, witness_ns + 2 * MS);
+            zkli_lease_heartbeat(&Lease, 100 * MS, 110 * MS);
+            zkli_lease_heartbeat(&Lease, 500 * MS, 510 * MS);
+            zkli_lease_heartbeat(&Lease, 1000 * MS, cases[i].answered_ms * MS);
+            zkli_lease_heartbeat(&Lease, next_ns - MS, next_ns);
+            zkli_lease_heartbeat(&Lease, witness_ns, witness_ns + MS);
+            zkli_lease_heartbeat(&Lease, witness_ns + MS, witness_ns + 2 * MS);
             bool is_proven = Lease.certain_until_ns == 1000 * MS + T - MARGIN;
             CHECK(is_proven == (short_by == 0));
             CHECK(is_proven || Lease.certain_until_ns <= 500 * MS + T - MARGIN);
@@ -136,35 +136,35 @@ static void the_heartbeat_behind_it_has_the_witness_too(void) {
 /* What counts is when j was acknowledged and when the witness was sent, not the other times. */
 static void slow_acks_cost_certainty(void) {
     begin(0);
-    zkli_lease_beat(&Lease, 1000 * MS, 4000 * MS);
-    zkli_lease_beat(&Lease, 4000 * MS, 4010 * MS);
-    zkli_lease_beat(&Lease, 4000 * MS + GAP - 1, 9000 * MS);
-    zkli_lease_beat(&Lease, 9000 * MS, 9001 * MS); /* the witness was sent too early */
+    zkli_lease_heartbeat(&Lease, 1000 * MS, 4000 * MS);
+    zkli_lease_heartbeat(&Lease, 4000 * MS, 4010 * MS);
+    zkli_lease_heartbeat(&Lease, 4000 * MS + GAP - 1, 9000 * MS);
+    zkli_lease_heartbeat(&Lease, 9000 * MS, 9001 * MS); /* the witness was sent too early */
     CHECK(Lease.certain_until_ns == T - MARGIN);
-    zkli_lease_beat(&Lease, 9001 * MS + GAP, 20000 * MS); /* since the first was acked, 5 s */
+    zkli_lease_heartbeat(&Lease, 9001 * MS + GAP, 20000 * MS); /* since the first was acked, 5 s */
     CHECK(Lease.certain_until_ns == 1000 * MS + T - MARGIN);
-    zkli_lease_beat(&Lease, 20000 * MS, 20001 * MS);
+    zkli_lease_heartbeat(&Lease, 20000 * MS, 20001 * MS);
     CHECK(Lease.certain_until_ns == 4000 * MS + GAP - 1 + T - MARGIN);
 }
 
 static void the_newest_that_counts_decides(void) {
     begin(0);
     for (int64_t i = 0; i < 8; i++)
-        zkli_lease_beat(&Lease, i * 900 * MS, i * 900 * MS + 100 * MS);
+        zkli_lease_heartbeat(&Lease, i * 900 * MS, i * 900 * MS + 100 * MS);
     /* The witness was sent at 5.4 s: acknowledged by 2.44 s were those sent at 0, 0.9 and 1.8 s. */
     CHECK(Lease.certain_until_ns == 1800 * MS + T - MARGIN);
-    zkli_lease_beat(&Lease, 8 * 900 * MS, 8 * 900 * MS + 100 * MS);
+    zkli_lease_heartbeat(&Lease, 8 * 900 * MS, 8 * 900 * MS + 100 * MS);
     CHECK(Lease.certain_until_ns == 2700 * MS + T - MARGIN);
 }
 
 static void a_heartbeat_that_proves_no_more_changes_nothing(void) {
     begin(1000 * MS);
-    zkli_lease_beat(&Lease, 1000 * MS, 1001 * MS);
-    zkli_lease_beat(&Lease, 1100 * MS, 1101 * MS);
-    zkli_lease_beat(&Lease, 4000 * MS, 4001 * MS);
-    zkli_lease_beat(&Lease, 4050 * MS, 4051 * MS);
+    zkli_lease_heartbeat(&Lease, 1000 * MS, 1001 * MS);
+    zkli_lease_heartbeat(&Lease, 1100 * MS, 1101 * MS);
+    zkli_lease_heartbeat(&Lease, 4000 * MS, 4001 * MS);
+    zkli_lease_heartbeat(&Lease, 4050 * MS, 4051 * MS);
     CHECK(Lease.certain_until_ns == 1000 * MS + T - MARGIN);
-    zkli_lease_beat(&Lease, 4052 * MS, 4053 * MS);
+    zkli_lease_heartbeat(&Lease, 4052 * MS, 4053 * MS);
     CHECK(Lease.certain_until_ns == 1000 * MS + T - MARGIN);
 }
 
@@ -172,34 +172,34 @@ static void a_heartbeat_that_proves_no_more_changes_nothing(void) {
  * acknowledged before is the latest time that is sure. */
 static void a_shorter_timeout_shortens_certainty(void) {
     begin(0);
-    zkli_lease_beat(&Lease, 1000 * MS, 1010 * MS);
-    zkli_lease_beat(&Lease, 4000 * MS, 4010 * MS);
+    zkli_lease_heartbeat(&Lease, 1000 * MS, 1010 * MS);
+    zkli_lease_heartbeat(&Lease, 4000 * MS, 4010 * MS);
     zkli_lease_reconnect(&Lease, T / 5);
     CHECK(Lease.certain_until_ns == 4000 * MS + T / 5 - T / 5 / 24);
     CHECK(!zkli_lease_is_certain(&Lease, 4000 * MS + T / 5));
     zkli_lease_reconnect(&Lease, T); /* and for ever */
     CHECK(Lease.certain_until_ns == 4000 * MS + T / 5 - T / 5 / 24);
-    zkli_lease_beat(&Lease, 5000 * MS, 5010 * MS);
-    zkli_lease_beat(&Lease, 5010 * MS, 5011 * MS);
-    zkli_lease_beat(&Lease, 5011 * MS + GAP / 5, 5690 * MS);
-    zkli_lease_beat(&Lease, 5690 * MS, 5700 * MS);
+    zkli_lease_heartbeat(&Lease, 5000 * MS, 5010 * MS);
+    zkli_lease_heartbeat(&Lease, 5010 * MS, 5011 * MS);
+    zkli_lease_heartbeat(&Lease, 5011 * MS + GAP / 5, 5690 * MS);
+    zkli_lease_heartbeat(&Lease, 5690 * MS, 5700 * MS);
     CHECK(Lease.certain_until_ns == 5000 * MS + T / 5 - T / 5 / 24);
 }
 
 /* Of a connection that nobody told of: it takes away, and never adds. */
 static void a_shorter_timeout_of_an_unknown_connection_only_shortens(void) {
     begin(0);
-    zkli_lease_beat(&Lease, 1000 * MS, 1010 * MS);
-    zkli_lease_beat(&Lease, 4000 * MS, 4010 * MS);
+    zkli_lease_heartbeat(&Lease, 1000 * MS, 1010 * MS);
+    zkli_lease_heartbeat(&Lease, 4000 * MS, 4010 * MS);
     int64_t until_ns = Lease.certain_until_ns;
-    size_t beats = Lease.beat_count;
+    size_t beats = Lease.heartbeat_count;
     zkli_lease_shorten(&Lease, T);
     zkli_lease_shorten(&Lease, 2 * T);
     CHECK(Lease.certain_until_ns == until_ns && Lease.timeout_ns == T);
-    CHECK(Lease.beat_count == beats);
+    CHECK(Lease.heartbeat_count == beats);
     zkli_lease_shorten(&Lease, T - 1);
     CHECK(Lease.certain_until_ns == until_ns && Lease.timeout_ns == T - 1);
-    CHECK(Lease.beat_count == 0);
+    CHECK(Lease.heartbeat_count == 0);
     zkli_lease_shorten(&Lease, T / 5);
     CHECK(Lease.certain_until_ns == 4000 * MS + T / 5 - T / 5 / 24);
 }
@@ -207,14 +207,14 @@ static void a_shorter_timeout_of_an_unknown_connection_only_shortens(void) {
 /* It is known to that server alone: the ensemble goes by the one the session was created with. */
 static void a_longer_timeout_is_not_believed(void) {
     begin(0);
-    zkli_lease_beat(&Lease, 1000 * MS, 1010 * MS);
-    zkli_lease_beat(&Lease, 4000 * MS, 4010 * MS);
+    zkli_lease_heartbeat(&Lease, 1000 * MS, 1010 * MS);
+    zkli_lease_heartbeat(&Lease, 4000 * MS, 4010 * MS);
     zkli_lease_reconnect(&Lease, 5 * T);
     CHECK(Lease.certain_until_ns == 4000 * MS + T - MARGIN);
-    zkli_lease_beat(&Lease, 8000 * MS, 8010 * MS);
-    zkli_lease_beat(&Lease, 8010 * MS, 8020 * MS);
-    zkli_lease_beat(&Lease, 8020 * MS + GAP, 11000 * MS);
-    zkli_lease_beat(&Lease, 11000 * MS, 11010 * MS);
+    zkli_lease_heartbeat(&Lease, 8000 * MS, 8010 * MS);
+    zkli_lease_heartbeat(&Lease, 8010 * MS, 8020 * MS);
+    zkli_lease_heartbeat(&Lease, 8020 * MS + GAP, 11000 * MS);
+    zkli_lease_heartbeat(&Lease, 11000 * MS, 11010 * MS);
     CHECK(Lease.certain_until_ns == 8000 * MS + T - MARGIN);
 }
 
@@ -223,27 +223,27 @@ static void a_reconnect_proves_what_was_acknowledged_before(void) {
     zkli_lease_reconnect(&Lease, T);
     CHECK(Lease.certain_until_ns == 5000 * MS + T - MARGIN); /* nothing was */
     begin(0);
-    zkli_lease_beat(&Lease, 1000 * MS, 1010 * MS);
-    zkli_lease_beat(&Lease, 4000 * MS, 4010 * MS);
+    zkli_lease_heartbeat(&Lease, 1000 * MS, 1010 * MS);
+    zkli_lease_heartbeat(&Lease, 4000 * MS, 4010 * MS);
     zkli_lease_reconnect(&Lease, T);
     CHECK(Lease.certain_until_ns == 4000 * MS + T - MARGIN);
-    zkli_lease_beat(&Lease, 8000 * MS, 8010 * MS); /* one of this connection proves nothing, */
-    zkli_lease_beat(&Lease, 8010 * MS, 8020 * MS); /* nor do two, nor three */
-    zkli_lease_beat(&Lease, 8020 * MS + GAP, 11000 * MS);
+    zkli_lease_heartbeat(&Lease, 8000 * MS, 8010 * MS); /* one of this connection proves nothing, */
+    zkli_lease_heartbeat(&Lease, 8010 * MS, 8020 * MS); /* nor do two, nor three */
+    zkli_lease_heartbeat(&Lease, 8020 * MS + GAP, 11000 * MS);
     CHECK(Lease.certain_until_ns == 4000 * MS + T - MARGIN);
-    zkli_lease_beat(&Lease, 11000 * MS, 11010 * MS);
+    zkli_lease_heartbeat(&Lease, 11000 * MS, 11010 * MS);
     CHECK(Lease.certain_until_ns == 8000 * MS + T - MARGIN);
 }
 
 /* So many before the witness that the one that counts has been forgotten: less, never more. */
 static void more_heartbeats_than_are_remembered_cost_certainty_only(void) {
     begin(0);
-    for (int64_t i = 0; i < ZKLI_LEASE_BEATS + 3; i++)
-        zkli_lease_beat(&Lease, 1000 * MS + i, 1000 * MS + i);
-    zkli_lease_beat(&Lease, 1000 * MS + GAP + 2, 1000 * MS + GAP + 2);
-    zkli_lease_beat(&Lease, 1000 * MS + GAP + 5, 1000 * MS + GAP + 5);
+    for (int64_t i = 0; i < ZKLI_LEASE_HEARTBEATS + 3; i++)
+        zkli_lease_heartbeat(&Lease, 1000 * MS + i, 1000 * MS + i);
+    zkli_lease_heartbeat(&Lease, 1000 * MS + GAP + 2, 1000 * MS + GAP + 2);
+    zkli_lease_heartbeat(&Lease, 1000 * MS + GAP + 5, 1000 * MS + GAP + 5);
     CHECK(Lease.certain_until_ns == T - MARGIN); /* would count, but is forgotten */
-    zkli_lease_beat(&Lease, 1000 * MS + GAP + 6, 1000 * MS + GAP + 6);
+    zkli_lease_heartbeat(&Lease, 1000 * MS + GAP + 6, 1000 * MS + GAP + 6);
     CHECK(Lease.certain_until_ns == 1000 * MS + 5 + T - MARGIN);
 }
 
@@ -259,7 +259,7 @@ static void beat_steadily(unsigned missing, int64_t *ret_least_ns, int64_t *ret_
             continue;
         int64_t acked_ns = i * period_ns + round_trip_ns;
         int64_t left_before_ns = Lease.certain_until_ns - acked_ns;
-        zkli_lease_beat(&Lease, i * period_ns, acked_ns);
+        zkli_lease_heartbeat(&Lease, i * period_ns, acked_ns);
         if (i < 10)
             continue;
         int64_t left_ns = Lease.certain_until_ns - acked_ns;
@@ -386,7 +386,7 @@ static void play(const struct schedule *s, struct zkli_lease *lease, size_t n) {
         zkli_lease_begin(lease, s->beats[0].timeout, s->begun);
     if (is_reconnected(s, n))
         zkli_lease_reconnect(lease, s->beats[n].timeout);
-    zkli_lease_beat(lease, s->beats[n].sent, s->beats[n].acked);
+    zkli_lease_heartbeat(lease, s->beats[n].sent, s->beats[n].acked);
 }
 
 /* Adds a beat: on a new connection of this timeout, unless that is 0; so long after the last one,
@@ -425,7 +425,8 @@ static void every_small_schedule_is_judged_as_the_rule_says(void) {
         for (size_t n = 0; n < s.count; n++) {
             bool is_shorter = n > 0 && timeout_at(&s, n) < timeout_at(&s, n - 1);
             play(&s, &lease, n);
-            wrong += lease.certain_until_ns != certain_by_the_rule(&s, n + 1, ZKLI_LEASE_BEATS);
+            wrong += lease.certain_until_ns !=
+                     certain_by_the_rule(&s, n + 1, ZKLI_LEASE_HEARTBEATS);
             back += lease.certain_until_ns < before && !is_shorter;
             before = lease.certain_until_ns;
         }
@@ -460,7 +461,7 @@ static void long_schedules_too_and_forgetting_never_adds(void) {
         for (size_t n = 0; n < s.count; n++)
             play(&s, &lease, n);
         int64_t all = certain_by_the_rule(&s, s.count, BEATS_MAX);
-        wrong += lease.certain_until_ns != certain_by_the_rule(&s, s.count, ZKLI_LEASE_BEATS);
+        wrong += lease.certain_until_ns != certain_by_the_rule(&s, s.count, ZKLI_LEASE_HEARTBEATS);
         more += lease.certain_until_ns > all;
         less += lease.certain_until_ns < all;
     }

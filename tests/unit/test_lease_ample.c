@@ -32,7 +32,7 @@ static void begin_reckoning(void) {
 /* A heartbeat as the engine sends them, one at a time. Returns when the next one is sent. */
 static int64_t beat(int64_t sent_ns, int64_t took_ns) {
     int64_t acked_ns = sent_ns + took_ns, next_ns = sent_ns + zkli_lease_period_ns(T);
-    zkli_lease_beat(&Lease, sent_ns, acked_ns);
+    zkli_lease_heartbeat(&Lease, sent_ns, acked_ns);
     reckon(acked_ns);
     return next_ns > acked_ns ? next_ns : acked_ns;
 }

@@ -21,7 +21,7 @@ static void begin(void) {
 static void connect_with(const int64_t *round_trips_ms, size_t count) {
     for (size_t i = 0; i < count; i++) {
         int64_t sent_ns = ((int64_t)i + 1) * 1000 * MS;
-        zkli_lease_beat(&Lease, sent_ns, sent_ns + round_trips_ms[i] * MS);
+        zkli_lease_heartbeat(&Lease, sent_ns, sent_ns + round_trips_ms[i] * MS);
     }
     zkli_lease_reconnect(&Lease, T);
 }

@@ -1,0 +1,196 @@
+/*
+ * heartbeat - the heartbeats of a session, the lease that they extend, and the looks at a port that
+ * does not answer. Not here: what three heartbeats prove (core/lease.h).
+ */
+#include "engine/engine_internal.h"
+
+/* ---- The lease ---- */
+
+void zkli_lease_check(struct zkli_engine *e) {
+    bool is_certain = zkli_engine_is_certain(e);
+    bool is_ample = is_certain && e->now_ns < e->ample_until_ns;
+    zkli_timer_set(&e->timers, &e->lease_end, is_certain ? e->lease.certain_until_ns : ZKLI_NEVER);
+    if (is_certain == e->was_certain && is_ample == e->was_ample)
+        return;
+    e->was_certain = is_certain;
+    e->was_ample = is_ample;
+    zkli_members_step_all(e, ZKLI_EV_LEASE);
+}
+
+static void lease_changed(struct zkli_engine *e) {
+    e->ample_until_ns = zkli_lease_ample_until(&e->lease, e->now_ns);
+    zkli_lease_check(e);
+}
+
+static void lease_ended(void *arg) {
+    zkli_lease_check(arg);
+}
+
+void zkli_heartbeat_note_timeout(struct zkli_engine *e) {
+    if (e->session_id == 0)
+        return;
+    int timeout_ms = e->port->ops->timeout_ms(e->port);
+    if (timeout_ms == e->timeout_ms)
+        return;
+    e->timeout_ms = timeout_ms;
+    zkli_lease_shorten(&e->lease, timeout_ms * ZKLI_NS_PER_MS);
+    lease_changed(e);
+}
+
+/* ---- Heartbeats ---- */
+
+void zkli_look_later(struct zkli_engine *e) {
+    if (e->look.is_set)
+        return;
+    e->has_looked = false;
+    zkli_timer_set(&e->timers, &e->look, e->now_ns + ZKLI_LOOK_NS);
+}
+
+/* A lazy session without contenders has nothing to lose. */
+static bool is_idle(const struct zkli_engine *e) {
+    return e->is_lazy && zkli_list_is_empty(&e->members) && zkli_list_is_empty(&e->visits);
+}
+
+static void send_heartbeat(void *arg) {
+    struct zkli_engine *e = arg;
+    bool is_in_flight = zkli_heartbeat_is_in_flight(e);
+    if (is_in_flight)
+        zkli_look_later(e); /* no answer since it was sent: is the port awake? */
+    if (!zkli_is_connected(e) || e->is_draining || is_in_flight)
+        return;
+    if (is_idle(e)) {
+        e->ample_until_ns = e->now_ns; /* until the next one is acknowledged */
+        zkli_timer_clear(&e->timers, &e->stall);
+        return;
+    }
+    int64_t period_ns = zkli_lease_period_ns(e->lease.timeout_ns);
+    zkli_timer_set(&e->timers, &e->heartbeat, e->now_ns + period_ns);
+    struct zkli_member *witness = zkli_members_witness(e);
+    char node[ZKLI_PATH_MAX];
+    if (witness != NULL)
+        zkli_dir_child_path(node, witness->dir, witness->core.node);
+    /* The clock is read before the request can leave. */
+    e->heartbeat_sent_ns = e->host->now_ns(e->host_arg);
+    bool is_sent = e->port->ops->barrier(e->port, ZKLI_SLOT_HEARTBEAT,
+                                         witness != NULL ? node : NULL);
+    if (is_sent) {
+        e->slots[ZKLI_SLOT_HEARTBEAT] = (struct zkli_slot){.use = ZKLI_USE_HEARTBEAT,
+                                                           .member = witness};
+        e->in_flight++;
+    } else {
+        zkli_look_later(e); /* perhaps the session is over, and the port has not said so */
+    }
+    zkli_members_step_all(e, ZKLI_EV_HEARTBEAT);
+}
+
+/* A server that answers pings and commits nothing looks like a good one. */
+static void log_stall(void *arg) {
+    struct zkli_engine *e = arg;
+    if (!zkli_is_connected(e)) { /* that is told by its own event */
+        zkli_timer_set(&e->timers, &e->stall, e->now_ns + e->timeout_ms * ZKLI_NS_PER_MS / 4);
+        return;
+    }
+    zkli_engine_log(e, ZKL_LOG_WARN,
+                    "connected, but no heartbeat has been committed for %d ms: holds are lost and "
+                    "none is granted until the servers commit again",
+                    e->timeout_ms);
+}
+
+/* From now on, unless a heartbeat is committed before. */
+static void expect_heartbeats(struct zkli_engine *e) {
+    zkli_timer_set(&e->timers, &e->stall, e->now_ns + e->timeout_ms * ZKLI_NS_PER_MS);
+}
+
+/* On a new connection: what was not committed before it is not this one's fault. */
+static void expect_heartbeats_again(struct zkli_engine *e, bool is_new) {
+    int64_t soon_ns = e->now_ns + e->timeout_ms * ZKLI_NS_PER_MS / 4;
+    if (is_new)
+        expect_heartbeats(e);
+    else if (e->stall.is_set && e->stall.at_ns < soon_ns)
+        zkli_timer_set(&e->timers, &e->stall, soon_ns);
+}
+
+void zkli_heartbeat_want(struct zkli_engine *e) {
+    if (!e->is_lazy || !zkli_is_connected(e) || e->heartbeat.is_set)
+        return;
+    zkli_timer_set(&e->timers, &e->heartbeat, e->now_ns);
+    expect_heartbeats(e);
+}
+
+/* ---- Answers ---- */
+
+/* It proves nothing, whatever the reason. An overloaded server says so, and is asked again. A node
+ * that the heartbeat did not find, or may not look at, is not asked for again. */
+static void on_refused(struct zkli_engine *e, struct zkli_member *m,
+                       const struct zkli_reply *reply) {
+    if (reply->code != e->heartbeat_refusal)
+        zkli_engine_log(e, ZKL_LOG_WARN,
+                        "a heartbeat proves nothing: the server's answer is code %d", reply->code);
+    e->heartbeat_refusal = reply->code;
+    if (m == NULL || reply->result == ZKLI_RESULT_AGAIN)
+        return;
+    m->refused_czxid = m->core.czxid;
+    if (reply->result == ZKLI_RESULT_NO_NODE)
+        zkli_member_node_gone(m);
+}
+
+/*
+ * The port reports the end of a connection before it fails the requests in flight. It reports a new
+ * connection before it delivers the answers that came over it. So an answer that comes while the
+ * engine knows of no connection is of a connection that was not reported. What that answer proves
+ * cannot be known, and it is left out.
+ *
+ * A heartbeat that is lost while the engine knows of a connection says that the end was not
+ * reported; or it is a server's own answer. So the port is looked at.
+ *
+ * One new connection cannot be seen: neither its beginning was reported nor the end of the one
+ * before it. It shows only by another timeout. With the same timeout it does not matter to the
+ * lease (lease.h).
+ */
+void zkli_heartbeat_answered(struct zkli_engine *e, struct zkli_member *m,
+                             const struct zkli_reply *reply) {
+    zkli_heartbeat_note_timeout(e);
+    if (reply->result != ZKLI_RESULT_OK && reply->result != ZKLI_RESULT_LOST)
+        on_refused(e, m, reply);
+    if (reply->result == ZKLI_RESULT_LOST)
+        zkli_look_later(e);
+    else if (zkli_is_connected(e))
+        zkli_timer_clear(&e->timers, &e->look);
+    if (reply->result == ZKLI_RESULT_OK && zkli_is_connected(e)) {
+        e->heartbeat_refusal = 0;
+        zkli_lease_heartbeat(&e->lease, e->heartbeat_sent_ns, e->now_ns);
+        expect_heartbeats(e);
+        lease_changed(e);
+    }
+    if (zkli_is_connected(e) && !e->heartbeat.is_set) /* it was due while this one was in flight */
+        zkli_timer_set(&e->timers, &e->heartbeat, e->now_ns);
+}
+
+/* ---- Life ---- */
+
+void zkli_heartbeat_init(struct zkli_engine *e) {
+    zkli_timer_init(&e->heartbeat, send_heartbeat, e);
+    zkli_timer_init(&e->lease_end, lease_ended, e);
+    zkli_timer_init(&e->stall, log_stall, e);
+}
+
+void zkli_heartbeat_begin(struct zkli_engine *e, bool is_new_session) {
+    if (is_new_session)
+        zkli_lease_begin(&e->lease, e->timeout_ms * ZKLI_NS_PER_MS, e->begun_ns);
+    else
+        zkli_lease_reconnect(&e->lease, e->timeout_ms * ZKLI_NS_PER_MS);
+    lease_changed(e);
+    expect_heartbeats_again(e, is_new_session);
+    send_heartbeat(e);
+}
+
+void zkli_heartbeat_suspend(struct zkli_engine *e) {
+    zkli_timer_clear(&e->timers, &e->heartbeat);
+}
+
+void zkli_heartbeat_end(struct zkli_engine *e) {
+    zkli_timer_clear(&e->timers, &e->stall);
+    zkli_timer_clear(&e->timers, &e->lease_end);
+    zkli_lease_end(&e->lease);
+    e->was_certain = e->was_ample = false;
+}
