@@ -49,12 +49,26 @@ static void three_heartbeats_make_an_earlier_connection_forgotten(void) {
         }
 }
 
+/* The fourth one proves the first, which is quicker than the others. */
+static void the_heartbeat_that_was_proven_last_is_remembered(void) {
+    begin();
+    zkli_lease_beat(&Lease, 1000 * MS, 1010 * MS);
+    zkli_lease_beat(&Lease, 1100 * MS, 1150 * MS);
+    zkli_lease_beat(&Lease, 4600 * MS, 4650 * MS);
+    zkli_lease_beat(&Lease, 4700 * MS, 4750 * MS);
+    CHECK(Lease.certain_until_ns == 1000 * MS + T - zkli_lease_margin_ns(T));
+    zkli_lease_reconnect(&Lease, T);
+    CHECK_INT(Lease.round_trip_ns, 10 * MS);
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"the quickest of a connection's heartbeats counts",
          the_quickest_of_a_connection_s_heartbeats_counts},
         {"three heartbeats make an earlier connection forgotten",
          three_heartbeats_make_an_earlier_connection_forgotten},
+        {"the heartbeat that was proven last is remembered",
+         the_heartbeat_that_was_proven_last_is_remembered},
     };
     return TEST_MAIN(argc, argv, "lease_round_trip", cases);
 }
