@@ -1,4 +1,4 @@
-/* How long the lease takes a heartbeat to be under way: it decides whether a hold may begin. */
+/* Which heartbeats a lease remembers, and what it says of the shortest session and of none. */
 #include "core/lease.h"
 
 #include <string.h>
@@ -61,6 +61,33 @@ static void the_heartbeat_that_was_proven_last_is_remembered(void) {
     CHECK_INT(Lease.round_trip_ns, 10 * MS);
 }
 
+/* Here the fifth proves the second, and the quick first one is of no more use. */
+static void heartbeats_before_the_one_that_was_proven_last_are_forgotten(void) {
+    begin();
+    zkli_lease_beat(&Lease, 1000 * MS, 1010 * MS);
+    zkli_lease_beat(&Lease, 1100 * MS, 1150 * MS);
+    zkli_lease_beat(&Lease, 1200 * MS, 1250 * MS);
+    zkli_lease_beat(&Lease, 4700 * MS, 4750 * MS);
+    zkli_lease_beat(&Lease, 4800 * MS, 4850 * MS);
+    CHECK(Lease.certain_until_ns == 1100 * MS + T - zkli_lease_margin_ns(T));
+    zkli_lease_reconnect(&Lease, T);
+    CHECK_INT(Lease.round_trip_ns, 50 * MS);
+}
+
+static void the_shortest_session_is_one(void) {
+    zkli_lease_begin(&Lease, 1, 0);
+    CHECK(zkli_lease_is_certain(&Lease, 0));
+    CHECK(!zkli_lease_is_certain(&Lease, 1));
+}
+
+static void without_a_session_no_hold_may_begin(void) {
+    static const int64_t times_ns[] = {-5, 0, 5};
+    begin();
+    zkli_lease_end(&Lease);
+    for (size_t i = 0; i < COUNT(times_ns); i++)
+        CHECK(zkli_lease_ample_until(&Lease, times_ns[i]) <= times_ns[i]);
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"the quickest of a connection's heartbeats counts",
@@ -69,6 +96,10 @@ int main(int argc, char **argv) {
          three_heartbeats_make_an_earlier_connection_forgotten},
         {"the heartbeat that was proven last is remembered",
          the_heartbeat_that_was_proven_last_is_remembered},
+        {"heartbeats before the one that was proven last are forgotten",
+         heartbeats_before_the_one_that_was_proven_last_are_forgotten},
+        {"the shortest session is one", the_shortest_session_is_one},
+        {"without a session no hold may begin", without_a_session_no_hold_may_begin},
     };
-    return TEST_MAIN(argc, argv, "lease_round_trip", cases);
+    return TEST_MAIN(argc, argv, "lease_edges", cases);
 }
