@@ -88,6 +88,13 @@ static void without_a_session_no_hold_may_begin(void) {
         CHECK(zkli_lease_ample_until(&Lease, times_ns[i]) <= times_ns[i]);
 }
 
+/* A sanitizer sees a look for the last heartbeat. */
+static void a_new_session_is_ample_before_its_first_heartbeat(void) {
+    begin();
+    CHECK(zkli_lease_ample_until(&Lease, 0) > 0);
+    CHECK(zkli_lease_ample_until(&Lease, 0) < Lease.certain_until_ns);
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"the quickest of a connection's heartbeats counts",
@@ -100,6 +107,8 @@ int main(int argc, char **argv) {
          heartbeats_before_the_one_that_was_proven_last_are_forgotten},
         {"the shortest session is one", the_shortest_session_is_one},
         {"without a session no hold may begin", without_a_session_no_hold_may_begin},
+        {"a new session is ample before its first heartbeat",
+         a_new_session_is_ample_before_its_first_heartbeat},
     };
     return TEST_MAIN(argc, argv, "lease_edges", cases);
 }
