@@ -95,6 +95,14 @@ static void a_new_session_is_ample_before_its_first_heartbeat(void) {
     CHECK(zkli_lease_ample_until(&Lease, 0) < Lease.certain_until_ns);
 }
 
+/* Hardly a hold can be kept there, so a fortieth of T will do. */
+static void where_round_trips_are_long_a_fortieth_is_ample(void) {
+    begin();
+    for (int64_t i = 0; i < 3; i++)
+        zkli_lease_beat(&Lease, i * 3000 * MS, (i + 1) * 3000 * MS);
+    CHECK(zkli_lease_ample_until(&Lease, 9000 * MS) == Lease.certain_until_ns - T / 40);
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"the quickest of a connection's heartbeats counts",
@@ -109,6 +117,8 @@ int main(int argc, char **argv) {
         {"without a session no hold may begin", without_a_session_no_hold_may_begin},
         {"a new session is ample before its first heartbeat",
          a_new_session_is_ample_before_its_first_heartbeat},
+        {"where round trips are long, a fortieth is ample",
+         where_round_trips_are_long_a_fortieth_is_ample},
     };
     return TEST_MAIN(argc, argv, "lease_edges", cases);
 }
