@@ -88,11 +88,12 @@ static void without_a_session_no_hold_may_begin(void) {
         CHECK(zkli_lease_ample_until(&Lease, times_ns[i]) <= times_ns[i]);
 }
 
-/* A sanitizer sees a look for the last heartbeat. */
+/* The first heartbeat is taken to be sent at once. */
 static void a_new_session_is_ample_before_its_first_heartbeat(void) {
     begin();
     CHECK(zkli_lease_ample_until(&Lease, 0) > 0);
     CHECK(zkli_lease_ample_until(&Lease, 0) < Lease.certain_until_ns);
+    CHECK(zkli_lease_ample_until(&Lease, T / 16) - zkli_lease_ample_until(&Lease, 0) == T / 16);
 }
 
 /* Hardly a hold can be kept there, so a fortieth of T will do. */
