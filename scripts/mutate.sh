@@ -41,10 +41,10 @@ choose_files() { # LAYER...
 }
 
 build_mutants() { # DIR TARGETS C_FLAGS CMAKE_OPTION...
-    local name=$1 targets=$2 flags=$3
+    local name=$1 wanted=$2 flags=$3
     shift 3
     note "building $BUILD/$name"
-    build_quietly "$BUILD/code" "$BUILD/$name" "$targets" -DZKLOCK_BUILD_TESTS=ON \
+    build_quietly "$BUILD/code" "$BUILD/$name" "$wanted" -DZKLOCK_BUILD_TESTS=ON \
         -DZKLOCK_BUILD_CLI=OFF -DZKLOCK_ASSERTS=ON -DCMAKE_BUILD_TYPE=None \
         -DCMAKE_C_FLAGS="$flags -w" \
         -DCMAKE_EXE_LINKER_FLAGS=-Wl,--wrap=CU_assertImplementation "$@"

@@ -501,7 +501,7 @@ static void nudge(zhandle_t *handle) {
 }
 
 /* Without memory for a session event, the client says nothing of it. Without memory to copy the
- * list of servers, its I/O thread sleeps for a time that was never set, until a request wakes it. */
+ * list of servers, its I/O thread sleeps for a time that was never set; a request wakes it. */
 static enum zkli_port_state client_look(struct zkli_port *port) {
     struct client *client = client_of(port);
     zhandle_t *handle = atomic_load(&client->handle);

@@ -108,6 +108,8 @@ static void the_longest_transaction_is_the_limit(void) {
     CHECK_INT(bytes, ZKLI_TRANSACTION_MAX);
     op.length = longest + 1;
     CHECK_INT(check(&op, 1, &bytes), ZKL_LIMIT);
+    struct zkli_op ops[] = {op, {ZKLI_OP_CHECK, .path = "invalid"}};
+    CHECK_INT(check(ops, 2, &bytes), ZKL_LIMIT); /* the first one that is wrong says how */
     op.length = longest - 100;
     CHECK_INT(zkli_multi_check(&op, 1, 100, &bytes), ZKL_OK);
     CHECK_INT(bytes, ZKLI_TRANSACTION_MAX);

@@ -104,6 +104,8 @@ static void what_is_not_utf_8_is_refused(void) {
         "\xe2\x82(",
         "\xe2\x82/a",
         "\xe2\x82\xc0",
+        "\x81\x80\x80",
+        "\xf1\x80\x80",
         "\xf5\x80\x80\x80",
         "\xf8\x88\x80\x80\x80",
         "\xfe",
