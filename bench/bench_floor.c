@@ -451,14 +451,13 @@ int main(int argc, char **argv) {
     bool is_as_it_comes = false;
     const char *hosts = getenv("ZKLOCK_HOSTS");
     int option;
-    while ((option = getopt(argc, argv, "n:t:r")) != -1) {
+    while ((option = getopt(argc, argv, "n:t:r")) != -1)
         if (option == 'n')
             rounds = (size_t)number_or_usage(optarg, ROUNDS_MAX);
         else if (option == 'r')
             is_as_it_comes = true;
         else
             b.acquire_timeout_ms = number_or_usage(option == 't' ? optarg : "", INT32_MAX);
-    }
     if (hosts == NULL || optind < argc) {
         (void)fputs(Usage, stderr);
         return 64;

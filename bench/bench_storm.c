@@ -263,7 +263,7 @@ int main(int argc, char **argv) {
     size_t count = 500;
     int timeout_ms = 10000, option;
     int64_t slow_ms = 30000;
-    while ((option = getopt(argc, argv, "n:t:d:")) != -1) {
+    while ((option = getopt(argc, argv, "n:t:d:")) != -1)
         if (option == 'n')
             count = strtoul(optarg, NULL, 10);
         else if (option == 't')
@@ -272,7 +272,6 @@ int main(int argc, char **argv) {
             slow_ms = strtol(optarg, NULL, 10) * 1000;
         else
             return 64;
-    }
     Hosts = getenv("ZKLOCK_HOSTS");
     if (optind + 2 != argc || count == 0 || count > SESSIONS_MAX || Hosts == NULL) {
         (void)fprintf(stderr, "usage: ZKLOCK_HOSTS=... bench_storm [-n SESSIONS] [-t TIMEOUT_MS] "

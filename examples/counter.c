@@ -170,12 +170,11 @@ static bool parse_number(int64_t *ret_number, const char *text) {
 
 static bool parse_command_line(struct job *job, int argc, char **argv) {
     int option;
-    while ((option = getopt(argc, argv, "l:s:")) != -1) {
+    while ((option = getopt(argc, argv, "l:s:")) != -1)
         if (option == 'l')
             job->lock_name = optarg;
         else if (option != 's' || !parse_number(&job->stop_after, optarg))
             return false;
-    }
     return argc - optind == 2 && parse_number(&job->rounds, argv[optind + 1]) &&
            (job->stop_after < 0 || job->lock_name != NULL);
 }

@@ -32,19 +32,16 @@ typedef struct plan {
 } plan;
 
 static void plan_fini(plan *p) {
-    for (size_t i = 0; i < VARIABLES; i++) {
+    for (size_t i = 0; i < VARIABLES; i++)
         free(p->variables[i]);
-    }
     free(p->environment);
     free(p->shell);
 }
 
 static bool is_replaced(const char *variable) {
-    for (size_t i = 0; i < VARIABLES; i++) {
-        if (strncmp(variable, Names[i], strlen(Names[i])) == 0) {
+    for (size_t i = 0; i < VARIABLES; i++)
+        if (strncmp(variable, Names[i], strlen(Names[i])) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -63,40 +60,31 @@ static bool plan_environment(plan *p) {
     size_t kept = 0;
     (void)snprintf(token, sizeof(token), "%" PRId64, r->token); /* always fits */
     if (!set_variable(p, 0, r->lock_name) || !set_variable(p, 1, token) ||
-        !set_variable(p, 2, r->node_path)) {
+        !set_variable(p, 2, r->node_path))
         return false;
-    }
-    while (environ[count] != NULL) {
+    while (environ[count] != NULL)
         count++;
-    }
     p->environment = calloc(count + VARIABLES + 1, sizeof(*p->environment));
-    if (p->environment == NULL) {
+    if (p->environment == NULL)
         return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (!is_replaced(environ[i])) {
+    for (size_t i = 0; i < count; i++)
+        if (!is_replaced(environ[i]))
             p->environment[kept++] = environ[i];
-        }
-    }
-    for (size_t i = 0; i < VARIABLES; i++) {
+    for (size_t i = 0; i < VARIABLES; i++)
         p->environment[kept++] = p->variables[i];
-    }
     return true;
 }
 
 static bool plan_shell(plan *p) {
     size_t count = 0;
-    while (p->request->command[count] != NULL) {
+    while (p->request->command[count] != NULL)
         count++;
-    }
     p->shell = calloc(count + 2, sizeof(*p->shell));
-    if (p->shell == NULL) {
+    if (p->shell == NULL)
         return false;
-    }
     p->shell[0] = (char *)"/bin/sh";
-    for (size_t i = 1; i < count; i++) {
+    for (size_t i = 1; i < count; i++)
         p->shell[i + 1] = p->request->command[i];
-    }
     return true;
 }
 
@@ -123,13 +111,11 @@ static int try_candidates(const plan *p) {
  */
 _Noreturn static void become_command(const plan *p) {
     const cli_child_request *r = p->request;
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != p->parent) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != p->parent)
         _exit(EXIT_FAILURE);
-    }
     (void)setpgid(0, 0); /* cannot fail for a child that has not exec'ed */
-    if (r->lend_terminal) {
+    if (r->lend_terminal)
         cli_terminal_give(r->terminal, getpid());
-    }
     cli_descriptors_close_others(r->inherited, p->status_fd);
     cli_signals_restore(r->signals);
     int error = try_candidates(p);
@@ -140,15 +126,13 @@ _Noreturn static void become_command(const plan *p) {
 /* Forks with the plan ready. */
 static bool launch(plan *p, pid_t *ret_pid, int *ret_status_fd) {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
+    if (pipe2(ends, O_CLOEXEC) != 0)
         return false;
-    }
     p->parent = getpid();
     p->status_fd = ends[1];
     pid_t pid = fork();
-    if (pid == 0) {
+    if (pid == 0)
         become_command(p);
-    }
     int error = errno;
     close(ends[1]);
     if (pid < 0) {
@@ -167,9 +151,8 @@ bool cli_child_start(const cli_child_request *request, pid_t *ret_pid, int *ret_
     plan p = {.request = request};
     bool started = false;
     errno = ENOMEM;
-    if (plan_environment(&p) && plan_shell(&p)) {
+    if (plan_environment(&p) && plan_shell(&p))
         started = launch(&p, ret_pid, ret_status_fd);
-    }
     int error = errno;
     plan_fini(&p);
     errno = error;

@@ -20,9 +20,8 @@ static bool append(cli_descriptors *d, size_t *room, int fd) {
     if (d->count == *room) {
         size_t larger = *room == 0 ? ROOM_FIRST : *room * 2;
         int *open = reallocarray(d->open, larger, sizeof(*open));
-        if (open == NULL) {
+        if (open == NULL)
             return false;
-        }
         d->open = open;
         *room = larger;
     }
@@ -42,23 +41,19 @@ static bool record_from_directory(cli_descriptors *d, DIR *directory) {
     int fd;
     while ((entry = readdir(directory)) != NULL) {
         bool is_other = cli_number_whole(entry->d_name, INT_MAX, &fd) && fd != dirfd(directory);
-        if (is_other && !append(d, &room, fd)) {
+        if (is_other && !append(d, &room, fd))
             return false;
-        }
     }
-    if (d->count > 0) {
+    if (d->count > 0)
         qsort(d->open, d->count, sizeof(*d->open), compare);
-    }
     return true;
 }
 
 static bool record_by_search(cli_descriptors *d) {
     size_t room = 0;
-    for (int fd = 0; fd < (int)d->limit; fd++) {
-        if (fcntl(fd, F_GETFD) != -1 && !append(d, &room, fd)) {
+    for (int fd = 0; fd < (int)d->limit; fd++)
+        if (fcntl(fd, F_GETFD) != -1 && !append(d, &room, fd))
             return false;
-        }
-    }
     return true;
 }
 
@@ -67,9 +62,8 @@ static bool fill_standard(void) {
     do {
         fd = open("/dev/null", O_RDWR);
     } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd < 0) {
+    if (fd < 0)
         return false;
-    }
     close(fd);
     return true;
 }
@@ -77,14 +71,12 @@ static bool fill_standard(void) {
 bool cli_descriptors_record(cli_descriptors *ret_descriptors) {
     cli_descriptors d = {.limit = SEARCH_MAX};
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < SEARCH_MAX) {
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < SEARCH_MAX)
         d.limit = (unsigned)limit.rlim_cur;
-    }
     DIR *directory = opendir("/proc/self/fd");
     bool recorded = directory == NULL ? record_by_search(&d) : record_from_directory(&d, directory);
-    if (directory != NULL) {
+    if (directory != NULL)
         (void)closedir(directory);
-    }
     if (!recorded || !fill_standard()) {
         cli_descriptors_free(&d);
         return false;
@@ -101,24 +93,20 @@ void cli_descriptors_free(cli_descriptors *descriptors) {
 
 /* Closes first..last. */
 static void close_gap(const cli_descriptors *d, unsigned first, unsigned last) {
-    if (first > last) {
+    if (first > last)
         return;
-    }
 #ifdef SYS_close_range
-    if (syscall(SYS_close_range, first, last, 0) == 0) {
+    if (syscall(SYS_close_range, first, last, 0) == 0)
         return;
-    }
 #endif
-    for (unsigned fd = first; fd <= last && fd < d->limit; fd++) {
+    for (unsigned fd = first; fd <= last && fd < d->limit; fd++)
         close((int)fd);
-    }
 }
 
 static void close_gap_but(const cli_descriptors *d, unsigned first, unsigned last, int keep) {
     if (keep >= 0 && (unsigned)keep >= first && (unsigned)keep <= last) {
-        if (keep > 0) {
+        if (keep > 0)
             close_gap(d, first, (unsigned)keep - 1);
-        }
         first = (unsigned)keep + 1;
     }
     close_gap(d, first, last);
@@ -128,9 +116,8 @@ void cli_descriptors_close_others(const cli_descriptors *descriptors, int keep) 
     unsigned next = 0;
     for (size_t i = 0; i < descriptors->count; i++) {
         unsigned fd = (unsigned)descriptors->open[i];
-        if (fd > 0) {
+        if (fd > 0)
             close_gap_but(descriptors, next, fd - 1, keep);
-        }
         next = fd + 1;
     }
     close_gap_but(descriptors, next, INT_MAX, keep);

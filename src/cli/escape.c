@@ -35,18 +35,15 @@ size_t cli_utf8_decode(const char *s, size_t n, uint32_t *ret_point) {
         return 1;
     }
     size_t length = sequence_length(bytes[0], &point, &least);
-    if (length == 0 || length > n) {
+    if (length == 0 || length > n)
         return 0;
-    }
     for (size_t i = 1; i < length; i++) {
-        if ((bytes[i] & 0xc0) != 0x80) {
+        if ((bytes[i] & 0xc0) != 0x80)
             return 0;
-        }
         point = point << 6 | (bytes[i] & 0x3f);
     }
-    if (point < least || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff)) {
+    if (point < least || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
         return 0;
-    }
     *ret_point = point;
     return length;
 }
@@ -57,13 +54,11 @@ bool cli_locale_is_utf8(void) {
 
 /* The columns a character occupies if it may pass, else 0. */
 static size_t columns_of(uint32_t point, bool utf8) {
-    if (point < 0x80) {
+    if (point < 0x80)
         return point >= 0x20 && point != 0x7f ? 1 : 0;
-    }
     /* A terminal that reads bytes would take the second half of U+06DB for CSI. */
-    if (!utf8) {
+    if (!utf8)
         return 0;
-    }
     int columns = wcwidth((wchar_t)point);
     return columns > 0 ? (size_t)columns : 0;
 }
@@ -82,9 +77,8 @@ size_t cli_escape(FILE *out, const char *s, size_t n, bool utf8) {
             columns += width;
         } else {
             length = length == 0 ? 1 : length;
-            for (size_t j = 0; j < length; j++) {
+            for (size_t j = 0; j < length; j++)
                 columns += (size_t)fprintf(out, "\\x%02X", (unsigned)(unsigned char)s[i + j]);
-            }
         }
         i += length;
     }
@@ -95,9 +89,8 @@ char *cli_escaped(const char *s, bool utf8, size_t *ret_columns) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
+    if (out == NULL)
         return NULL;
-    }
     size_t columns = cli_escape(out, s, strlen(s), utf8);
     bool failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {

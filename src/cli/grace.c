@@ -41,19 +41,16 @@ bool cli_grace_plan(cli_grace *ret_grace, int timeout_ms, int64_t asked_ms, int6
 }
 
 cli_stage cli_grace_stage(const cli_grace *grace, cli_stage stage, int64_t remaining_ms) {
-    if (stage == CLI_STAGE_KILLED || remaining_ms <= grace->kill_ms) {
+    if (stage == CLI_STAGE_KILLED || remaining_ms <= grace->kill_ms)
         return CLI_STAGE_KILLED;
-    }
-    if (stage == CLI_STAGE_TERMINATED || remaining_ms <= grace->term_ms) {
+    if (stage == CLI_STAGE_TERMINATED || remaining_ms <= grace->term_ms)
         return CLI_STAGE_TERMINATED;
-    }
     return CLI_STAGE_RUNNING;
 }
 
 int64_t cli_grace_wait_ms(const cli_grace *grace, cli_stage stage, int64_t remaining_ms) {
     int64_t until = stage == CLI_STAGE_RUNNING ? grace->term_ms : grace->kill_ms;
-    if (stage == CLI_STAGE_KILLED) {
+    if (stage == CLI_STAGE_KILLED)
         return -1;
-    }
     return remaining_ms - until > 1 ? remaining_ms - until : 1;
 }

@@ -78,9 +78,8 @@ void cli_help_print(cli_subcommand subcommand) {
         break;
     }
     fputs(Common, stdout);
-    if (subcommand == CLI_RUN) {
+    if (subcommand == CLI_RUN)
         fputs(Statuses, stdout);
-    }
 }
 
 void cli_version_print(void) {

@@ -34,15 +34,12 @@ static int wait_for_signal(cli_interrupt *in) {
                            {.fd = in->signal_fd, .events = POLLIN}};
     struct signalfd_siginfo info;
     for (;;) {
-        if (poll(fds, 2, -1) < 0) {
+        if (poll(fds, 2, -1) < 0)
             continue; /* EINTR: the process was stopped and continued */
-        }
-        if (fds[0].revents != 0) {
+        if (fds[0].revents != 0)
             return 0;
-        }
-        if (read(in->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (read(in->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
             return (int)info.ssi_signo;
-        }
     }
 }
 
@@ -66,28 +63,24 @@ static void act(cli_interrupt *in, int signal_number) {
 static void *interrupt_main(void *arg) {
     cli_interrupt *in = (cli_interrupt *)arg;
     int signal_number = wait_for_signal(in);
-    if (signal_number != 0) {
+    if (signal_number != 0)
         act(in, signal_number);
-    }
     return NULL;
 }
 
 static void interrupt_free(cli_interrupt *in) {
-    if (in->signal_fd >= 0) {
+    if (in->signal_fd >= 0)
         close(in->signal_fd);
-    }
-    if (in->stop_fd >= 0) {
+    if (in->stop_fd >= 0)
         close(in->stop_fd);
-    }
     pthread_mutex_destroy(&in->mutex);
     free(in);
 }
 
 cli_interrupt *cli_interrupt_start(const cli_signals *signals) {
     cli_interrupt *in = calloc(1, sizeof(*in));
-    if (in == NULL) {
+    if (in == NULL)
         return NULL;
-    }
     pthread_mutex_init(&in->mutex, NULL);
     in->signal_fd = signalfd(-1, &signals->ending, SFD_CLOEXEC | SFD_NONBLOCK);
     in->stop_fd = eventfd(0, EFD_CLOEXEC);
@@ -113,9 +106,8 @@ bool cli_interrupt_came(cli_interrupt *interrupt) {
 }
 
 int cli_interrupt_stop(cli_interrupt *interrupt) {
-    if (interrupt == NULL) {
+    if (interrupt == NULL)
         return 0;
-    }
     const eventfd_t one = 1;
     (void)eventfd_write(interrupt->stop_fd, one); /* a counter at 0 takes a 1 */
     pthread_join(interrupt->thread, NULL);

@@ -34,9 +34,8 @@ void cli_json_string(FILE *out, const char *s) {
 }
 
 void cli_json_string_or_null(FILE *out, const char *s) {
-    if (*s == '\0') {
+    if (*s == '\0')
         fputs("null", out);
-    } else {
+    else
         cli_json_string(out, s);
-    }
 }

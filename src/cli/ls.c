@@ -46,16 +46,14 @@ static int list(const cli_options *options, listing *l) {
     const cli_session_request request = {.connect_timeout_ms = CLI_CONNECT_TIMEOUT_MS,
                                          .is_lazy = true};
     int status = cli_session_open(&session, options, &request);
-    if (status != CLI_EXIT_OK) {
+    if (status != CLI_EXIT_OK)
         return status;
-    }
     zkl_err err = zkl_list(session, options->name, add_lock, l);
     (void)zkl_session_close(session); /* nothing was held */
-    if (err == ZKL_INVALID && options->name != NULL) {
+    if (err == ZKL_INVALID && options->name != NULL)
         cli_message_bad_name("ls", options->name);
-    } else if (err != ZKL_OK && err != ZKL_DENIED) { /* of what is denied it was told */
+    else if (err != ZKL_OK && err != ZKL_DENIED) /* of what is denied it was told */
         cli_message_error(options->name == NULL ? "ls" : options->name, err);
-    }
     return cli_exit_status_of(err);
 }
 

@@ -46,13 +46,12 @@ int main(int argc, char **argv) {
     if (cli_options_parse(&options, argc, argv)) {
         cli_message_verbose(options.is_verbose);
         status = CLI_EXIT_OK;
-        if (options.is_help) {
+        if (options.is_help)
             cli_help_print(options.subcommand);
-        } else if (options.is_version) {
+        else if (options.is_version)
             cli_version_print();
-        } else {
+        else
             status = dispatch(&options, &inherited);
-        }
     }
     status = close_output(status);
     cli_message_finish();

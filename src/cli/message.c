@@ -37,12 +37,10 @@ static void write_line(const char *line) {
     size_t length = strlen(line);
     while (length > 0) {
         ssize_t n = write(STDERR_FILENO, line, length);
-        if (n < 0 && errno == EINTR) {
+        if (n < 0 && errno == EINTR)
             continue;
-        }
-        if (n <= 0) {
+        if (n <= 0)
             return;
-        }
         line += n;
         length -= (size_t)n;
     }
@@ -80,9 +78,8 @@ __attribute__((format(printf, 1, 0))) static void say(const char *format, va_lis
         pthread_cond_broadcast(&Log.changed);
     }
     pthread_mutex_unlock(&Log.mutex);
-    if (!queued) {
+    if (!queued)
         write_line(line);
-    }
 }
 
 void cli_message(const char *format, ...) {
@@ -94,9 +91,8 @@ void cli_message(const char *format, ...) {
 
 void cli_message_detail(const char *format, ...) {
     va_list args;
-    if (!Log.is_verbose) {
+    if (!Log.is_verbose)
         return;
-    }
     va_start(args, format);
     say(format, args);
     va_end(args);
@@ -130,9 +126,8 @@ static void *writer_main(void *arg) {
     (void)arg;
     pthread_mutex_lock(&Log.mutex);
     for (;;) {
-        while (Log.count == 0) {
+        while (Log.count == 0)
             pthread_cond_wait(&Log.changed, &Log.mutex);
-        }
         write_next();
     }
     return NULL;
@@ -140,9 +135,8 @@ static void *writer_main(void *arg) {
 
 bool cli_message_start(void) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, writer_main, NULL) != 0) {
+    if (pthread_create(&thread, NULL, writer_main, NULL) != 0)
         return false;
-    }
     (void)pthread_detach(thread); /* it may be stuck in a write when the process ends */
     pthread_mutex_lock(&Log.mutex);
     Log.has_writer = true;
@@ -156,9 +150,8 @@ void cli_message_finish(void) {
     deadline.tv_sec += FINISH_LIMIT_S;
     int rc = 0;
     pthread_mutex_lock(&Log.mutex);
-    while (rc == 0 && (Log.count > 0 || Log.is_writing)) {
+    while (rc == 0 && (Log.count > 0 || Log.is_writing))
         rc = pthread_cond_timedwait(&Log.changed, &Log.mutex, &deadline);
-    }
     pthread_mutex_unlock(&Log.mutex);
 }
 
@@ -183,9 +176,8 @@ static const char *level_name(zkl_log_level level) {
 static void keep_error(const char *text) {
     pthread_mutex_lock(&Log.mutex);
     if (Log.last_error[0] == '\0' || !cli_repeats_is_client_line(text) ||
-        cli_repeats_is_client_line(Log.last_error)) {
+        cli_repeats_is_client_line(Log.last_error))
         (void)snprintf(Log.last_error, sizeof(Log.last_error), "%s", text);
-    }
     pthread_mutex_unlock(&Log.mutex);
 }
 
@@ -210,14 +202,12 @@ static void log_detail(zkl_log_level level, const char *text) {
 
 void cli_message_log(zkl_log_level level, const char *text, void *arg) {
     (void)arg;
-    if (level == ZKL_LOG_ERROR) {
+    if (level == ZKL_LOG_ERROR)
         keep_error(text);
-    }
-    if (is_for_everyone(level, text)) {
+    if (is_for_everyone(level, text))
         cli_message("%s: %s", level_name(level), text);
-    } else if (Log.is_verbose) {
+    else if (Log.is_verbose)
         log_detail(level, text);
-    }
 }
 
 void cli_message_last_error(char *ret_text, size_t size) {
@@ -233,13 +223,11 @@ void cli_message_bad_name(const char *subcommand, const char *name) {
 void cli_message_error(const char *what, zkl_err err) {
     char last[LINE_MAX_BYTES] = "";
     pthread_mutex_lock(&Log.mutex);
-    if (!Log.is_verbose) {
+    if (!Log.is_verbose)
         memcpy(last, Log.last_error, sizeof(last));
-    }
     pthread_mutex_unlock(&Log.mutex);
-    if (last[0] == '\0' || strcmp(last, zkl_strerror(err)) == 0) {
+    if (last[0] == '\0' || strcmp(last, zkl_strerror(err)) == 0)
         cli_message("%s: %s", what, zkl_strerror(err));
-    } else {
+    else
         cli_message("%s: %s (%s)", what, zkl_strerror(err), last);
-    }
 }

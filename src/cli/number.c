@@ -15,9 +15,8 @@ static bool read_digits(const char **text, int64_t max, int64_t *ret_value) {
     int64_t value = 0;
     for (; is_digit(**text); (*text)++) {
         value = value * 10 + (**text - '0');
-        if (value > max) {
+        if (value > max)
             return false;
-        }
     }
     *ret_value = value;
     return true;
@@ -40,26 +39,23 @@ bool cli_number_seconds(const char *text, int64_t *ret_ms) {
     int64_t seconds;
     int64_t ms = 0;
     bool any = is_digit(*text);
-    if (!read_digits(&text, SECONDS_MAX, &seconds)) {
+    if (!read_digits(&text, SECONDS_MAX, &seconds))
         return false;
-    }
     if (*text == '.') {
         text++;
         any = any || is_digit(*text);
         ms = read_fraction_ms(&text);
     }
-    if (!any || *text != '\0') {
+    if (!any || *text != '\0')
         return false;
-    }
     *ret_ms = seconds * 1000 + ms;
     return true;
 }
 
 bool cli_number_whole(const char *text, int max, int *ret_value) {
     int64_t value;
-    if (!is_digit(*text) || !read_digits(&text, max, &value) || *text != '\0') {
+    if (!is_digit(*text) || !read_digits(&text, max, &value) || *text != '\0')
         return false;
-    }
     *ret_value = (int)value;
     return true;
 }

@@ -60,11 +60,9 @@ const char *cli_subcommand_name(cli_subcommand subcommand) {
 
 static cli_subcommand subcommand_of(const char *word) {
     static const cli_subcommand all[] = {CLI_RUN, CLI_LS, CLI_SHOW};
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (strcmp(word, cli_subcommand_name(all[i])) == 0) {
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (strcmp(word, cli_subcommand_name(all[i])) == 0)
             return all[i];
-        }
-    }
     return CLI_NONE;
 }
 
@@ -93,9 +91,8 @@ static bool is_known_here(cli_subcommand subcommand, int code) {
 
 static bool refuse_place(const cli_options *o, int code) {
     const char *name = "";
-    for (const struct option *l = Long; l->name != NULL; l++) {
+    for (const struct option *l = Long; l->name != NULL; l++)
         name = l->val == code ? l->name : name;
-    }
     if (o->subcommand == CLI_NONE) {
         cli_message("--%s belongs after 'run' (see 'zklock run --help')", name);
     } else {
@@ -116,12 +113,10 @@ static bool take_seconds(const cli_options *o, const char *option, int64_t *ret_
 
 static bool take_session_timeout(cli_options *o) {
     int64_t ms;
-    if (!take_seconds(o, "--timeout", &ms)) {
+    if (!take_seconds(o, "--timeout", &ms))
         return false;
-    }
-    if (ms < SESSION_TIMEOUT_MIN_MS || ms > SESSION_TIMEOUT_MAX_MS) {
+    if (ms < SESSION_TIMEOUT_MIN_MS || ms > SESSION_TIMEOUT_MAX_MS)
         return refuse(o, "--timeout must be from 0.1 to 3600 seconds, not", optarg);
-    }
     o->session_timeout_ms = (int)ms;
     return true;
 }
@@ -178,12 +173,10 @@ static bool take_option(cli_options *o, int code) {
 /* getopt says '?' for an unknown option and for one with a value too many, ':' for one too few. */
 static bool refuse_option(const cli_options *o, int code, char **argv) {
     const char *typed = argv[optind - 1];
-    if (code == ':') {
+    if (code == ':')
         return refuse(o, "a value is missing after", typed);
-    }
-    if (optopt >= 256) {
+    if (optopt >= 256)
         return refuse(o, "an option that takes no value:", typed);
-    }
     char letter[] = {'-', (char)optopt, '\0'};
     return refuse(o, "unknown option", optopt == 0 ? typed : letter);
 }
@@ -194,100 +187,80 @@ static bool parse_part(cli_options *o, int argc, char **argv, const char *letter
     optind = 0; /* glibc's way to begin anew with another argv */
     opterr = 0;
     while ((code = getopt_long(argc, argv, letters, Long, NULL)) != -1) {
-        if (code == '?' || code == ':') {
+        if (code == '?' || code == ':')
             return refuse_option(o, code, argv);
-        }
-        if (!is_known_here(o->subcommand, code)) {
+        if (!is_known_here(o->subcommand, code))
             return refuse_place(o, code);
-        }
-        if (!take_option(o, code)) {
+        if (!take_option(o, code))
             return false;
-        }
     }
     return true;
 }
 
 /* Operands of the subcommand, argv[0..count). */
 static bool take_operands(cli_options *o, int count, char **argv) {
-    if (count > 1) {
+    if (count > 1)
         return refuse(o, "unexpected argument", argv[1]);
-    }
-    if (count == 0 && o->subcommand != CLI_LS) {
+    if (count == 0 && o->subcommand != CLI_LS)
         return refuse(o, "the lock's NAME is missing", "");
-    }
     o->name = count == 0 ? NULL : argv[0];
     return true;
 }
 
 /* Index of the first "--" from argv[1] on, or argc. */
 static int find_separator(int argc, char **argv) {
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--") == 0) {
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--") == 0)
             return i;
-        }
-    }
     return argc;
 }
 
 /* argv[0] is the subcommand's name. */
 static bool parse_subcommand(cli_options *o, int argc, char **argv) {
     int end = o->subcommand == CLI_RUN ? find_separator(argc, argv) : argc;
-    if (!parse_part(o, end, argv, ":hVvnw:E:")) {
+    if (!parse_part(o, end, argv, ":hVvnw:E:"))
         return false;
-    }
-    if (o->is_help || o->is_version) {
+    if (o->is_help || o->is_version)
         return true;
-    }
-    if (o->is_json && !is_known_here(o->subcommand, OPT_JSON)) {
+    if (o->is_json && !is_known_here(o->subcommand, OPT_JSON))
         return refuse_place(o, OPT_JSON);
-    }
     if (o->subcommand == CLI_RUN) {
-        if (end == argc) {
+        if (end == argc)
             return refuse(o, "'--' before the command to run is missing", "");
-        }
         o->command = argv + end + 1;
-        if (o->command[0] == NULL) {
+        if (o->command[0] == NULL)
             return refuse(o, "the command to run is missing after", "--");
-        }
     }
     return take_operands(o, end - optind, argv + optind);
 }
 
 static bool find_hosts(cli_options *o) {
-    if (o->hosts == NULL) {
+    if (o->hosts == NULL)
         o->hosts = getenv("ZKLOCK_HOSTS");
-    }
-    if (o->hosts != NULL && *o->hosts == '\0') {
+    if (o->hosts != NULL && *o->hosts == '\0')
         return refuse(o, "no servers: --hosts or ZKLOCK_HOSTS is empty", "");
-    }
-    if (o->hosts == NULL) {
+    if (o->hosts == NULL)
         return refuse(o, "no servers: give --hosts HOST,... or set ZKLOCK_HOSTS", "");
-    }
     return true;
 }
 
 bool cli_options_parse(cli_options *ret_options, int argc, char **argv) {
     cli_options o = {
         .wait_ms = ZKL_FOREVER, .grace_ms = -1, .conflict_status = CLI_EXIT_NOT_ACQUIRED};
-    if (!parse_part(&o, argc, argv, "+:hVvnw:E:")) {
+    if (!parse_part(&o, argc, argv, "+:hVvnw:E:"))
         return false;
-    }
     if (!o.is_help && !o.is_version) {
-        if (optind >= argc) {
+        if (optind >= argc)
             return refuse(&o, "a subcommand is missing: run, ls or show", "");
-        }
         int first = optind;
         o.subcommand = subcommand_of(argv[first]);
-        if (o.subcommand == CLI_NONE) {
+        if (o.subcommand == CLI_NONE)
             return refuse(&o, "unknown subcommand", argv[first]);
-        }
-        if (!parse_subcommand(&o, argc - first, argv + first)) {
+        if (!parse_subcommand(&o, argc - first, argv + first))
             return false;
-        }
     }
-    if (!o.is_help && !o.is_version && !find_hosts(&o)) {
+    if (!o.is_help && !o.is_version && !find_hosts(&o))
         return false;
-    }
     *ret_options = o;
     return true;
 }

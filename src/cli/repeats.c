@@ -32,13 +32,11 @@ bool cli_repeats_is_client_line(const char *line) {
 static repeat *entry_for(const char *text) {
     repeat *oldest = &Repeats[0];
     for (size_t i = 0; i < LINES_MAX; i++) {
-        if (strncmp(Repeats[i].text, text, LINE_MAX_BYTES - 1) == 0) {
+        if (strncmp(Repeats[i].text, text, LINE_MAX_BYTES - 1) == 0)
             return &Repeats[i];
-        }
         if (Repeats[i].text[0] == '\0' ||
-            (oldest->text[0] != '\0' && Repeats[i].printed_ms < oldest->printed_ms)) {
+            (oldest->text[0] != '\0' && Repeats[i].printed_ms < oldest->printed_ms))
             oldest = &Repeats[i];
-        }
     }
     *oldest = (repeat){0};
     return oldest;
@@ -47,9 +45,8 @@ static repeat *entry_for(const char *text) {
 bool cli_repeats_allow(const char *line, int64_t now_ms, size_t *ret_held_back) {
     const char *text = text_of(line);
     *ret_held_back = 0;
-    if (text == NULL) {
+    if (text == NULL)
         return true;
-    }
     repeat *entry = entry_for(text);
     bool is_new = entry->text[0] == '\0';
     if (!is_new && now_ms - entry->printed_ms < CLI_REPEATS_PAUSE_MS) {

@@ -93,9 +93,8 @@ static void on_lock_event(const zkl_event *event, void *arg) {
 /* ---- Connecting ---- */
 
 static int connect_timeout_ms(const cli_options *o) {
-    if (o->wait_ms <= 0 || o->wait_ms > CLI_CONNECT_TIMEOUT_MS) {
+    if (o->wait_ms <= 0 || o->wait_ms > CLI_CONNECT_TIMEOUT_MS)
         return CLI_CONNECT_TIMEOUT_MS;
-    }
     return o->wait_ms < CONNECT_TIMEOUT_MIN_MS ? CONNECT_TIMEOUT_MIN_MS : (int)o->wait_ms;
 }
 
@@ -113,9 +112,8 @@ static int plan_grace(run *r) {
     int64_t most_ms = 0;
     r->timeout_ms = zkl_session_timeout_ms(r->session);
     tell_of_shorter_timeout(r);
-    if (cli_grace_plan(&r->grace, r->timeout_ms, r->options->grace_ms, &most_ms)) {
+    if (cli_grace_plan(&r->grace, r->timeout_ms, r->options->grace_ms, &most_ms))
         return CLI_EXIT_OK;
-    }
     cli_message("--grace %g is too long for the session timeout of %g s: at most %g "
                 "(see 'zklock run --help')",
                 (double)r->options->grace_ms / 1000, (double)r->timeout_ms / 1000,
@@ -126,11 +124,10 @@ static int plan_grace(run *r) {
 static int open_lock(run *r) {
     const zkl_lock_options options = ZKL_LOCK_OPTIONS(.on_event = on_lock_event, .arg = r);
     zkl_err err = zkl_lock_open(&r->lock, r->session, r->options->name, &options);
-    if (err == ZKL_INVALID) {
+    if (err == ZKL_INVALID)
         cli_message_bad_name("run", r->options->name);
-    } else if (err != ZKL_OK) {
+    else if (err != ZKL_OK)
         cli_message_error(r->options->name, err);
-    }
     return cli_exit_status_of(err);
 }
 
@@ -147,9 +144,8 @@ static int connect_session(run *r) {
 
 /* The library's timeout for the time that is left; when none is left, one try. */
 static int64_t time_left(const run *r) {
-    if (r->options->wait_ms <= 0) {
+    if (r->options->wait_ms <= 0)
         return r->options->wait_ms;
-    }
     int64_t left = r->deadline_ms - cli_clock_ms();
     return left > 0 ? left : 0;
 }
@@ -181,9 +177,8 @@ static int explain_failure(const run *r, zkl_err err) {
 static bool wait_for_certainty(run *r) {
     while (zkl_remaining_ms(r->lock) <= r->grace.term_ms && zkl_held(r->lock)) {
         struct pollfd lost = {.fd = r->lost_fd, .events = POLLIN};
-        if (cli_interrupt_came(r->interrupt)) {
+        if (cli_interrupt_came(r->interrupt))
             break;
-        }
         (void)poll(&lost, 1, r->timeout_ms / 20); /* half a heartbeat; the loop looks again */
     }
     return zkl_held(r->lock);
@@ -213,11 +208,10 @@ static bool acquire(run *r, int *ret_status) {
     cli_signals_allow_stop(&r->signals, false);
     r->came = cli_interrupt_stop(r->interrupt);
     r->interrupt = NULL;
-    if (r->came != 0) {
+    if (r->came != 0)
         *ret_status = CLI_EXIT_SIGNAL_BASE + r->came;
-    } else if (err != ZKL_OK) {
+    else if (err != ZKL_OK)
         *ret_status = explain_failure(r, err);
-    }
     return r->came == 0 && err == ZKL_OK;
 }
 
@@ -280,12 +274,10 @@ static int find_command(run *r) {
 static int run_steps(run *r, const cli_descriptors *inherited, cli_ending *ret_ending) {
     int status = find_command(r);
     status = status == CLI_EXIT_OK ? connect_session(r) : status;
-    if (status != CLI_EXIT_OK) {
+    if (status != CLI_EXIT_OK)
         return status;
-    }
-    if (acquire(r, &status)) {
+    if (acquire(r, &status))
         status = hold_and_run(r, inherited, ret_ending);
-    }
     release(r);
     return status;
 }
@@ -306,9 +298,8 @@ static bool begin(run *r) {
     r->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     cli_signals_take(&r->signals);
     cli_terminal_open(&r->terminal, !is_in_background_of_script(r));
-    if (r->lost_fd >= 0 && cli_message_start()) {
+    if (r->lost_fd >= 0 && cli_message_start())
         r->interrupt = cli_interrupt_start(&r->signals);
-    }
     return r->interrupt != NULL;
 }
 
@@ -317,9 +308,8 @@ static void end(run *r) {
     (void)zkl_lock_close(r->lock);          /* NULL when it did not come to that */
     (void)zkl_session_close(r->session);    /* frees whatever is still held */
     cli_terminal_close(&r->terminal);
-    if (r->lost_fd >= 0) {
+    if (r->lost_fd >= 0)
         close(r->lost_fd);
-    }
     free(r->paths);
 }
 
@@ -338,16 +328,14 @@ int cli_run(const cli_options *options, const cli_descriptors *inherited) {
     run r = {.options = options, .deadline_ms = cli_clock_ms() + options->wait_ms};
     cli_ending ending = {0};
     int status = CLI_EXIT_INTERNAL;
-    if (begin(&r)) {
+    if (begin(&r))
         status = run_steps(&r, inherited, &ending);
-    } else {
+    else
         cli_message("cannot start: %s", strerror(errno));
-    }
     end(&r);
-    if (ending.is_interrupted && sigismember(&r.signals.ending, SIGINT)) {
+    if (ending.is_interrupted && sigismember(&r.signals.ending, SIGINT))
         die_of_interrupt(0); /* all of our group */
-    } else if (r.came == SIGINT) {
+    else if (r.came == SIGINT)
         die_of_interrupt(getpid());
-    }
     return status;
 }

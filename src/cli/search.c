@@ -22,9 +22,8 @@ static void print_candidates(FILE *out, const char *name) {
     for (;;) {
         size_t length = strcspn(path, ":");
         fprintf(out, "%.*s%s%s%c", (int)length, path, length == 0 ? "" : "/", name, '\0');
-        if (path[length] == '\0') {
+        if (path[length] == '\0')
             return;
-        }
         path += length + 1;
     }
 }
@@ -33,14 +32,12 @@ char *cli_search_paths(const char *command) {
     char *paths = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&paths, &size);
-    if (out == NULL) {
+    if (out == NULL)
         return NULL;
-    }
-    if (strchr(command, '/') != NULL) {
+    if (strchr(command, '/') != NULL)
         fprintf(out, "%s%c", command, '\0'); /* a path already */
-    } else if (*command != '\0') {
+    else if (*command != '\0')
         print_candidates(out, command);
-    }
     fputc('\0', out);
     bool failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {
@@ -53,12 +50,10 @@ char *cli_search_paths(const char *command) {
 /* 0, or the errno that execve would give. It refuses what is no regular file with EACCES. */
 static int check_file(const char *path) {
     struct stat status;
-    if (stat(path, &status) != 0) {
+    if (stat(path, &status) != 0)
         return errno;
-    }
-    if (!S_ISREG(status.st_mode)) {
+    if (!S_ISREG(status.st_mode))
         return EACCES;
-    }
     return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
@@ -67,9 +62,8 @@ int cli_search_check(const char *paths) {
     bool is_last = false;
     for (const char *path = paths; *path != '\0' && !is_last; path += strlen(path) + 1) {
         int error = check_file(path);
-        if (error == 0) {
+        if (error == 0)
             return 0;
-        }
         result = cli_search_error(result, error, &is_last);
     }
     return result;

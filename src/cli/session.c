@@ -16,22 +16,19 @@
 
 /* The first line of the file, without its newline; false when it cannot be had. */
 static bool read_first_line(FILE *file, char *line, int size) {
-    if (fgets(line, size, file) == NULL) {
+    if (fgets(line, size, file) == NULL)
         return false;
-    }
     size_t length = strcspn(line, "\n");
-    if (line[length] != '\n' && !feof(file)) {
+    if (line[length] != '\n' && !feof(file))
         return false;
-    }
     line[length] = '\0';
     return true;
 }
 
 static void warn_if_others_can_read(FILE *file, const char *path) {
     struct stat status;
-    if (fstat(fileno(file), &status) == 0 && (status.st_mode & S_IROTH) != 0) {
+    if (fstat(fileno(file), &status) == 0 && (status.st_mode & S_IROTH) != 0)
         cli_message("warning: every user can read the credentials in '%s'", path);
-    }
 }
 
 /* Splits "scheme:credentials" in line; false, with a message, when the file is of no use. */
@@ -90,9 +87,8 @@ int cli_session_open(zkl_session **ret_session, const cli_options *options,
                             .label = options->label, .on_event = request->on_event,
                             .arg = request->arg, .log = cli_message_log);
     if (options->auth_file != NULL && !read_auth_file(options->auth_file, line, sizeof(line),
-                                                      &session.auth_scheme, &session.auth)) {
+                                                      &session.auth_scheme, &session.auth))
         return CLI_EXIT_USAGE;
-    }
     zkl_err err = zkl_session_open(ret_session, options->hosts, &session);
     explicit_bzero(line, sizeof(line));
     return err == ZKL_OK ? CLI_EXIT_OK : explain(err, options, request->connect_timeout_ms);

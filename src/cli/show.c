@@ -20,26 +20,24 @@ static void format_time(char *text, size_t size, int64_t since_ms) {
     time_t seconds = (time_t)(since_ms / 1000);
     struct tm parts;
     if (since_ms <= 0 || gmtime_r(&seconds, &parts) == NULL ||
-        strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0) {
+        strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
         text[0] = '\0';
-    }
 }
 
 /* The two largest units. The server's clock and ours may differ; the past begins now. */
 static void add_age(cli_table *table, int64_t since_ms) {
     int64_t age = (int64_t)time(NULL) - since_ms / 1000;
     age = age < 0 ? 0 : age;
-    if (since_ms <= 0) {
+    if (since_ms <= 0)
         cli_table_add(table, "");
-    } else if (age < 60) {
+    else if (age < 60)
         cli_table_addf(table, "%" PRId64 "s", age);
-    } else if (age < 3600) {
+    else if (age < 3600)
         cli_table_addf(table, "%" PRId64 "m%02" PRId64 "s", age / 60, age % 60);
-    } else if (age < 86400) {
+    else if (age < 86400)
         cli_table_addf(table, "%" PRId64 "h%02" PRId64 "m", age / 3600, age / 60 % 60);
-    } else {
+    else
         cli_table_addf(table, "%" PRId64 "d%02" PRId64 "h", age / 86400, age / 3600 % 24);
-    }
 }
 
 /* The node a waiter waits for: the one before it. NULL for a holder. */
@@ -49,19 +47,17 @@ static const char *waits_on(const zkl_queue *queue, size_t i) {
 
 /* Numbers of which 0 means that the contender does not say. */
 static void add_decimal(cli_table *table, int64_t value) {
-    if (value == 0) {
+    if (value == 0)
         cli_table_add(table, "");
-    } else {
+    else
         cli_table_addf(table, "%" PRId64, value);
-    }
 }
 
 static void add_session(cli_table *table, int64_t session_id) {
-    if (session_id == 0) {
+    if (session_id == 0)
         cli_table_add(table, "");
-    } else {
+    else
         cli_table_addf(table, "0x%" PRIx64, (uint64_t)session_id);
-    }
 }
 
 static void add_contender(cli_table *table, const zkl_queue *queue, size_t i) {
@@ -79,32 +75,28 @@ static void add_contender(cli_table *table, const zkl_queue *queue, size_t i) {
     add_decimal(table, c->token);
     add_session(table, c->session_id);
     cli_table_add(table, c->node);
-    if (before == NULL) {
+    if (before == NULL)
         cli_table_add(table, c->is_holder ? "holds" : "waits");
-    } else {
+    else
         cli_table_addf(table, "waits on %s", before);
-    }
 }
 
 static bool print_table(const zkl_queue *queue) {
     cli_table *table = cli_table_new(Titles, sizeof(Titles) / sizeof(Titles[0]));
-    if (table == NULL) {
+    if (table == NULL)
         return false;
-    }
-    for (size_t i = 0; i < zkl_queue_count(queue); i++) {
+    for (size_t i = 0; i < zkl_queue_count(queue); i++)
         add_contender(table, queue, i);
-    }
     bool printed = cli_table_print(table, stdout);
     cli_table_free(table);
     return printed;
 }
 
 static void print_number_or_null(const char *key, int64_t value) {
-    if (value == 0) {
+    if (value == 0)
         printf(",\"%s\":null", key);
-    } else {
+    else
         printf(",\"%s\":%" PRId64, key, value);
-    }
 }
 
 static void print_string_or_null(const char *key, const char *value) {
@@ -165,9 +157,8 @@ int cli_show(const cli_options *options) {
     const cli_session_request request = {.connect_timeout_ms = CLI_CONNECT_TIMEOUT_MS,
                                          .is_lazy = true};
     int status = cli_session_open(&session, options, &request);
-    if (status != CLI_EXIT_OK) {
+    if (status != CLI_EXIT_OK)
         return status;
-    }
     zkl_err err = zkl_inspect(session, options->name, &queue);
     (void)zkl_session_close(session); /* nothing was held */
     if (err == ZKL_INVALID) {

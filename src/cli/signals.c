@@ -11,18 +11,15 @@ static const int Ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2}
  */
 static void add_unless_ignored(sigset_t *set, int signal_number) {
     struct sigaction action;
-    if (sigaction(signal_number, NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
+    if (sigaction(signal_number, NULL, &action) == 0 && action.sa_handler != SIG_IGN)
         sigaddset(set, signal_number);
-    }
 }
 
 void cli_signals_take(cli_signals *ret_signals) {
     struct sigaction action = {.sa_handler = SIG_DFL};
-    sigset_t blocked;
     sigemptyset(&ret_signals->ending);
-    for (size_t i = 0; i < sizeof(Ending) / sizeof(Ending[0]); i++) {
+    for (size_t i = 0; i < sizeof(Ending) / sizeof(Ending[0]); i++)
         add_unless_ignored(&ret_signals->ending, Ending[i]);
-    }
     ret_signals->watched = ret_signals->ending;
     add_unless_ignored(&ret_signals->watched, SIGTSTP);
     sigaddset(&ret_signals->watched, SIGCONT);
@@ -35,7 +32,7 @@ void cli_signals_take(cli_signals *ret_signals) {
     sigaction(SIGPIPE, &action, &ret_signals->old_pipe);
 
     /* From the background tcsetpgrp would stop us, and so would a message on some terminals. */
-    blocked = ret_signals->watched;
+    sigset_t blocked = ret_signals->watched;
     sigaddset(&blocked, SIGTTOU);
     /* The library's threads must not take it when the main thread stops the job with it. */
     sigaddset(&blocked, SIGTTIN);
@@ -45,9 +42,8 @@ void cli_signals_take(cli_signals *ret_signals) {
 void cli_signals_allow_stop(const cli_signals *signals, bool allowed) {
     sigset_t stop;
     sigemptyset(&stop);
-    if (!sigismember(&signals->inherited, SIGTSTP)) {
+    if (!sigismember(&signals->inherited, SIGTSTP))
         sigaddset(&stop, SIGTSTP);
-    }
     pthread_sigmask(allowed ? SIG_UNBLOCK : SIG_BLOCK, &stop, NULL);
 }
 

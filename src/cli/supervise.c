@@ -78,27 +78,23 @@ static void enter(watch *w, cli_stage stage, int64_t remaining_ms) {
 static int64_t look_at_hold(watch *w) {
     int64_t remaining_ms = zkl_remaining_ms(w->s->lock);
     cli_stage stage = cli_grace_stage(&w->s->grace, w->stage, remaining_ms);
-    if (stage != w->stage) {
+    if (stage != w->stage)
         enter(w, stage, remaining_ms);
-    }
     return remaining_ms;
 }
 
 /* What is left of a group whose leader obeyed SIGTERM has the rest of the grace, not more. */
 static void look_at_group(watch *w) {
     int64_t grace_ms = w->s->grace.term_ms - w->s->grace.kill_ms;
-    if (w->stage == CLI_STAGE_TERMINATED && cli_clock_ms() - w->ended_ms >= grace_ms) {
+    if (w->stage == CLI_STAGE_TERMINATED && cli_clock_ms() - w->ended_ms >= grace_ms)
         enter(w, CLI_STAGE_KILLED, zkl_remaining_ms(w->s->lock));
-    }
 }
 
 static bool is_finished(const watch *w) {
-    if (!w->is_ended) {
+    if (!w->is_ended)
         return false;
-    }
-    if (w->stage == CLI_STAGE_RUNNING || group_is_empty(w)) {
+    if (w->stage == CLI_STAGE_RUNNING || group_is_empty(w))
         return true;
-    }
     /* A zombie that is not reaped stays in the group; so does a process that waits for a broken
        disk. */
     return w->stage == CLI_STAGE_KILLED && cli_clock_ms() - w->killed_ms >= GROUP_LIMIT_MS;
@@ -106,9 +102,8 @@ static bool is_finished(const watch *w) {
 
 static void set_timer(const watch *w, int64_t remaining_ms) {
     int64_t ms = cli_grace_wait_ms(&w->s->grace, w->stage, remaining_ms);
-    if (w->is_ended && (ms < 0 || ms > GROUP_POLL_MS)) {
+    if (w->is_ended && (ms < 0 || ms > GROUP_POLL_MS))
         ms = GROUP_POLL_MS;
-    }
     struct itimerspec timer = {0};
     if (ms > 0) {
         timer.it_value.tv_sec = ms / 1000;
@@ -144,12 +139,10 @@ static bool stop_own_group(void) {
 /* The job was continued. If that took too long, the hold is lost and nothing is continued. */
 static void follow_continue(watch *w) {
     (void)look_at_hold(w);
-    if (w->stage == CLI_STAGE_KILLED || w->is_ended) {
+    if (w->stage == CLI_STAGE_KILLED || w->is_ended)
         return;
-    }
-    if (w->lends_terminal) {
+    if (w->lends_terminal)
         lend_terminal(w);
-    }
     signal_group(w, SIGCONT);
 }
 
@@ -157,13 +150,11 @@ static void follow_continue(watch *w) {
 static void stop_job(const watch *w) {
     signal_group(w, SIGSTOP);
     bool had_terminal = cli_terminal_take(w->s->child.terminal, w->group);
-    if (stop_own_group()) {
+    if (stop_own_group())
         return; /* the SIGCONT is read next */
-    }
     /* Our group is orphaned: no shell could continue it. In it, CMD would not have stopped. */
-    if (had_terminal) {
+    if (had_terminal)
         lend_terminal(w);
-    }
     signal_group(w, SIGCONT);
 }
 
@@ -202,14 +193,12 @@ static void seek_terminal(watch *w) {
  * nothing of the group may run on: processes that ignored the signal are stopped too.
  */
 static void follow_stop(watch *w, int signal_number) {
-    if (w->stage != CLI_STAGE_RUNNING) {
+    if (w->stage != CLI_STAGE_RUNNING)
         return;
-    }
-    if (signal_number == SIGTTIN || signal_number == SIGTTOU) {
+    if (signal_number == SIGTTIN || signal_number == SIGTTOU)
         seek_terminal(w);
-    } else if (signal_number == SIGTSTP && cli_terminal_exists(w->s->child.terminal)) {
+    else if (signal_number == SIGTSTP && cli_terminal_exists(w->s->child.terminal))
         stop_job(w);
-    }
 }
 
 /* ---- CMD ends ---- */
@@ -234,14 +223,12 @@ static void look_at_child(watch *w) {
         siginfo_t taken = {0};
         const id_t id = (id_t)w->group;
         if (waitid(P_PID, id, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0 ||
-            info.si_pid == 0) {
+            info.si_pid == 0)
             return;
-        }
-        if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED) {
+        if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
             follow_end(w, &info);
-        } else if (waitid(P_PID, id, &taken, WSTOPPED | WNOHANG) == 0 && taken.si_pid != 0) {
+        else if (waitid(P_PID, id, &taken, WSTOPPED | WNOHANG) == 0 && taken.si_pid != 0)
             follow_stop(w, taken.si_status);
-        }
     }
 }
 
@@ -265,49 +252,40 @@ static void read_signals(watch *w) {
 
 static void read_exec_status(watch *w) {
     struct pollfd *fd = &w->fds[FD_EXEC];
-    if (fd->fd < 0) {
+    if (fd->fd < 0)
         return;
-    }
     int error = cli_child_exec_error(fd->fd);
     close(fd->fd);
     fd->fd = -1;
-    if (error != 0) {
+    if (error != 0)
         w->exec_status = cli_search_explain(w->s->child.command[0], error);
-    }
 }
 
 static void loop(watch *w) {
     uint64_t count;
     while (!is_finished(w)) {
         int64_t remaining_ms = look_at_hold(w);
-        if (w->is_ended) {
+        if (w->is_ended)
             look_at_group(w);
-        }
         set_timer(w, remaining_ms);
-        if (poll(w->fds, FD_COUNT, -1) < 0) {
-            continue; /* EINTR: the process was stopped and continued */
-        }
+        if (poll(w->fds, FD_COUNT, -1) < 0)
+            continue;          /* EINTR: the process was stopped and continued */
         (void)look_at_hold(w); /* before anything else: after a suspend, CMD must not go on */
-        if (w->fds[FD_TIMER].revents != 0) {
+        if (w->fds[FD_TIMER].revents != 0)
             (void)!read(w->fds[FD_TIMER].fd, &count, sizeof(count)); /* only to rearm it */
-        }
-        if (w->fds[FD_LOST].revents != 0) {
+        if (w->fds[FD_LOST].revents != 0)
             (void)!read(w->fds[FD_LOST].fd, &count, sizeof(count)); /* it made us look */
-        }
-        if (w->fds[FD_EXEC].revents != 0) {
+        if (w->fds[FD_EXEC].revents != 0)
             read_exec_status(w);
-        }
-        if (w->fds[FD_SIGNAL].revents != 0) {
+        if (w->fds[FD_SIGNAL].revents != 0)
             read_signals(w);
-        }
     }
     read_exec_status(w);
 }
 
 static int exit_status_of_child(const watch *w) {
-    if (w->exec_status != 0) {
+    if (w->exec_status != 0)
         return w->exec_status;
-    }
     return w->end_code == CLD_EXITED ? w->end_status : CLI_EXIT_SIGNAL_BASE + w->end_status;
 }
 
@@ -329,19 +307,16 @@ static bool open_descriptors(watch *w) {
     w->fds[FD_TIMER].fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     w->fds[FD_LOST].fd = w->s->lost_fd;
     w->fds[FD_EXEC].fd = -1;
-    for (size_t i = 0; i < FD_COUNT; i++) {
+    for (size_t i = 0; i < FD_COUNT; i++)
         w->fds[i].events = POLLIN;
-    }
     return w->fds[FD_SIGNAL].fd >= 0 && w->fds[FD_TIMER].fd >= 0;
 }
 
 static void close_descriptors(watch *w) {
-    if (w->fds[FD_SIGNAL].fd >= 0) {
+    if (w->fds[FD_SIGNAL].fd >= 0)
         close(w->fds[FD_SIGNAL].fd);
-    }
-    if (w->fds[FD_TIMER].fd >= 0) {
+    if (w->fds[FD_TIMER].fd >= 0)
         close(w->fds[FD_TIMER].fd);
-    }
 }
 
 void cli_supervise(const cli_supervision *supervision, cli_ending *ret_ending) {

@@ -35,25 +35,21 @@ cli_table *cli_table_new(const char *const *titles, size_t columns) {
 }
 
 void cli_table_free(cli_table *table) {
-    if (table == NULL) {
+    if (table == NULL)
         return;
-    }
-    for (size_t i = 0; i < table->count; i++) {
+    for (size_t i = 0; i < table->count; i++)
         free(table->cells[i].text);
-    }
     free(table->cells);
     free(table);
 }
 
 static bool make_room(cli_table *table) {
-    if (table->count < table->room) {
+    if (table->count < table->room)
         return true;
-    }
     size_t room = table->room == 0 ? CELLS_FIRST : table->room * 2;
     cell *cells = reallocarray(table->cells, room, sizeof(*cells));
-    if (cells == NULL) {
+    if (cells == NULL)
         return false;
-    }
     table->cells = cells;
     table->room = room;
     return true;
@@ -61,9 +57,8 @@ static bool make_room(cli_table *table) {
 
 void cli_table_add(cli_table *table, const char *text) {
     cell new_cell = {0};
-    if (table->has_failed) {
+    if (table->has_failed)
         return;
-    }
     new_cell.text = cli_escaped(*text == '\0' ? "-" : text, table->is_utf8, &new_cell.columns);
     if (new_cell.text == NULL || !make_room(table)) {
         free(new_cell.text);
@@ -89,9 +84,8 @@ void cli_table_addf(cli_table *table, const char *format, ...) {
 
 static size_t width_of(const cli_table *table, size_t column) {
     size_t width = strlen(table->titles[column]);
-    for (size_t i = column; i < table->count; i += table->columns) {
+    for (size_t i = column; i < table->count; i += table->columns)
         width = table->cells[i].columns > width ? table->cells[i].columns : width;
-    }
     return width;
 }
 
@@ -101,25 +95,20 @@ static void print_cell(FILE *out, const char *text, size_t columns, size_t width
         fputc('\n', out);
         return;
     }
-    for (size_t i = columns; i < width + 2; i++) {
+    for (size_t i = columns; i < width + 2; i++)
         fputc(' ', out);
-    }
 }
 
 bool cli_table_print(const cli_table *table, FILE *out) {
-    if (table->has_failed) {
+    if (table->has_failed)
         return false;
-    }
-    if (table->count == 0) {
+    if (table->count == 0)
         return true;
-    }
     size_t *widths = calloc(table->columns, sizeof(*widths));
-    if (widths == NULL) {
+    if (widths == NULL)
         return false;
-    }
-    for (size_t i = 0; i < table->columns; i++) {
+    for (size_t i = 0; i < table->columns; i++)
         widths[i] = width_of(table, i);
-    }
     for (size_t i = 0; i < table->columns; i++) {
         const char *title = table->titles[i];
         print_cell(out, title, strlen(title), widths[i], i + 1 == table->columns);

@@ -32,18 +32,15 @@ bool cli_terminal_in_pipeline(void) {
     const int ends[] = {STDIN_FILENO, STDOUT_FILENO};
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
         struct stat status;
-        if (fstat(ends[i], &status) == 0 &&
-            (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) {
+        if (fstat(ends[i], &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)))
             return true;
-        }
     }
     return false;
 }
 
 void cli_terminal_give(const cli_terminal *terminal, pid_t group) {
-    if (cli_terminal_has(terminal, terminal->own_group)) {
+    if (cli_terminal_has(terminal, terminal->own_group))
         (void)tcsetpgrp(terminal->fd, group); /* fails when the terminal hung up: nothing to lend */
-    }
 }
 
 static void on_continue(int signal_number) {
@@ -75,16 +72,14 @@ cli_terminal_answer cli_terminal_ask(const cli_terminal *terminal, pid_t group) 
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
     sigaction(SIGCONT, &old_continue, NULL);
     sigaction(SIGTTOU, &old_stop, NULL);
-    if (error == 0) {
+    if (error == 0)
         return CLI_TERMINAL_LENT;
-    }
     return error == EINTR ? CLI_TERMINAL_CONTINUED : CLI_TERMINAL_REFUSED;
 }
 
 bool cli_terminal_take(const cli_terminal *terminal, pid_t group) {
-    if (!cli_terminal_has(terminal, group)) {
+    if (!cli_terminal_has(terminal, group))
         return false;
-    }
     (void)tcsetpgrp(terminal->fd, terminal->own_group); /* as above */
     return true;
 }

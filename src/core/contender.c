@@ -36,9 +36,8 @@ static void note_listing(contender *c, const event *e) {
     c->staying = place.staying;
     c->is_hand_off = place.is_hand_off;
     c->listed_on = e->connection;
-    if (place.verdict == ZKLI_VERDICT_WATCH_NODE) {
+    if (place.verdict == ZKLI_VERDICT_WATCH_NODE)
         memcpy(c->predecessor, place.predecessor->name, strlen(place.predecessor->name) + 1);
-    }
 }
 
 static void note_reply(contender *c, const event *e) {

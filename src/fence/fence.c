@@ -75,7 +75,6 @@ static void allow_cancel(int state) {
 static zkl_err fence_open(zkl_fence **ret_fence, const char *file, const zkl_fence_options *opts) {
     static const uint8_t zeros[sizeof(opts->reserved)];
     zkl_fence_options o;
-    struct zkl_fence *f;
     zkl_err err;
 
     if (ret_fence == NULL)
@@ -84,7 +83,7 @@ static zkl_err fence_open(zkl_fence **ret_fence, const char *file, const zkl_fen
     if ((file != NULL && *file == '\0') || !zkli_options_copy(&o, sizeof(o), opts) ||
         memcmp(o.reserved, zeros, sizeof(zeros)) != 0)
         return ZKL_INVALID;
-    f = calloc(1, sizeof(*f));
+    struct zkl_fence *f = calloc(1, sizeof(*f));
     if (f == NULL)
         return ZKL_NOMEM;
     if (pthread_once(&Once, begin_counting) != 0 || !CountsForks ||
@@ -113,13 +112,11 @@ zkl_err zkl_fence_open(zkl_fence **ret_fence, const char *file, const zkl_fence_
 }
 
 zkl_err zkl_fence_close(zkl_fence *f) {
-    int state;
-
     if (f == NULL)
         return ZKL_OK;
     if (is_forked(f))
         return ZKL_FORKED;
-    state = refuse_cancel();
+    int state = refuse_cancel();
     free_fence(f);
     allow_cancel(state);
     return ZKL_OK;
@@ -183,15 +180,13 @@ zkl_err zkl_fence_begin(zkl_fence *f, const char *name, int64_t token) {
 }
 
 zkl_err zkl_fence_end(zkl_fence *f) {
-    int state;
-
     if (f == NULL)
         return ZKL_INVALID;
     if (is_forked(f))
         return ZKL_FORKED;
     if (atomic_load(&f->owner) != zkli_thread_number())
         return ZKL_NOT_HELD;
-    state = refuse_cancel();
+    int state = refuse_cancel();
     leave(f);
     allow_cancel(state);
     return ZKL_OK;

@@ -58,11 +58,10 @@ static bool parse_copy(const char *copy, struct zkli_fence_record *ret_record) {
     const uint64_t token = number(copy + TOKEN_AT, TOKEN_DIGITS);
     struct zkli_fence_record record = {0};
     char same[ZKLI_FENCE_COPY];
-    size_t length;
 
     if (!end || index > UINT32_MAX || token > INT64_MAX)
         return false;
-    length = (size_t)(end - copy) - NAME_AT;
+    size_t length = (size_t)(end - copy) - NAME_AT;
     if (length >= sizeof(record.name))
         return false;
     record.index = (uint32_t)index;

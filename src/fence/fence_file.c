@@ -197,10 +197,8 @@ static zkl_err split(struct zkli_fence_file *f, const char *path) {
 }
 
 zkl_err zkli_fence_file_open(struct zkli_fence_file *f, const char *path, bool must_exist) {
-    zkl_err err;
-
     *f = (struct zkli_fence_file){.dir_fd = -1, .fd = -1};
-    err = split(f, path);
+    zkl_err err = split(f, path);
     if (err == ZKL_OK && !must_exist)
         err = make(f);
     return err;
@@ -296,13 +294,12 @@ static zkl_err load(struct zkli_fence_file *f, struct zkli_fence_marks *marks) {
     struct zkli_fence_record record;
     enum zkli_fence_cell kind;
     struct stat ours;
-    zkl_err err;
 
     if (fstat(f->fd, &ours) != 0)
         return ZKL_IO;
     if (ours.st_size < ZKLI_FENCE_CELL)
         return ZKL_CORRUPT;
-    err = read_cell(f, 0, &kind, &record);
+    zkl_err err = read_cell(f, 0, &kind, &record);
     if (err != ZKL_OK)
         return err;
     if (kind != ZKLI_FENCE_RECORD || strcmp(record.name, Header) != 0 || record.token < 1 ||
@@ -350,11 +347,10 @@ zkl_err zkli_fence_file_refresh(struct zkli_fence_file *f, struct zkli_fence_mar
 zkl_err zkli_fence_file_prove(struct zkli_fence_file *f) {
     struct zkli_fence_record record;
     enum zkli_fence_cell kind;
-    zkl_err err;
 
     if (f->is_proven)
         return ZKL_OK;
-    err = read_cell(f, f->tail - 1, &kind, &record);
+    zkl_err err = read_cell(f, f->tail - 1, &kind, &record);
     if (err != ZKL_OK)
         return err;
     if (kind != ZKLI_FENCE_RECORD)

@@ -29,10 +29,9 @@ static void open_a_session(void) {
     events *e = events_new();
     const zkl_session_options options = all_options(e);
     zkl_session *s = NULL;
-    zkl_err err;
 
     arm();
-    err = zkl_session_open(&s, server_hosts(), &options);
+    zkl_err err = zkl_session_open(&s, server_hosts(), &options);
     failing_disarm();
     check_nomem_or(err, ZKL_OK);
     CHECK((err == ZKL_OK) == (s != NULL));
@@ -53,10 +52,9 @@ static void open_a_lock(void) {
     const zkl_lock_options options = ZKL_LOCK_OPTIONS(.on_event = events_on, .arg = e,
                                                       .label = "label");
     zkl_lock *l = NULL;
-    zkl_err err;
 
     arm();
-    err = zkl_lock_open(&l, s, "open", &options);
+    zkl_err err = zkl_lock_open(&l, s, "open", &options);
     failing_disarm();
     check_nomem_or(err, ZKL_OK);
     CHECK((err == ZKL_OK) == (l != NULL));
@@ -76,11 +74,10 @@ static void a_handle_opens_or_has_no_memory(void) {
 static void set_hosts(void) {
     client *c = client_open_proxied("hosts", T_NORMAL);
     proxy *other = proxy_open(server_hosts(), "127.0.0.2");
-    zkl_err err;
 
     REQUIRE(other != NULL);
     arm();
-    err = zkl_session_set_hosts(c->session, proxy_hosts(other));
+    zkl_err err = zkl_session_set_hosts(c->session, proxy_hosts(other));
     check_nomem_or(err, ZKL_OK);
     if (err == ZKL_OK)
         WAIT_UNTIL(IsLasting || proxy_links(other) == 1, SOON_MS);
@@ -265,14 +262,13 @@ static void a_cancel_leaves_nothing_or_there_is_no_memory(void) {
 static void hand_on_in_the_process(void) {
     client *c = client_open("local", T_NORMAL);
     actor *second = actor_new();
-    zkl_err err;
 
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
     arm();
     actor_acquire(second, c->lock, SOON_MS);
     WAIT_UNTIL(actor_is_blocked(second), SOON_MS);
     CHECK_INT(client_release(c), ZKL_OK);
-    err = actor_result(second, SOON_MS);
+    zkl_err err = actor_result(second, SOON_MS);
     failing_disarm();
     check_nomem_or(err, ZKL_OK);
     WAIT_UNTIL(client_nodes(c) == (err == ZKL_OK), SOON_MS);
@@ -318,11 +314,10 @@ static void questions_about_a_hold_allocate_nothing(void) {
 
 static void release_by(zkl_err (*release)(client *c)) {
     client *c = client_open("release", T_NORMAL);
-    zkl_err err;
 
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
     arm();
-    err = release(c);
+    zkl_err err = release(c);
     check_nomem_or(err, ZKL_OK);
     CHECK(client_held(c) == (err != ZKL_OK)); /* NOMEM: nothing done */
     if (err == ZKL_OK)
@@ -425,12 +420,11 @@ static void inspect(void) {
     client *c = client_open("inspect", T_NORMAL);
     zkl_queue *queue = NULL;
     char behind[RAW_PATH_MAX];
-    zkl_err err;
 
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
     plant_contender(c->name, CURATOR, behind);
     arm();
-    err = zkl_inspect(c->session, c->name, &queue);
+    zkl_err err = zkl_inspect(c->session, c->name, &queue);
     failing_disarm();
     check_nomem_or(err, ZKL_OK);
     CHECK((err == ZKL_OK) == (queue != NULL));
@@ -454,11 +448,10 @@ static void count_lock(const char *name, size_t contenders, void *arg) {
 static void list(void) {
     client *c = client_open("list/a/b", T_NORMAL);
     size_t count = 0;
-    zkl_err err;
 
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
     arm();
-    err = zkl_list(c->session, "list", count_lock, &count);
+    zkl_err err = zkl_list(c->session, "list", count_lock, &count);
     failing_disarm();
     check_nomem_or(err, ZKL_OK);
     CHECK_INT(count, err == ZKL_OK);
@@ -476,11 +469,10 @@ static void queues_are_shown_whole_or_there_is_no_memory(void) {
 static void set_under_a_guard(void) {
     client *c = client_open("set", T_NORMAL);
     const char *path = target_new();
-    zkl_err err;
 
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
     arm();
-    err = guarded_set(c, path, "one", 0);
+    zkl_err err = guarded_set(c, path, "one", 0);
     failing_disarm();
     check_nomem_or(err, ZKL_OK);
     target_check(path, err == ZKL_OK ? "one" : "zero", err == ZKL_OK);
@@ -505,7 +497,6 @@ static void do_several_under_a_guard(void) {
     const char *path = target_new(), *gone = target_new();
     char prefix[RAW_PATH_MAX], made[RAW_PATH_MAX] = "";
     struct several call = {.lock = c->lock};
-    zkl_err err;
 
     (void)snprintf(prefix, sizeof(prefix), "%s/made-", path);
     zoo_set_op_init(&call.ops[0], path, "one", 3, 0, NULL);
@@ -515,7 +506,7 @@ static void do_several_under_a_guard(void) {
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
     arm();
     actor_begin(c->actor, run_several, &call);
-    err = client_result(c);
+    zkl_err err = client_result(c);
     failing_disarm();
     check_nomem_or(err, ZKL_OK);
     target_check(path, err == ZKL_OK ? "one" : "zero", err == ZKL_OK);

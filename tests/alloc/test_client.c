@@ -83,17 +83,15 @@ static void open_session(void) {
                                          .log = events_log,
                                          .arg = e};
     zkl_session *s = NULL;
-    zkl_lock *l;
-    zkl_err err;
 
     arm();
-    err = zkl_session_open(&s, server_hosts(), &options);
+    zkl_err err = zkl_session_open(&s, server_hosts(), &options);
     failing_disarm();
     if (failing_failed() == 0 || err != ZKL_AUTH_FAILED) /* see Silent */
         check_outcome(err, ZKL_OK);
     if (err != ZKL_OK)
         s = session_open(server_hosts(), T_NORMAL, NULL);
-    l = lock_open(s, "open", NULL);
+    zkl_lock *l = lock_open(s, "open", NULL);
     CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
     lock_close(l);
     session_close(s);
@@ -102,10 +100,9 @@ static void open_session(void) {
 
 static void acquire_and_release(void) {
     client *c = client_open(fresh_name("use/it"), T_NORMAL);
-    zkl_err err;
 
     arm();
-    err = client_acquire(c, patience_ms());
+    zkl_err err = client_acquire(c, patience_ms());
     check_outcome(err, ZKL_OK);
     if (err == ZKL_OK) {
         check_exclusion(c);
@@ -168,11 +165,10 @@ static void look(void) {
     client *c = client_open("look", T_NORMAL);
     zkl_queue *queue = NULL;
     size_t count = 0;
-    zkl_err err;
 
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
     arm();
-    err = zkl_inspect(c->session, c->name, &queue);
+    zkl_err err = zkl_inspect(c->session, c->name, &queue);
     check_reads(err, ZKL_OK);
     if (err == ZKL_OK && failing_failed() == 0)
         CHECK_INT(zkl_queue_count(queue), 1);
@@ -211,7 +207,6 @@ static void hold_and_reconnect(void) {
 static void wait_and_reconnect(void) {
     client *c = client_open_proxied("wait-reconnect", T_NORMAL);
     char holder[RAW_PATH_MAX];
-    zkl_err err;
 
     plant_contender(c->name, CURATOR, holder);
     client_begin(c, SOON_MS / 2);
@@ -223,7 +218,7 @@ static void wait_and_reconnect(void) {
     if (client_is_done(c))
         CHECK(client_result(c) != ZKL_OK);
     uproot(holder);
-    err = client_result(c);
+    zkl_err err = client_result(c);
     if (failing_failed() == 0 || err != ZKL_TIMEOUT) /* see Silent */
         check_outcome(err, ZKL_OK);
     finish(c);
@@ -264,7 +259,6 @@ static void wait_and_expire(void) {
 
 static void close_in_use(void) {
     client *c = client_open("close", T_NORMAL), *waiter = client_open_on(c, "close");
-    zkl_err err;
 
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
     client_queue_up(waiter, 2);
@@ -272,7 +266,7 @@ static void close_in_use(void) {
     client_close_lock(c);
     session_close(c->session);
     c->session = NULL;
-    err = client_result(waiter);
+    zkl_err err = client_result(waiter);
     if (err != ZKL_OK) /* the lock may have been its own before the session was closed */
         check_outcome(err, ZKL_CLOSED);
     failing_disarm();
@@ -504,14 +498,13 @@ static bool frees_all(void) {
 
 static int run_victim(char **argv) {
     char *arguments[] = {argv[0], argv[2], NULL};
-    int result;
 
     victim_begin();
     Part = FAILING_CLIENT;
     Nth = strtoul(argv[3], NULL, 10);
     IsLasting = strcmp(argv[4], "lasting") == 0;
     fixture_start(NULL);
-    result = TEST_MAIN(2, arguments, "client", Scenarios);
+    int result = TEST_MAIN(2, arguments, "client", Scenarios);
     if (result == EXIT_SUCCESS && !frees_all()) {
         printf("%zu blocks of ours are left\n", failing_live(FAILING_OWN));
         result = EXIT_FAILURE;

@@ -110,13 +110,11 @@ static void the_loss_of_a_hold_with_its_node_is_told_without_memory(void) {
 
 /* Ends a wait that something has happened to, behind a holder who leaves now. */
 static void finish_wait(client *c, const char *holder) {
-    zkl_err err;
-
     if (client_is_done(c))
         CHECK_INT(client_result(c), ZKL_NOMEM); /* not OK: there is a holder */
     failing_disarm();
     uproot(holder);
-    err = client_result(c);
+    zkl_err err = client_result(c);
     check_nomem_or(err, ZKL_OK);
     WAIT_UNTIL(client_nodes(c) == (err == ZKL_OK), SOON_MS);
     if (err != ZKL_OK)
@@ -339,10 +337,8 @@ static bool is_whole(const struct posted *posted, zkl_hold hold) {
 }
 
 static bool is_idle(zkl_session *s) {
-    bool idle;
-
     zkli_session_lock(s);
-    idle = zkli_list_is_empty(&s->callbacks) && s->callback_owner == NULL;
+    bool idle = zkli_list_is_empty(&s->callbacks) && s->callback_owner == NULL;
     zkli_session_unlock(s);
     return idle;
 }

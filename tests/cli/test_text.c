@@ -45,9 +45,8 @@ static const char *json(const char *s) {
 static void no_byte_that_a_terminal_acts_on_passes(void) {
     for (int byte = 1; byte < 256; byte++) {
         char s[] = {'a', (char)byte, 'b', '\0'};
-        for (const char *c = escaped(s, true); *c != '\0'; c++) {
+        for (const char *c = escaped(s, true); *c != '\0'; c++)
             CHECK_RANGE((unsigned char)*c, 0x20, 0x7e);
-        }
     }
 }
 
@@ -89,9 +88,8 @@ static void json_is_ascii_and_valid_for_any_bytes(void) {
     for (int byte = 1; byte < 256; byte++) {
         char s[] = {'a', (char)byte, 'b', '\0'};
         const char *text = json(s);
-        for (const char *c = text; *c != '\0'; c++) {
+        for (const char *c = text; *c != '\0'; c++)
             CHECK_RANGE((unsigned char)*c, 0x20, 0x7e);
-        }
         CHECK(byte >= 0x80 ? strcmp(text, "\"a\\ufffdb\"") == 0 : text[0] == '"');
     }
     CHECK_STRING(json("a\"b\\c/"), "\"a\\\"b\\\\c/\"");
@@ -184,9 +182,8 @@ static void a_line_of_the_client_is_repeated_after_a_pause_with_a_count(void) {
     int64_t now_ms = 1000;
     CHECK(cli_repeats_allow(CLIENT_LINE("12:00:01", "refused"), now_ms, &held_back));
     CHECK_INT(held_back, 0);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 5; i++)
         CHECK(!cli_repeats_allow(CLIENT_LINE("12:00:02", "refused"), ++now_ms, &held_back));
-    }
     CHECK(cli_repeats_allow(CLIENT_LINE("12:00:02", "timed out"), now_ms, &held_back));
     CHECK(cli_repeats_allow("the library's own", now_ms, &held_back));
     CHECK(cli_repeats_allow("the library's own", now_ms, &held_back));

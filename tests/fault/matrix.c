@@ -178,10 +178,9 @@ static size_t count_plays(bool (*see)(play *)) {
 static void end_if_one_hangs(void) {
     for (size_t i = 0; i < WORKERS; i++) {
         worker *w = &Matrix.workers[i];
-        play *p;
 
         (void)pthread_mutex_lock(&Matrix.plays);
-        p = atomic_load(&w->play);
+        play *p = atomic_load(&w->play);
         if (p && clock_ms() - atomic_load(&w->since_ms) > HANG_MS) {
             printf("\n      HANGS: %s\n", p->title);
             (void)fflush(stdout);
@@ -344,11 +343,10 @@ static size_t print_row(size_t scenario_number, size_t mode_count) {
 
 void matrix_run(const fault_mode *modes, size_t mode_count) {
     size_t run = 0;
-    int64_t began_ms;
 
     hire();
     see_frames(modes, mode_count);
-    began_ms = clock_ms();
+    int64_t began_ms = clock_ms();
     start_all();
     finish_all();
     test_note("%-18s %9s %9s %6s %7s", "scenario", "to server", "to client", "cases", "failed");

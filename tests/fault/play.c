@@ -210,10 +210,8 @@ bool play_waiter_joins(play *p) {
 }
 
 static bool gives_up(play *p, role who) {
-    zkl_err err;
-
     p->given_up_ns = clock_ns();
-    err = actor_release(p->parts[who].actor, p->parts[who].lock);
+    zkl_err err = actor_release(p->parts[who].actor, p->parts[who].lock);
     return err == ZKL_OK || play_fail(p, "a bystander's release says %s", zkl_errname(err));
 }
 
@@ -223,13 +221,12 @@ bool play_holder_leaves(play *p) {
 
 bool play_waiter_is_served(play *p) {
     const zkl_err err = play_result(p, WAITER, play_in_time_ms(p));
-    int64_t took_ms;
 
     p->has_waiter = false;
     if (err != ZKL_OK)
         return play_fail(p, "the waiter behind: %s",
                          err == ACTOR_BUSY ? "waits for ever" : zkl_errname(err));
-    took_ms = (atomic_load(&p->parts[WAITER].granted_ns) - p->given_up_ns) / NS_PER_MS;
+    int64_t took_ms = (atomic_load(&p->parts[WAITER].granted_ns) - p->given_up_ns) / NS_PER_MS;
     if (took_ms > play_in_time_ms(p))
         return play_fail(p, "the waiter behind waited %lld ms", (long long)took_ms);
     return gives_up(p, WAITER);
@@ -253,11 +250,9 @@ static bool await_turn(play *p) {
 }
 
 bool play_await_grant(play *p) {
-    zkl_err err;
-
     if (!await_turn(p))
         return false;
-    err = actor_result(p->parts[PROTAGONIST].actor, 0);
+    zkl_err err = actor_result(p->parts[PROTAGONIST].actor, 0);
     if (err != ZKL_OK)
         return play_fail(p, "the acquire %s",
                          err == ACTOR_BUSY ? "waits for ever" : zkl_errname(err));
@@ -354,10 +349,8 @@ static bool set_stage(play *p) {
 
 /* The frames of the handshake are among those that the fault may be meant for. */
 static bool enter_protagonist(play *p) {
-    zkl_err err;
-
     arm_fault(p);
-    err = zkl_session_open(
+    zkl_err err = zkl_session_open(
         &p->session, proxy_hosts(p->proxy),
         &ZKL_SESSION_OPTIONS(.session_timeout_ms = p->timeout_ms, .connect_timeout_ms = LIMIT_MS,
                              .root = fixture_root(), .lazy_heartbeat = p->scenario->pings > 0,
@@ -384,11 +377,9 @@ static bool check_news(play *p) {
 
 /* Whatever the case has come to, every call returns, soon. */
 static void clear_stage(play *p) {
-    int64_t began_ms;
-
     for (size_t i = 0; i < ROLES; i++)
         (void)zkl_lock_close(p->parts[i].lock); /* NULL is accepted, as by the others */
-    began_ms = clock_ms();
+    int64_t began_ms = clock_ms();
     (void)zkl_session_close(p->session);
     if (clock_ms() - began_ms > 2000 + SLACK_MS)
         (void)play_fail(p, "the session took %lld ms to close", (long long)(clock_ms() - began_ms));

@@ -78,13 +78,12 @@ static bool has_timeout_passed(play *p) {
 /* The handle is as good as new, and nothing but its own node is there while it holds. */
 static bool comes_again(play *p) {
     part *me = &p->parts[PROTAGONIST];
-    zkl_err err;
 
     play_bid(p, PROTAGONIST, LIMIT_MS);
     if (!play_await_grant(p) ||
         !play_await(p, has_its_node, play_in_time_ms(p), "one node when it has come again"))
         return false;
-    err = actor_release_wait(me->actor, me->lock, LIMIT_MS / 2);
+    zkl_err err = actor_release_wait(me->actor, me->lock, LIMIT_MS / 2);
     return err == ZKL_OK || (err == ZKL_LOST && !play_is_gentle(p)) ||
            play_fail(p, "the last release says %s", zkl_errname(err));
 }
@@ -115,11 +114,10 @@ static bool check_hold(play *p) {
 static bool releases(play *p, bool waits) {
     part *me = &p->parts[PROTAGONIST];
     const int64_t began_ms = clock_ms();
-    zkl_err err;
 
     p->given_up_ns = clock_ns();
-    err = waits ? actor_release_wait(me->actor, me->lock, LIMIT_MS / 2)
-                : actor_release(me->actor, me->lock);
+    zkl_err err = waits ? actor_release_wait(me->actor, me->lock, LIMIT_MS / 2)
+                        : actor_release(me->actor, me->lock);
     if (err != ZKL_OK && (err != ZKL_LOST || play_is_gentle(p)))
         return play_fail(p, "the release says %s", zkl_errname(err));
     if (!waits && clock_ms() - began_ms > SLACK_MS)
@@ -228,12 +226,11 @@ static bool run_try_taken(play *p) {
 
 static bool run_timeout(play *p) {
     part *me = &p->parts[PROTAGONIST];
-    zkl_err err;
 
     play_bid(p, PROTAGONIST, WAIT_MS);
     if (!play_await_frame(p, is_armed_or_struck, "the watches") || !play_waiter_joins(p))
         return false;
-    err = play_result(p, PROTAGONIST, WAIT_MS + SLACK_MS);
+    zkl_err err = play_result(p, PROTAGONIST, WAIT_MS + SLACK_MS);
     if (err != ZKL_TIMEOUT)
         return play_fail(p, "after its time the acquire %s",
                          err == ACTOR_BUSY ? "goes on" : zkl_errname(err));
@@ -246,15 +243,13 @@ static bool run_timeout(play *p) {
 }
 
 static bool run_cancel(play *p) {
-    zkl_err err;
-
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
     if (!play_await_frame(p, is_armed_or_struck, "the watches") ||
         !play_await(p, is_in_call, LIMIT_MS, "the call") || !play_waiter_joins(p))
         return false;
     if (zkl_cancel(p->parts[PROTAGONIST].lock) != ZKL_OK)
         return play_fail(p, "no cancel");
-    err = play_result(p, PROTAGONIST, SLACK_MS);
+    zkl_err err = play_result(p, PROTAGONIST, SLACK_MS);
     if (err != ZKL_CANCELED)
         return play_fail(p, "the canceled acquire %s",
                          err == ACTOR_BUSY ? "goes on" : zkl_errname(err));
@@ -281,8 +276,6 @@ static bool run_release_wait(play *p) {
 }
 
 static bool run_close(play *p) {
-    int64_t took_ms;
-
     if (!takes(p) || !play_waiter_joins(p))
         return false;
     if (play_is_gentle(p) && is_told_of_the_loss(p))
@@ -291,7 +284,7 @@ static bool run_close(play *p) {
     if (zkl_session_close(p->session) != ZKL_OK)
         return play_fail(p, "no close");
     p->session = NULL;
-    took_ms = (clock_ns() - p->given_up_ns) / NS_PER_MS;
+    int64_t took_ms = (clock_ns() - p->given_up_ns) / NS_PER_MS;
     if (took_ms > 2000 + SLACK_MS)
         return play_fail(p, "the close took %lld ms", (long long)took_ms);
     if (!play_await_frame(p, is_unlinked, "the end of the connection"))
@@ -315,13 +308,12 @@ static bool expires(play *p) {
     const int64_t end_ms = clock_ms() + LIMIT_MS;
     char password[16];
     int64_t id = 0;
-    bool is_expired;
 
     while (zkli_session_credentials(p->session, &id, password), id == 0 && clock_ms() < end_ms)
         (void)poll(NULL, 0, 10);
     proxy_refuse(p->proxy, true);
     proxy_drop(p->proxy);
-    is_expired = raw_expire(server_hosts(), id, password);
+    bool is_expired = raw_expire(server_hosts(), id, password);
     proxy_refuse(p->proxy, false);
     return is_expired || play_fail(p, "the session could not be ended");
 }
@@ -330,11 +322,10 @@ static bool expires(play *p) {
 static bool check_written(play *p, const char *path, zkl_err said) {
     char data[8] = "";
     size_t size = sizeof(data) - 1;
-    bool is_new;
 
     if (raw_get(p->crew->raw, path, data, &size, NULL) != RAW_OK)
         return play_fail(p, "what was written cannot be read");
-    is_new = strcmp(data, "new") == 0;
+    bool is_new = strcmp(data, "new") == 0;
     if (said == (is_new ? ZKL_LOST : ZKL_OK) || (said == ZKL_UNSURE && play_is_gentle(p)))
         return play_fail(p, "the write says %s, and the data is %s", zkl_errname(said), data);
     return said == ZKL_OK || said == ZKL_LOST || said == ZKL_UNSURE ||
@@ -345,7 +336,6 @@ static bool run_guarded(play *p) {
     part *me = &p->parts[PROTAGONIST];
     char path[RAW_PATH_MAX];
     guarded_call write = {.path = path, .data = "new", .len = 3, .version = 0};
-    zkl_err said;
 
     (void)snprintf(path, sizeof(path), "%s/data-of-%s", fixture_root(), p->name);
     if (raw_create(p->crew->raw, path, "old", 3, RAW_PERSISTENT, NULL) != RAW_OK)
@@ -354,7 +344,7 @@ static bool run_guarded(play *p) {
         return false;
     write.lock = me->lock;
     actor_begin(me->actor, guarded_run, &write);
-    said = play_result(p, PROTAGONIST, play_in_time_ms(p));
+    zkl_err said = play_result(p, PROTAGONIST, play_in_time_ms(p));
     if (said == ACTOR_BUSY) {
         (void)play_result(p, PROTAGONIST, 2 * LIMIT_MS); /* it uses our variables */
         return play_fail(p, "the write took too long");

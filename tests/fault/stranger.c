@@ -146,10 +146,9 @@ void stranger_hear(stranger *s, char ret_line[STRANGER_LINE_MAX]) {
 
     while (!(end = memchr(s->line, '\n', s->used))) {
         struct pollfd fd = {.fd = s->from, .events = POLLIN};
-        ssize_t got;
 
         REQUIRE(poll(&fd, 1, (int)(end_ms - clock_ms())) == 1);
-        got = read(s->from, s->line + s->used, sizeof(s->line) - s->used);
+        ssize_t got = read(s->from, s->line + s->used, sizeof(s->line) - s->used);
         REQUIRE(got > 0);
         s->used += (size_t)got;
     }

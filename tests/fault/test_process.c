@@ -88,10 +88,9 @@ static int64_t all_succeed(pair *pairs, size_t count) {
 
     for (size_t i = 0; i < count; i++) {
         pair *p = &pairs[i];
-        int64_t took_ms;
 
         REQUIRE_INT(actor_result(p->next.actor, SOON_MS), ZKL_OK);
-        took_ms = actor_done_ns(p->next.actor) / NS_PER_MS - p->hit_ms;
+        int64_t took_ms = actor_done_ns(p->next.actor) / NS_PER_MS - p->hit_ms;
         CHECK_RANGE(took_ms, 0, limit_ms());
         longest = took_ms > longest ? took_ms : longest;
         CHECK(actor_token(p->next.actor, p->next.lock) > p->token);

@@ -32,10 +32,8 @@ static bool is_there(const char *name) {
 }
 
 static raw *open_through(proxy *p, int timeout_ms) {
-    raw *r;
-
     REQUIRE_INT(raw_make_path(fixture_raw(), fixture_root()), RAW_OK);
-    r = raw_open(proxy_hosts(p), timeout_ms);
+    raw *r = raw_open(proxy_hosts(p), timeout_ms);
     REQUIRE(r != NULL);
     return r;
 }
@@ -81,13 +79,12 @@ static void a_handshake_is_a_frame_like_others(void) {
 
     for (size_t i = 0; i < 2; i++) {
         proxy *p = proxy_new();
-        raw *r;
 
         proxy_set_fault(p, &(proxy_fault){.direction = ways[i],
                                           .kind = PROXY_CONNECT,
                                           .nth = 1,
                                           .action = PROXY_CUT_BEFORE});
-        r = open_through(p, T_NORMAL);
+        raw *r = open_through(p, T_NORMAL);
         CHECK(proxy_struck_ns(p) != 0);
         CHECK_INT(proxy_connects(p), 2);
         CHECK_INT(proxy_count(p, PROXY_ANY, NULL), 0);
@@ -103,12 +100,10 @@ static void a_stall_holds_one_direction_for_its_time(void) {
     raw *r = open_through(p, T_LONG);
 
     for (size_t i = 0; i < 2; i++) {
-        int64_t done_ms, struck_ms;
-
         arm(p, ways[i], PROXY_STALL, 1);
         CHECK_INT(create(r, names[i]), RAW_OK);
-        done_ms = clock_ms();
-        struck_ms = proxy_struck_ns(p) / NS_PER_MS;
+        int64_t done_ms = clock_ms();
+        int64_t struck_ms = proxy_struck_ns(p) / NS_PER_MS;
         CHECK_RANGE(done_ms - struck_ms, 299, 2000);
         CHECK(is_there(names[i]));
     }

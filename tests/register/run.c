@@ -193,16 +193,13 @@ static bool is_succeeded(struct worker *w) {
  * read and write.
  */
 static void wake_if_due(struct worker *w, int64_t now) {
-    bool is_overtaken, is_due;
-    int64_t value;
-
     if (w->state != STOPPED)
         return;
-    value = value_of(w->kind);
-    is_overtaken = w->value >= 0 && value >= 0 && value != w->value;
+    int64_t value = value_of(w->kind);
+    bool is_overtaken = w->value >= 0 && value >= 0 && value != w->value;
     if (w->value < 0)
         w->value = value;
-    is_due = now >= w->until_ns;
+    bool is_due = now >= w->until_ns;
     if (w->was_asked && w->is_early && now < w->since_ns + OVERTAKEN_LEASES * lease_ns())
         is_due = is_succeeded(w);
     else if (w->was_asked && now < w->since_ns + OVERTAKEN_LEASES * lease_ns())
@@ -288,11 +285,10 @@ static void silence_worker(struct worker *w) {
 /* Somebody ends its session before its time, against which the lock alone can do nothing. */
 static void expire_worker(struct worker *w) {
     struct worker_session session;
-    int fd;
 
     if (w->kind == KIND_LOCK || worker_is_long(w->kind) || (Run.plan->breaker && !breaker_rests()))
         return;
-    fd = open(worker_session_path(Run.directory, w->process), O_RDONLY | O_CLOEXEC);
+    int fd = open(worker_session_path(Run.directory, w->process), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return; /* it has not held yet */
     if (pread(fd, &session, sizeof(session), 0) == sizeof(session)) {
@@ -448,13 +444,12 @@ static void check_life(void) {
 
 /* All go on, and come to their end. */
 static void end(void) {
-    int64_t deadline;
     size_t left = WORKERS;
 
     if (Run.plan->breaker)
         breaker_end();
     check_life();
-    deadline = clock_ms() + END_MS;
+    int64_t deadline = clock_ms() + END_MS;
     Run.is_ending = true;
     for (size_t i = 0; i < WORKERS; i++) {
         end_silence_if_due(&Run.workers[i], INT64_MAX);
@@ -522,7 +517,6 @@ static void report(void) {
 void run_register(const run_plan *plan) {
     static const char *const names[KINDS] = {
         "lock alone", "fence", "guarded writes", "lock alone, long holds", "the same", "the same"};
-    history *h;
 
     Run.plan = plan;
     begin();
@@ -532,7 +526,7 @@ void run_register(const run_plan *plan) {
     CHECK(Run.unexpected == 0);
     CHECK(has_enough());
     check_nothing_is_left();
-    h = verdict_read(Run.directory);
+    history *h = verdict_read(Run.directory);
     for (size_t i = 0; i < KINDS; i++)
         judge(h, Kinds[i], names[i]);
     verdict_figures(h);

@@ -159,10 +159,9 @@ static void report_fault(history *h, const breaker_plan *plan, size_t fault,
 }
 
 void verdict_strokes(history *h, const breaker_plan *plan) {
-    const breaker_stroke *strokes;
     size_t count;
 
-    strokes = breaker_strokes(&count);
+    const breaker_stroke *strokes = breaker_strokes(&count);
     for (size_t i = 0; i < plan->count; i++)
         report_fault(h, plan, i, strokes, count);
     test_note("%zu faults of servers", count);

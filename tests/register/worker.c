@@ -103,10 +103,9 @@ void worker_value_format(char ret_text[WORKER_VALUE_SIZE + 1], int64_t value) {
 
 int64_t worker_value_parse(const char text[WORKER_VALUE_SIZE]) {
     char digits[WORKER_VALUE_SIZE + 1] = "", *end;
-    long long value;
 
     memcpy(digits, text, WORKER_VALUE_SIZE);
-    value = strtoll(digits, &end, 10);
+    long long value = strtoll(digits, &end, 10);
     return end == digits + WORKER_VALUE_SIZE - 1 && *end == '\n' ? value : -1;
 }
 
@@ -173,11 +172,9 @@ enum outcome {
 
 /* Shows the token before anything is read. False: a later holder has been here. */
 static bool show(struct worker *w, int64_t token) {
-    zkl_err err;
-
     if (w->kind != KIND_FENCE)
         return true;
-    err = zkl_fence_check(w->fence, worker_lock(w->kind), token);
+    zkl_err err = zkl_fence_check(w->fence, worker_lock(w->kind), token);
     if (err != ZKL_OK && err != ZKL_STALE)
         die(w, "the fence", zkl_strerror(err));
     return err == ZKL_OK;
@@ -199,10 +196,9 @@ static enum outcome write_fenced(struct worker *w, int64_t token, int64_t value)
 
 static enum outcome write_guarded(struct worker *w, int64_t value) {
     char text[WORKER_VALUE_SIZE + 1];
-    zkl_err err;
 
     worker_value_format(text, value);
-    err = zkl_guarded_set(w->lock, worker_znode(w->root), text, WORKER_VALUE_SIZE, -1);
+    zkl_err err = zkl_guarded_set(w->lock, worker_znode(w->root), text, WORKER_VALUE_SIZE, -1);
     if (err == ZKL_OK)
         return OK;
     if (err == ZKL_UNSURE)
@@ -225,11 +221,9 @@ static enum outcome write_value(struct worker *w, int64_t token, int64_t value) 
 /* -1: it could not be read, because the process was stopped for longer than its reader's session
  * lasts, or its servers do not serve. */
 static int64_t read_value(struct worker *w) {
-    int64_t value;
-
     if (w->kind == KIND_GUARD)
         return worker_znode_read(&w->reader, w->server, w->root);
-    value = worker_file_read(w->file);
+    int64_t value = worker_file_read(w->file);
     if (value < 0)
         die(w, "the register", "has no value");
     return value;
@@ -275,7 +269,6 @@ static void on_lock_event(const zkl_event *event, void *arg) {
 static void tell_session(struct worker *w) {
     struct worker_session told = {0};
     const int64_t id = zkl_session_id(w->session);
-    int fd;
 
     if (id == w->session_id)
         return;
@@ -283,7 +276,8 @@ static void tell_session(struct worker *w) {
     if (told.id != id || id == 0)
         return; /* it is changing; the next time will do */
     w->session_id = id;
-    fd = open(worker_session_path(w->directory, w->process), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(worker_session_path(w->directory, w->process), O_WRONLY | O_CREAT | O_CLOEXEC,
+                  0600);
     if (fd < 0 || pwrite(fd, &told, sizeof(told), 0) != sizeof(told))
         die(w, "the session's file", strerror(errno));
     (void)close(fd);

@@ -14,14 +14,12 @@ enum {
 
 static void a_chroot_is_where_the_locks_are(void) {
     char hosts[256], chroot[64], seen[RAW_PATH_MAX + 64], path[RAW_PATH_MAX];
-    zkl_session *s;
-    zkl_lock *l;
 
     (void)snprintf(chroot, sizeof(chroot), "%s-chroot", fixture_root());
     (void)snprintf(hosts, sizeof(hosts), "%s%s", server_hosts(), chroot);
     REQUIRE_INT(raw_make_path(fixture_raw(), chroot), RAW_OK);
-    s = session_open_with(hosts, (zkl_session_options){.root = "/locks"});
-    l = lock_open(s, "in-chroot", NULL);
+    zkl_session *s = session_open_with(hosts, (zkl_session_options){.root = "/locks"});
+    zkl_lock *l = lock_open(s, "in-chroot", NULL);
     REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
     REQUIRE_INT(zkl_node_path(l, path, sizeof(path)), ZKL_OK);
     CHECK(strncmp(path, "/locks/in-chroot/", 17) == 0);
@@ -43,13 +41,11 @@ static void on_nothing(const char *name, size_t contenders, void *arg) {
 
 static void a_chroot_that_is_not_there_is_an_error(void) {
     char hosts[256];
-    zkl_session *s;
-    zkl_lock *l;
     zkl_queue *queue = NULL;
 
     (void)snprintf(hosts, sizeof(hosts), "%s%s-missing", server_hosts(), fixture_root());
-    s = session_open_with(hosts, (zkl_session_options){.root = "/locks"});
-    l = lock_open(s, "nowhere", NULL);
+    zkl_session *s = session_open_with(hosts, (zkl_session_options){.root = "/locks"});
+    zkl_lock *l = lock_open(s, "nowhere", NULL);
     CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_NO_CHROOT);
     CHECK_INT(zkl_acquire(l, 0), ZKL_NO_CHROOT);
     CHECK(!zkl_held(l));
@@ -62,13 +58,12 @@ static void a_chroot_that_is_not_there_is_an_error(void) {
 /* There is not even a root for locks. */
 static void a_chroot_that_is_empty_has_no_locks(void) {
     char hosts[256], chroot[64];
-    zkl_session *s;
     zkl_queue *queue = NULL;
 
     (void)snprintf(chroot, sizeof(chroot), "%s-empty", fixture_root());
     (void)snprintf(hosts, sizeof(hosts), "%s%s", server_hosts(), chroot);
     REQUIRE_INT(raw_make_path(fixture_raw(), chroot), RAW_OK);
-    s = session_open_with(hosts, (zkl_session_options){.root = "/locks"});
+    zkl_session *s = session_open_with(hosts, (zkl_session_options){.root = "/locks"});
     REQUIRE_INT(zkl_inspect(s, "nowhere", &queue), ZKL_OK);
     CHECK_INT(zkl_queue_count(queue), 0);
     zkl_queue_free(queue);
@@ -83,11 +78,10 @@ static void trailing_slashes_change_nothing(void) {
     client *holder = client_open(name, T_NORMAL);
     zkl_session *s = NULL;
     zkl_lock *l;
-    zkl_err err;
 
     REQUIRE_INT(client_acquire(holder, SOON_MS), ZKL_OK);
     (void)snprintf(hosts, sizeof(hosts), "%s/", server_hosts());
-    err = zkl_session_open(&s, hosts, &ZKL_SESSION_OPTIONS(.root = fixture_root()));
+    zkl_err err = zkl_session_open(&s, hosts, &ZKL_SESSION_OPTIONS(.root = fixture_root()));
     CHECK(err == ZKL_OK || err == ZKL_INVALID);
     if (err == ZKL_OK) {
         l = lock_open(s, name, NULL);
@@ -219,16 +213,14 @@ static void a_directory_without_permissions_is_denied(void) {
 
 static void the_longest_root_and_name_work_together(void) {
     char root[256], name[256], path[1024] = "";
-    zkl_session *s;
-    zkl_lock *l;
 
     (void)snprintf(root, sizeof(root), "%s/", fixture_root());
     memset(root + strlen(root), 'r', sizeof(root) - 1 - strlen(root));
     root[255] = '\0';
     memset(name, 'n', sizeof(name) - 1);
     name[255] = '\0';
-    s = session_open_with(server_hosts(), (zkl_session_options){.root = root});
-    l = lock_open(s, name, NULL);
+    zkl_session *s = session_open_with(server_hosts(), (zkl_session_options){.root = root});
+    zkl_lock *l = lock_open(s, name, NULL);
     CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
     CHECK_INT(zkl_node_path(l, path, sizeof(path)), ZKL_OK);
     CHECK(strlen(path) > 2 * 255);

@@ -67,14 +67,13 @@ static void a_node_that_nobody_may_read_costs_no_hold(void) {
 static void refused_heartbeats_end_a_hold_in_time(void) {
     client *c = client_open_proxied(fresh_name("refused"), TIMEOUT_MS);
     char node[RAW_PATH_MAX];
-    int64_t begun;
 
     REQUIRE_INT(raw_create(fixture_raw(), NO_PARENT, "", 0, RAW_PERSISTENT, NULL), RAW_OK);
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
     client_node(c, node);
     REQUIRE_INT(raw_restrict(fixture_raw(), node, PERM_ALL & ~PERM_READ), RAW_OK);
     check_beats(c, NO_PARENT, MANY); /* the server finds no node there */
-    begun = clock_ms();
+    int64_t begun = clock_ms();
     REQUIRE_INT(raw_restrict(fixture_raw(), NO_PARENT, PERM_ALL & ~PERM_DELETE), RAW_OK);
     WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) == 1, SOON_MS);
     CHECK_RANGE(clock_ms() - begun, 0, TIMEOUT_MS);
@@ -86,11 +85,9 @@ static void refused_heartbeats_end_a_hold_in_time(void) {
 }
 
 static void a_closed_root_costs_nothing(void) {
-    client *c;
-
     REQUIRE_INT(raw_restrict(fixture_raw(), "/", PERM_READ | PERM_ADMIN), RAW_OK);
     REQUIRE_INT(raw_delete(fixture_raw(), "/no-node"), RAW_NO_AUTH);
-    c = client_open_proxied(fresh_name("closed"), TIMEOUT_MS);
+    client *c = client_open_proxied(fresh_name("closed"), TIMEOUT_MS);
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
     check_beats(c, NULL, MANY);
     CHECK(!events_logged(c->events, "proves nothing"));
@@ -104,16 +101,15 @@ static void a_closed_root_costs_nothing(void) {
 static void a_chroot_changes_nothing(void) {
     char hosts[64 + CHROOT_BYTES], chroot[CHROOT_BYTES + 1] = "/";
     proxy *p = proxy_new();
-    zkl_session *s;
-    zkl_lock *l;
 
     memset(chroot + 1, 'c', CHROOT_BYTES - 1);
     REQUIRE_INT(raw_make_path(fixture_raw(), chroot), RAW_OK);
     REQUIRE_INT(raw_restrict(fixture_raw(), chroot, PERM_ALL & ~PERM_DELETE), RAW_OK);
     (void)snprintf(hosts, sizeof(hosts), "%s%s", proxy_hosts(p), chroot);
-    s = session_open_with(hosts, (zkl_session_options){.session_timeout_ms = TIMEOUT_MS});
+    zkl_session *s = session_open_with(hosts,
+                                       (zkl_session_options){.session_timeout_ms = TIMEOUT_MS});
     WAIT_UNTIL(proxy_answered(p, PROXY_BARRIER, NO_PARENT) >= MANY, SOON_MS);
-    l = lock_open(s, "in-chroot", NULL);
+    zkl_lock *l = lock_open(s, "in-chroot", NULL);
     REQUIRE_INT(zkl_acquire(l, 0), ZKL_OK); /* the lease is there without a node, too */
     proxy_forget(p);
     WAIT_UNTIL(proxy_answered(p, PROXY_BARRIER, "in-chroot") >= MANY, SOON_MS);

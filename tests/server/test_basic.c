@@ -13,13 +13,12 @@ static void a_free_lock_is_acquired_held_and_released(void) {
     char path[1024] = "";
     zkl_event told = {0};
     raw_stat stat = {0};
-    zkl_hold hold;
 
     CHECK(!zkl_held(l));
     REQUIRE_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
     CHECK(zkl_held(l));
     CHECK_RANGE(zkl_remaining_ms(l), 1, zkl_session_timeout_ms(s));
-    hold = zkl_hold_of(l);
+    zkl_hold hold = zkl_hold_of(l);
     CHECK(hold != 0);
     CHECK(zkl_hold_valid(l, hold));
     REQUIRE_INT(zkl_node_path(l, path, sizeof(path)), ZKL_OK);
@@ -88,10 +87,9 @@ static void the_holder_cannot_acquire_twice(void) {
     const char *name = fresh_name("deadlock");
     zkl_session *s = session_open(server_hosts(), T_NORMAL, NULL);
     zkl_lock *l = lock_open(s, name, NULL);
-    zkl_hold hold;
 
     REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
-    hold = zkl_hold_of(l);
+    zkl_hold hold = zkl_hold_of(l);
     CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_DEADLOCK);
     CHECK_INT(zkl_acquire(l, 100), ZKL_DEADLOCK);
     CHECK_INT(zkl_acquire(l, 0), ZKL_DEADLOCK);
@@ -109,12 +107,10 @@ static void a_recursive_lock_counts_its_levels(void) {
     zkl_lock *l = lock_open_recursive(s, name);
     client *other = client_open(name, T_NORMAL);
     actor *here = actor_new();
-    zkl_hold hold;
-    int64_t token;
 
     REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
-    hold = zkl_hold_of(l);
-    token = zkl_token(l);
+    zkl_hold hold = zkl_hold_of(l);
+    int64_t token = zkl_token(l);
     CHECK_INT(zkl_acquire(l, 0), ZKL_OK);
     CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
     CHECK(zkl_hold_of(l) == hold && zkl_token(l) == token);
@@ -141,14 +137,13 @@ static void a_recursive_lock_counts_its_levels(void) {
 static void a_release_of_nothing_is_refused(void) {
     const char *name = fresh_name("nothing");
     client *c = client_open(name, T_NORMAL);
-    zkl_hold first, second;
 
     CHECK_INT(zkl_release(c->lock), ZKL_NOT_HELD);
     CHECK_INT(zkl_release_wait(c->lock, 100), ZKL_NOT_HELD);
     CHECK_INT(zkl_release_hold(c->lock, 0), ZKL_NOT_HELD);
     CHECK_INT(zkl_release_hold(c->lock, 1234567), ZKL_NOT_HELD);
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
-    first = actor_hold(c->actor, c->lock);
+    zkl_hold first = actor_hold(c->actor, c->lock);
     /* Not this thread's. */
     CHECK_INT(zkl_release(c->lock), ZKL_NOT_HELD);
     CHECK(!zkl_held(c->lock) && zkl_token(c->lock) == 0 && zkl_hold_of(c->lock) == 0);
@@ -156,7 +151,7 @@ static void a_release_of_nothing_is_refused(void) {
     CHECK_INT(client_release(c), ZKL_OK);
     CHECK_INT(client_release(c), ZKL_NOT_HELD);
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
-    second = actor_hold(c->actor, c->lock);
+    zkl_hold second = actor_hold(c->actor, c->lock);
     CHECK(second != 0 && second != first);
     /* Late clean-up of the first hold does not end the second. */
     CHECK_INT(zkl_release_hold(c->lock, first), ZKL_NOT_HELD);
@@ -167,10 +162,9 @@ static void a_release_of_nothing_is_refused(void) {
 static void a_hold_can_be_released_by_another_thread(void) {
     const char *name = fresh_name("handed");
     client *c = client_open(name, T_NORMAL);
-    zkl_hold hold;
 
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
-    hold = actor_hold(c->actor, c->lock);
+    zkl_hold hold = actor_hold(c->actor, c->lock);
     CHECK(zkl_hold_valid(c->lock, hold));
     CHECK_INT(zkl_release_hold(c->lock, hold), ZKL_OK);
     CHECK(!client_held(c));
@@ -289,11 +283,10 @@ static void a_node_path_needs_room(void) {
     zkl_session *s = session_open(server_hosts(), T_NORMAL, NULL);
     zkl_lock *l = lock_open(s, name, NULL);
     char path[1024] = "", small[1024];
-    size_t len;
 
     REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
     REQUIRE_INT(zkl_node_path(l, path, sizeof(path)), ZKL_OK);
-    len = strlen(path);
+    size_t len = strlen(path);
     memset(small, 'x', sizeof(small));
     CHECK_INT(zkl_node_path(l, small, len), ZKL_INVALID);
     CHECK(small[0] == 'x' && small[len] == 'x');

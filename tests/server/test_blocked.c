@@ -67,11 +67,10 @@ static void on_event_lock_mutex(const zkl_event *event, void *arg) {
 
 static zkl_err acquire_with_mutex(void *arg) {
     shared *s = arg;
-    zkl_err err;
 
     (void)pthread_mutex_lock(&s->mutex);
     atomic_store(&s->has_mutex, true);
-    err = zkl_acquire(s->lock, SOON_MS);
+    zkl_err err = zkl_acquire(s->lock, SOON_MS);
     if (err == ZKL_OK)
         err = zkl_release_wait(s->lock, SOON_MS);
     (void)pthread_mutex_unlock(&s->mutex);
@@ -153,12 +152,11 @@ static zkl_err use_free(void *arg) {
 static void a_blocked_callback_stops_no_reconnect(void) {
     victim *v = victim_open(PATIENT_MS);
     const int64_t id = zkl_session_id(v->session);
-    int64_t end;
 
     proxy_drop(v->proxy);
     WAIT_UNTIL(atomic_load(&v->obstacle.is_there), SOON_MS);
     WAIT_UNTIL(zkl_session_state(v->session) == ZKL_STATE_CONNECTED, SOON_MS);
-    end = clock_ms() + PATIENT_MS * 3 / 4;
+    int64_t end = clock_ms() + PATIENT_MS * 3 / 4;
     while (clock_ms() < end) {
         actor_begin(v->actor, use_free, v);
         REQUIRE_INT(actor_result(v->actor, SOON_MS), ZKL_OK);

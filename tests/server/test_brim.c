@@ -63,10 +63,8 @@ static size_t searches(void) {
     size_t count = 0;
 
     for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++) {
-        FILE *log;
-
         (void)snprintf(path, sizeof(path), "%s/%u/log", server_directory(), i + 1);
-        log = fopen(path, "re");
+        FILE *log = fopen(path, "re");
         REQUIRE(log != NULL);
         while (fgets(line, sizeof(line), log))
             count += strstr(line, word) != NULL;
@@ -177,36 +175,32 @@ static size_t held(void) {
 static void check_a_full_session(void) {
     const int64_t epoch = epoch_of(ensemble_leader());
     const size_t searched = searches();
-    size_t connects, holds, well;
-    int64_t watches;
-    bool is_back, is_same;
-    int64_t id, begun;
-    zkl_err err;
+    bool is_back;
 
     Brim.proxy = proxy_open(ensemble_hosts(0), "127.0.0.1");
     REQUIRE(Brim.proxy != NULL);
     Brim.events = events_new();
     Brim.session = open_below(Brim.chroot);
-    id = zkl_session_id(Brim.session);
-    err = fill();
+    int64_t id = zkl_session_id(Brim.session);
+    zkl_err err = fill();
     CHECK_INT(err, Wanted.expects_harm ? ZKL_OK : ZKL_LIMIT);
     WAIT_UNTIL(is_watched(), SOON_MS);
     test_note("%zu contenders, %zu bytes: %zu of paths, %zu of their chroots and lengths",
               Brim.count, Brim.bytes, Brim.bytes - Brim.count * before_each(),
               Brim.count * before_each());
 
-    connects = cut(&is_back);
-    holds = held();
-    is_same = zkl_session_id(Brim.session) == id;
-    watches = ensemble_number(0, "wchs", "Total watches");
+    size_t connects = cut(&is_back);
+    size_t holds = held();
+    bool is_same = zkl_session_id(Brim.session) == id;
+    int64_t watches = ensemble_number(0, "wchs", "Total watches");
     test_note("cut off: %zu connections in %d s, %s; %zu of %zu held, %" PRId64 " watches",
               connects, WATCHED_MS / 1000, is_back ? "the last one stays" : "none stays", holds,
               Brim.count, watches);
 
-    begun = clock_ms();
+    int64_t begun = clock_ms();
     (void)zkl_session_close(Brim.session);
     wait_for_health(epoch, END_MS);
-    well = healthy(epoch);
+    size_t well = healthy(epoch);
     test_note("closed: %zu of %d servers serve on, without the nodes, after %lld ms", well,
               ENSEMBLE_SERVERS, (long long)(clock_ms() - begun));
     for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++)

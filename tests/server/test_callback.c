@@ -149,7 +149,6 @@ static void a_callback_may_close_its_lock(void) {
     struct hook *h = new_hook(ZKL_EVENT_QUEUED, close_inside);
     zkl_lock *l = open_hooked(s, name, h);
     char holder[RAW_PATH_MAX];
-    zkl_err err;
 
     plant_contender(name, CURATOR, holder);
     CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_CLOSED);
@@ -160,7 +159,7 @@ static void a_callback_may_close_its_lock(void) {
 
     h = new_hook(ZKL_EVENT_HELD, close_inside);
     l = open_hooked(s, name, h);
-    err = zkl_acquire(l, SOON_MS); /* granted, and perhaps closed before it returned */
+    zkl_err err = zkl_acquire(l, SOON_MS); /* granted, and perhaps closed before it returned */
     CHECK(err == ZKL_OK || err == ZKL_CLOSED);
     WAIT_UNTIL(atomic_load(&h->done), SOON_MS);
     CHECK_INT(h->results[0], ZKL_OK);
@@ -185,10 +184,9 @@ static void a_callback_that_sleeps_stops_nothing_else(void) {
     zkl_lock *sleepy = open_hooked(s, fresh_name("sleepy"), h), *l = lock_open(s, name, NULL);
     char holder[RAW_PATH_MAX];
     actor *a = actor_new();
-    zkl_hold hold;
 
     REQUIRE_INT(zkl_acquire(sleepy, SOON_MS), ZKL_OK);
-    hold = zkl_hold_of(sleepy);
+    zkl_hold hold = zkl_hold_of(sleepy);
     WAIT_UNTIL(atomic_load(&h->entered), SOON_MS);
     for (int i = 0; i < 10; i++) {
         CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_OK);

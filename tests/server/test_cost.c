@@ -61,21 +61,19 @@ static void a_waiter_costs_four_requests_until_it_holds(void) {
 /* T13: other libraries create and delete a node for each failed try. */
 static void a_try_on_a_held_lock_writes_nothing(void) {
     const char *name = fresh_name("try");
-    zkl_session *s;
-    zkl_lock *l;
     proxy *p = proxy_new();
     char path[RAW_PATH_MAX];
     raw_stat before = {0}, after = {0};
-    int64_t zxid;
 
     /* A plain client holds, because one of ours would write its heartbeats meanwhile. */
     plant_contender(name, CURATOR, path);
-    s = session_open_with(proxy_hosts(p), (zkl_session_options){.session_timeout_ms = T_LONG,
-                                                                .lazy_heartbeat = true});
-    l = lock_open(s, name, NULL);
+    zkl_session *s = session_open_with(
+        proxy_hosts(p),
+        (zkl_session_options){.session_timeout_ms = T_LONG, .lazy_heartbeat = true});
+    zkl_lock *l = lock_open(s, name, NULL);
     CHECK(raw_stat_of(fixture_raw(), lock_dir(name), &before));
     proxy_forget(p);
-    zxid = server_number("srvr", "Zxid");
+    int64_t zxid = server_number("srvr", "Zxid");
     for (int i = 0; i < 50; i++)
         CHECK_INT(zkl_acquire(l, 0), ZKL_BUSY);
     CHECK_INT(proxy_count_tail(p, PROXY_LIST, name), 50);
@@ -94,18 +92,17 @@ static void a_try_on_a_held_lock_writes_nothing(void) {
 
 static void only_a_lazy_session_is_silent_when_idle(void) {
     proxy *p = proxy_new();
-    zkl_session *lazy, *eager;
-    int64_t end;
 
-    lazy = session_open_with(proxy_hosts(p), (zkl_session_options){.session_timeout_ms = T_NORMAL,
-                                                                   .lazy_heartbeat = true});
-    end = clock_ms() + T_NORMAL / 2;
+    zkl_session *lazy = session_open_with(
+        proxy_hosts(p),
+        (zkl_session_options){.session_timeout_ms = T_NORMAL, .lazy_heartbeat = true});
+    int64_t end = clock_ms() + T_NORMAL / 2;
     proxy_forget(p);
     WAIT_UNTIL(clock_ms() >= end, T_NORMAL);
     CHECK_INT(proxy_count(p, PROXY_ANY, NULL), 0);
     session_close(lazy);
 
-    eager = session_open(proxy_hosts(p), T_NORMAL, NULL);
+    zkl_session *eager = session_open(proxy_hosts(p), T_NORMAL, NULL);
     proxy_forget(p);
     end = clock_ms() + T_NORMAL / 2;
     WAIT_UNTIL(clock_ms() >= end, T_NORMAL);
@@ -178,12 +175,10 @@ static void a_hundred_releases_wake_one_waiter_each(void) {
     const char *name = fresh_name("crowd");
     client *holder = client_open(name, T_LONG);
     bool released[WAITERS] = {false};
-    struct crowd *crowd;
-    int64_t token;
 
     REQUIRE_INT(client_acquire(holder, SOON_MS), ZKL_OK);
-    token = client_token(holder);
-    crowd = crowd_open(name);
+    int64_t token = client_token(holder);
+    struct crowd *crowd = crowd_open(name);
     WAIT_UNTIL(queue_length(name) == WAITERS + 1, SOON_MS);
     WAIT_UNTIL(proxy_answered(crowd->proxy, PROXY_GET, name) >= 2 * WAITERS, SOON_MS);
     if (server_is_ours()) /* each its own node and its predecessor */

@@ -55,13 +55,12 @@ static zkl_err visit(void *arg) {
     const contender *c = arg;
     crowd *all = c->crowd;
     const zkl_err err = zkl_acquire(c->client->lock, c->timeout_ms);
-    size_t turn;
 
     if (err != ZKL_OK)
         return err;
     if (atomic_fetch_add(&all->inside, 1) != 0)
         (void)atomic_fetch_add(&all->overlaps, 1);
-    turn = atomic_fetch_add(&all->granted, 1);
+    size_t turn = atomic_fetch_add(&all->granted, 1);
     all->tokens[turn] = zkl_token(c->client->lock);
     wait_pause(); /* time for another one to come in */
     if (!zkl_held(c->client->lock))
@@ -401,10 +400,9 @@ static void a_hundred_in_a_storm(void) {
     WAIT_UNTIL(atomic_load(&all->granted) >= staying / 2, SERVED_MS);
     CHECK_STAYS(atomic_load(&all->granted) == staying / 2, 200);
     uproot(foreigner);
-    for (size_t i = 0; i < CONTENDERS; i++) {
+    for (size_t i = 0; i < CONTENDERS; i++)
         if (all->contenders[i].timeout_ms == ZKL_FOREVER)
             CHECK_INT(actor_result(all->contenders[i].client->actor, SERVED_MS), ZKL_OK);
-    }
     check_history(all, staying);
     crowd_free(all);
 }
@@ -415,12 +413,10 @@ static void a_hundred_in_a_storm(void) {
 static void a_holder_that_is_cut_off_is_followed_in_order(void) {
     client *holder = client_open_proxied("cut-off", T_SHORT);
     client *waiters[12];
-    int64_t token;
-    zkl_hold hold;
 
     REQUIRE_INT(client_acquire(holder, SOON_MS), ZKL_OK);
-    hold = actor_hold(holder->actor, holder->lock);
-    token = client_token(holder);
+    zkl_hold hold = actor_hold(holder->actor, holder->lock);
+    int64_t token = client_token(holder);
     for (size_t i = 0; i < 12; i++) {
         waiters[i] = client_open("cut-off", T_LONG);
         client_queue_up(waiters[i], i + 2);

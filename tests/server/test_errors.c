@@ -75,10 +75,9 @@ static void a_refusal_that_has_no_meaning_ends_the_acquire(void) {
         size_t nth;
     } steps[] = {{PROXY_CREATE, 1}, {PROXY_LIST, 1}, {PROXY_GET, 1}, {PROXY_GET, 2}};
 
-    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
         for (size_t j = 0; j < sizeof(steps) / sizeof(steps[0]); j++)
             check_is_refused(steps[j].kind, steps[j].nth, codes[i]);
-    }
 }
 
 /*

@@ -17,12 +17,11 @@ static void a_holder_is_told_and_can_acquire_again(void) {
     for (int releases = 0; releases < 2; releases++) {
         const int64_t id = zkl_session_id(c->session);
         zkl_event told = {0};
-        zkl_hold hold;
 
         REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
         CHECK(client_token(c) > token);
         token = client_token(c);
-        hold = actor_hold(c->actor, c->lock);
+        zkl_hold hold = actor_hold(c->actor, c->lock);
         session_expire(c->session);
         WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) == 1, SOON_MS);
         CHECK(events_get(c->events, ZKL_EVENT_LOST, 0, &told, NULL));
@@ -160,10 +159,9 @@ static void a_partitioned_holder_stops_before_the_next_begins(void) {
         const char *name = fresh_name("partition");
         client *c = client_open_proxied(name, T_SHORT), *next = client_open(name, T_LONG);
         int64_t deadline_ns, until_ns = 0, told_ns = 0;
-        zkl_hold hold;
 
         REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
-        hold = actor_hold(c->actor, c->lock);
+        zkl_hold hold = actor_hold(c->actor, c->lock);
         client_queue_up(next, 2);
         WAIT_UNTIL(zkl_hold_valid(c->lock, hold), SOON_MS);
         client_silence(c, true);
@@ -198,7 +196,6 @@ static void a_hold_lost_by_the_clock_is_buried_if_the_session_survives(void) {
     const char *name = fresh_name("one-way");
     client *c = client_open_proxied(name, T_SHORT);
     const int64_t id = zkl_session_id(c->session);
-    bool kept;
 
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
     proxy_hold(c->proxy, PROXY_TO_CLIENT, true);
@@ -207,7 +204,7 @@ static void a_hold_lost_by_the_clock_is_buried_if_the_session_survives(void) {
     proxy_hold(c->proxy, PROXY_TO_CLIENT, false);
     WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
     WAIT_UNTIL(client_is_connected(c), SOON_MS);
-    kept = zkl_session_id(c->session) == id;
+    bool kept = zkl_session_id(c->session) == id;
     test_note("the session %s", kept ? "survived" : "ended too");
     CHECK(!client_held(c));
     CHECK_INT(client_release(c), ZKL_LOST);
@@ -244,11 +241,10 @@ static void calls_that_meet_an_expiry_do_not_hang(void) {
 
     for (int i = 0; i < 20; i++) {
         const int64_t id = zkl_session_id(c->session);
-        zkl_err result;
 
         client_begin(c, SOON_MS);
         session_expire(c->session);
-        result = client_result(c);
+        zkl_err result = client_result(c);
         CHECK_INT(result, ZKL_OK);
         if (result != ZKL_OK)
             events_print_log(c->events);

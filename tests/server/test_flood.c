@@ -91,7 +91,6 @@ static outcome flood(zkl_session *s, writer *writers, size_t count, int64_t ms) 
     zkl_lock *held = lock_open(s, fresh_name("held"), NULL);
     zkl_lock *other = lock_open(s, fresh_name("other"), NULL);
     const int64_t before = epoch(), begun = clock_ms();
-    int64_t took;
 
     REQUIRE_INT(zkl_acquire(held, SOON_MS), ZKL_OK);
     for (size_t i = 0; i < count; i++) {
@@ -117,7 +116,7 @@ static outcome flood(zkl_session *s, writer *writers, size_t count, int64_t ms) 
         if (writers[i].longest_ms > o.waited_ms)
             o.waited_ms = writers[i].longest_ms;
     }
-    took = clock_ms() - begun;
+    int64_t took = clock_ms() - begun;
     o.was_election = epoch() != before;
     o.rate = (double)o.written * LENGTH / 1000.0 / (double)took;
     o.lost += !zkl_held(held);

@@ -66,11 +66,10 @@ static size_t plant_names(const char *name, size_t *ret_contenders) {
     *ret_contenders = 0;
     for (size_t i = 0; i < count; i++) {
         char child[NAME_SIZE], path[RAW_PATH_MAX];
-        int result;
 
         make_name(child);
         (void)snprintf(path, sizeof(path), "%s/%s", lock_dir(name), child);
-        result = raw_create(fixture_raw(), path, "%s", 2, RAW_PERSISTENT, NULL);
+        int result = raw_create(fixture_raw(), path, "%s", 2, RAW_PERSISTENT, NULL);
         REQUIRE(result == RAW_OK || result == RAW_NODE_EXISTS);
         if (result != RAW_OK)
             continue;

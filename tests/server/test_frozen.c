@@ -19,10 +19,9 @@ static void a_hold_ends_within_the_timeout_of_a_freeze(void) {
         client *c = client_open(name, i % 2 ? T_SHORT : 2 * T_SHORT);
         const int64_t timeout_ms = zkl_session_timeout_ms(c->session);
         int64_t frozen_ns, deadline_ns, until_ns = 0, told_ns = 0;
-        zkl_hold hold;
 
         REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
-        hold = actor_hold(c->actor, c->lock);
+        zkl_hold hold = actor_hold(c->actor, c->lock);
         CHECK_STAYS(zkl_hold_valid(c->lock, hold), timeout_ms + 100); /* by heartbeats */
         server_freeze();
         frozen_ns = clock_ns(); /* a reply may have left before this, none is made after */
@@ -51,10 +50,9 @@ static void a_hold_ends_within_the_timeout_of_a_freeze(void) {
 static void a_short_freeze_costs_nothing(void) {
     const char *name = fresh_name("short");
     client *c = client_open(name, T_NORMAL), *next = client_open(name, T_NORMAL);
-    zkl_hold hold;
 
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
-    hold = actor_hold(c->actor, c->lock);
+    zkl_hold hold = actor_hold(c->actor, c->lock);
     client_queue_up(next, 2);
     for (int i = 0; i < 2; i++) {
         server_freeze();
@@ -131,10 +129,9 @@ static void looking_at_a_queue_gives_up_in_time(void) {
         server_hosts(),
         (zkl_session_options){.session_timeout_ms = T_LONG, .connect_timeout_ms = 1500});
     zkl_queue *queue = NULL;
-    int64_t began;
 
     server_freeze();
-    began = clock_ms();
+    int64_t began = clock_ms();
     CHECK_INT(zkl_inspect(s, "frozen", &queue), ZKL_UNREACHABLE);
     CHECK_RANGE(clock_ms() - began, 1400, 2500);
     CHECK(queue == NULL);
@@ -146,10 +143,9 @@ static void looking_at_a_queue_gives_up_in_time(void) {
 
 static void a_session_with_a_frozen_server_is_not_opened(void) {
     zkl_session *s = NULL;
-    int64_t began;
 
     server_freeze();
-    began = clock_ms();
+    int64_t began = clock_ms();
     CHECK_INT(zkl_session_open(&s, server_hosts(), &ZKL_SESSION_OPTIONS(.connect_timeout_ms = 500)),
               ZKL_UNREACHABLE);
     CHECK_RANGE(clock_ms() - began, 450, 2500);

@@ -93,7 +93,6 @@ static void only_the_holding_thread_writes(void) {
 static void no_write_passes_when_the_node_was_deleted(void) {
     client *c = client_open_proxied(fresh_name("broken"), T_LONG);
     const char *path = target_new();
-    size_t refused;
 
     for (size_t i = 0; i < LATE_WRITES; i++) {
         char node[RAW_PATH_MAX];
@@ -108,7 +107,7 @@ static void no_write_passes_when_the_node_was_deleted(void) {
         CHECK_INT(client_release(c), ZKL_LOST);
     }
     target_check(path, "zero", 0);
-    refused = proxy_count(c->proxy, PROXY_MULTI, NULL);
+    size_t refused = proxy_count(c->proxy, PROXY_MULTI, NULL);
     CHECK_RANGE(refused, LATE_WRITES / 2, LATE_WRITES);
     test_note("%zu of %d were refused by the server, the others before", refused, LATE_WRITES);
     client_close(c);
@@ -168,11 +167,9 @@ static void no_write_passes_when_the_session_has_expired(void) {
     const char *path = target_new();
 
     for (int i = 0; i < 4; i++) {
-        zkl_err err;
-
         REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
         session_expire(c->session);
-        err = guarded_set(c, path, "late", i % 2 ? -1 : 0);
+        zkl_err err = guarded_set(c, path, "late", i % 2 ? -1 : 0);
         CHECK(err == ZKL_LOST || err == ZKL_UNSURE);
         CHECK(!client_held(c));
         CHECK_INT(guarded_set(c, path, "later", -1), ZKL_LOST);
@@ -292,15 +289,13 @@ static void a_refusal_of_the_server_is_told_with_the_log(void) {
 /* T45 */
 static void a_chroot_stands_before_both_paths(void) {
     char hosts[256], chroot[64], target[128];
-    zkl_session *s;
-    zkl_lock *l;
 
     (void)snprintf(chroot, sizeof(chroot), "%s-guard", fixture_root());
     (void)snprintf(hosts, sizeof(hosts), "%s%s", server_hosts(), chroot);
     (void)snprintf(target, sizeof(target), "%s/target", chroot);
     REQUIRE_INT(raw_make_path(fixture_raw(), target), RAW_OK);
-    s = session_open_with(hosts, (zkl_session_options){.root = "/locks"});
-    l = lock_open(s, "in-chroot", NULL);
+    zkl_session *s = session_open_with(hosts, (zkl_session_options){.root = "/locks"});
+    zkl_lock *l = lock_open(s, "in-chroot", NULL);
     REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
     CHECK_INT(zkl_guarded_set(l, "/target", "x", 1, 0), ZKL_OK);
     target_check(target, "x", 1);
@@ -328,7 +323,6 @@ static void callbacks_and_children_do_not_write(void) {
     struct inside inside = {.result = ACTOR_BUSY};
     zkl_lock *l = NULL;
     int status = 0;
-    pid_t pid;
 
     REQUIRE_INT(zkl_lock_open(&l, s, fresh_name("inside"),
                               &ZKL_LOCK_OPTIONS(.on_event = write_inside, .arg = &inside)),
@@ -336,7 +330,7 @@ static void callbacks_and_children_do_not_write(void) {
     REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
     WAIT_UNTIL(inside.result != ACTOR_BUSY, SOON_MS);
     CHECK_INT(inside.result, ZKL_IN_CALLBACK);
-    pid = fork();
+    pid_t pid = fork();
     if (pid == 0)
         _exit((int)zkl_guarded_set(l, "/x", "x", 1, -1));
     REQUIRE(pid > 0 && waitpid(pid, &status, 0) == pid);
@@ -397,7 +391,6 @@ static void a_hundred_threads_lose_nothing_on_a_bad_line(void) {
     char text[32] = "";
     size_t len = sizeof(text) - 1, busy = WRITERS;
     int unsure = 0;
-    long count;
 
     REQUIRE_INT(raw_set(fixture_raw(), path, "0", 1), RAW_OK);
     for (size_t i = 0; i < SESSIONS; i++)
@@ -424,7 +417,7 @@ static void a_hundred_threads_lose_nothing_on_a_bad_line(void) {
         unsure += writers[i].unsure;
     }
     CHECK_INT(raw_get(fixture_raw(), path, text, &len, NULL), RAW_OK);
-    count = strtol(text, NULL, 10);
+    long count = strtol(text, NULL, 10);
     CHECK_RANGE(count, WRITERS * WRITES_EACH, WRITERS * WRITES_EACH + unsure);
     test_note("%d writes, %ld counted, %d unsure, %zu connections", WRITERS * WRITES_EACH, count,
               unsure, proxy_connects(p));

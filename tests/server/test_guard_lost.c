@@ -211,25 +211,20 @@ static void a_write_that_always_breaks_the_line_is_given_up(void) {
 /* T41: the server is silent, and the client takes that for a loss after two thirds of its timeout.
  * The first attempt has arrived all the same, and is looked at before the second. */
 static void a_write_to_a_frozen_server_is_one_step(void) {
-    client *c;
-    const char *path;
-    guarded_call call;
-    zkl_err err;
-
     if (!server_is_ours()) {
         test_skip("not our server");
         return;
     }
-    c = holder_new("frozen", T_NORMAL);
-    path = target_new();
-    call = guarded_text(c, path, "thawed", 0);
+    client *c = holder_new("frozen", T_NORMAL);
+    const char *path = target_new();
+    guarded_call call = guarded_text(c, path, "thawed", 0);
     server_freeze();
     actor_begin(c->actor, guarded_run, &call);
     WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) > 0 ||
                    zkl_session_state(c->session) == ZKL_STATE_SUSPENDED,
                SOON_MS);
     server_thaw();
-    err = client_result(c);
+    zkl_err err = client_result(c);
     CHECK(err == ZKL_OK || (err == ZKL_UNSURE && !client_held(c)));
     WAIT_UNTIL(err == ZKL_UNSURE || target_version(path) == 1, SOON_MS);
     CHECK_RANGE(target_version(path), err == ZKL_OK, 1);
@@ -475,11 +470,9 @@ static bool multi_or_refused(struct zkli_port *port, unsigned slot, const struct
 
 /* From now on the first so many writes are refused. */
 static void refuse_writes(client *c, int count) {
-    struct zkli_port *port;
-
     atomic_store(&Refusals, count);
     zkli_session_lock(c->session);
-    port = zkli_engine_port(c->session->engine);
+    struct zkli_port *port = zkli_engine_port(c->session->engine);
     REQUIRE(port != NULL);
     Real_ops = port->ops == &Short_ops ? Real_ops : port->ops;
     Short_ops = *Real_ops;
@@ -495,7 +488,6 @@ static void a_write_that_cannot_be_sent_is_tried_for_a_while(void) {
     client *c = holder_new("short", T_LONG);
     const char *path = target_new();
     guarded_call call = guarded_text(c, path, "x", -1);
-    zkl_hold hold;
 
     refuse_writes(c, 3);
     CHECK_INT(guarded_set(c, path, "x", -1), ZKL_OK);
@@ -507,7 +499,7 @@ static void a_write_that_cannot_be_sent_is_tried_for_a_while(void) {
 
     target_check(path, "x", 1);
 
-    hold = actor_hold(c->actor, c->lock);
+    zkl_hold hold = actor_hold(c->actor, c->lock);
     refuse_writes(c, EVER);
     actor_begin(c->actor, guarded_run, &call);
     WAIT_UNTIL(atomic_load(&Refusals) < EVER, SOON_MS);

@@ -381,8 +381,6 @@ static void too_many_bytes_are_a_limit(void) {
 static void a_chroot_stands_before_every_path(void) {
     static char big[ZKLI_TRANSACTION_MAX];
     char hosts[256], chroot[64], made[64] = "", seen[192], guard[RAW_PATH_MAX];
-    zkl_session *s;
-    zkl_lock *l;
     zoo_op_t ops[3];
     zoo_op_result_t results[3];
     struct zkli_op sent[] = {{ZKLI_OP_CHECK, .path = guard},
@@ -392,8 +390,8 @@ static void a_chroot_stands_before_every_path(void) {
     (void)snprintf(chroot, sizeof(chroot), "%s-multi", fixture_root());
     (void)snprintf(hosts, sizeof(hosts), "%s%s", server_hosts(), chroot);
     REQUIRE_INT(raw_make_path(fixture_raw(), chroot), RAW_OK);
-    s = session_open_with(hosts, (zkl_session_options){.root = "/locks"});
-    l = lock_open(s, "in-chroot", NULL);
+    zkl_session *s = session_open_with(hosts, (zkl_session_options){.root = "/locks"});
+    zkl_lock *l = lock_open(s, "in-chroot", NULL);
     REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
     zoo_create_op_init(&ops[0], "/made", "new", 3, &ZOO_OPEN_ACL_UNSAFE, 0, made, sizeof(made));
     zoo_check_op_init(&ops[1], "/made", 0);

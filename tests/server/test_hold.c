@@ -11,11 +11,10 @@
 static void a_lost_recursive_hold_is_lost_on_every_level(void) {
     zkl_session *s = session_open(server_hosts(), T_NORMAL, NULL);
     zkl_lock *l = lock_open_recursive(s, fresh_name("nested"));
-    zkl_hold first;
 
     REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
     REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
-    first = zkl_hold_of(l);
+    zkl_hold first = zkl_hold_of(l);
     session_expire(s);
     WAIT_UNTIL(!zkl_held(l), SOON_MS);
     CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_LOST);
@@ -36,10 +35,9 @@ static void a_lost_recursive_hold_is_lost_on_every_level(void) {
 static void a_lost_hold_stays_with_its_thread(void) {
     client *c = client_open(fresh_name("late"), T_NORMAL);
     actor *other = actor_new();
-    zkl_hold lost;
 
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
-    lost = actor_hold(c->actor, c->lock);
+    zkl_hold lost = actor_hold(c->actor, c->lock);
     session_expire(c->session);
     WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) == 1, SOON_MS);
     actor_acquire(other, c->lock, SOON_MS);

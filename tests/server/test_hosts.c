@@ -159,11 +159,10 @@ static void resolver_recover(void) {
 
 static void hold_through(enum resolver outage) {
     client *c = client_open(fresh_name("names"), NAMES_TIMEOUT_MS);
-    zkl_hold hold;
 
     CHECK(atomic_load(&Lookups) > 0); /* ours is the one that is called */
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
-    hold = actor_hold(c->actor, c->lock);
+    zkl_hold hold = actor_hold(c->actor, c->lock);
     atomic_store(&Resolver, outage);
     CHECK_STAYS(zkl_hold_valid(c->lock, hold), 3 * NAMES_TIMEOUT_MS);
     CHECK_INT(client_release_wait(c), ZKL_OK);
@@ -199,13 +198,11 @@ static void opening_does_not_wait_for_a_resolver(void) {
 static void a_new_list_does_not_wait_for_a_resolver(void) {
     client *c = client_open(fresh_name("list"), NAMES_TIMEOUT_MS);
     const unsigned lookups = atomic_load(&Lookups);
-    int64_t begun_ms;
-    zkl_hold hold;
 
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
-    hold = actor_hold(c->actor, c->lock);
+    zkl_hold hold = actor_hold(c->actor, c->lock);
     atomic_store(&Resolver, HANGS);
-    begun_ms = clock_ms();
+    int64_t begun_ms = clock_ms();
     REQUIRE_INT(zkl_session_set_hosts(c->session, server_hosts()), ZKL_OK);
     CHECK_RANGE(clock_ms() - begun_ms, 0, 500);
     WAIT_UNTIL(atomic_load(&Lookups) > lookups, SOON_MS);

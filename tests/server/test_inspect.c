@@ -97,7 +97,6 @@ static void a_queue_shows_holder_and_waiters_in_order(void) {
     zkl_lock *l = lock_open(s, name, NULL);
     client *second = client_open(name, T_NORMAL), *fourth = client_open(name, T_NORMAL);
     char path[1024] = "", kazoo[RAW_PATH_MAX];
-    zkl_queue *queue;
 
     REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
     REQUIRE_INT(zkl_node_path(l, path, sizeof(path)), ZKL_OK);
@@ -106,7 +105,7 @@ static void a_queue_shows_holder_and_waiters_in_order(void) {
     client_queue_up(fourth, 4);
     plant(name, "stranger", RAW_EPHEMERAL, NULL);
 
-    queue = look(second->session, name);
+    zkl_queue *queue = look(second->session, name);
     REQUIRE_INT(zkl_queue_count(queue), 4);
     for (size_t i = 0; i < 4; i++) {
         CHECK(zkl_queue_at(queue, i)->is_holder == (i == 0));
@@ -132,13 +131,12 @@ static void a_queue_shows_holder_and_waiters_in_order(void) {
 static void looking_costs_a_list_and_a_read_each(void) {
     const char *name = fresh_name("price");
     client *c = client_open_proxied(name, T_LONG);
-    zkl_queue *queue;
 
     for (int i = 0; i < 5; i++)
         plant_contender(name, CURATOR, NULL);
     plant(name, "stranger", RAW_PERSISTENT, NULL);
     proxy_forget(c->proxy);
-    queue = look(c->session, name);
+    zkl_queue *queue = look(c->session, name);
     CHECK_INT(zkl_queue_count(queue), 5);
     CHECK_INT(proxy_count_tail(c->proxy, PROXY_LIST, name), 1);
     CHECK_INT(proxy_count(c->proxy, PROXY_GET, name), 5);
@@ -179,7 +177,6 @@ static void hostile_data_is_shown_or_left_out_and_harms_nobody(void) {
     const char *name = fresh_name("evil");
     zkl_session *s = session_open(server_hosts(), T_NORMAL, NULL);
     char *large = calloc(1, 900000), path[RAW_PATH_MAX];
-    zkl_queue *queue;
 
     REQUIRE(large != NULL);
     for (size_t i = 0; i < COUNT; i++) {
@@ -190,7 +187,7 @@ static void hostile_data_is_shown_or_left_out_and_harms_nobody(void) {
     memcpy(large, "zklock1 pid=7 host=", 19);
     plant_contender(name, CURATOR, path);
     CHECK_INT(raw_set(fixture_raw(), path, large, 900000), RAW_OK);
-    queue = look(s, name);
+    zkl_queue *queue = look(s, name);
     REQUIRE_INT(zkl_queue_count(queue), COUNT + 1);
     for (size_t i = 0; i <= COUNT; i++) {
         const zkl_contender *c = zkl_queue_at(queue, i);
@@ -260,14 +257,12 @@ static void everything_is_listed_without_a_prefix(void) {
     char root[128];
     const char *const names[] = {"one", "two"};
     const size_t contenders[] = {1, 1};
-    zkl_session *s;
-    zkl_lock *one, *two;
 
     (void)snprintf(root, sizeof(root), "%s/all", fixture_root());
-    s = session_open_with(server_hosts(), (zkl_session_options){.root = root});
+    zkl_session *s = session_open_with(server_hosts(), (zkl_session_options){.root = root});
     check_listed(s, NULL, NULL, NULL, 0);
-    two = lock_open(s, "two", NULL);
-    one = lock_open(s, "one", NULL);
+    zkl_lock *two = lock_open(s, "two", NULL);
+    zkl_lock *one = lock_open(s, "one", NULL);
     REQUIRE_INT(zkl_acquire(two, SOON_MS), ZKL_OK);
     REQUIRE_INT(zkl_acquire(one, SOON_MS), ZKL_OK);
     check_listed(s, NULL, names, contenders, 2);

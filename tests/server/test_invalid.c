@@ -124,10 +124,8 @@ static void bad_lock_names_are_refused(void) {
     zkl_lock *l = Stale_lock;
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        zkl_err err;
-
         l = Stale_lock;
-        err = zkl_lock_open(&l, s, bad[i], NULL);
+        zkl_err err = zkl_lock_open(&l, s, bad[i], NULL);
 
         if (err != ZKL_INVALID)
             test_note("name \"%s\"", bad[i] ? bad[i] : "(null)");
@@ -225,12 +223,11 @@ static void bad_arguments_of_the_other_calls_are_refused(void) {
 static void refusals_leave_nothing_behind(void) {
     static void (*const all[])(void) = {bad_hosts_are_refused, bad_session_options_are_refused,
                                         bad_lock_names_are_refused, bad_lock_options_are_refused};
-    size_t threads, descriptors, children;
 
     REQUIRE_INT(raw_make_path(fixture_raw(), fixture_root()), RAW_OK);
-    threads = process_threads();
-    descriptors = process_descriptors();
-    children = raw_child_count(fixture_raw(), fixture_root());
+    size_t threads = process_threads();
+    size_t descriptors = process_descriptors();
+    size_t children = raw_child_count(fixture_raw(), fixture_root());
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         all[i]();
     CHECK_INT(raw_child_count(fixture_raw(), fixture_root()), children);

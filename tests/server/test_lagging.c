@@ -28,10 +28,9 @@ typedef struct traveler {
 } traveler;
 
 static void stall_followers(const traveler *t, bool on) {
-    for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++) {
+    for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++)
         if (i != t->leader)
             ensemble_stall(i, on);
-    }
 }
 
 /* Connected at home; the directory is there. */

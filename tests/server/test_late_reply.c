@@ -39,14 +39,13 @@ static void the_lease_of_a_new_session_counts_from_before_it_was_made(void) {
     proxy *p = proxy_new();
     struct opening o = {.hosts = proxy_hosts(p), .name = fresh_name("late")};
     actor *a = actor_new();
-    int64_t made_ms, released_ms;
 
     proxy_set_fault(p, &late);
     actor_begin(a, open_and_hold, &o);
     WAIT_UNTIL(proxy_struck_ns(p) != 0, SOON_MS);
-    made_ms = clock_ms(); /* or before */
+    int64_t made_ms = clock_ms(); /* or before */
     WAIT_UNTIL(clock_ms() >= made_ms + LATE_MS, SOON_MS);
-    released_ms = clock_ms();
+    int64_t released_ms = clock_ms();
     proxy_hold(p, PROXY_TO_CLIENT, false);
     CHECK_INT(actor_result(a, SOON_MS), ZKL_OK);
     CHECK_INT(proxy_connects(p), 1);

@@ -34,7 +34,6 @@ static void a_session_refuses_more_nodes_than_its_budget(void) {
     events *e = events_new();
     zkl_session *s = session_open(server_hosts(), T_LONG, e),
                 *other = session_open(server_hosts(), T_LONG, NULL);
-    zkl_lock *second;
     zkl_err err = ZKL_OK;
     size_t count = 0, bytes = 0;
     char name[256], answer[64];
@@ -55,7 +54,7 @@ static void a_session_refuses_more_nodes_than_its_budget(void) {
     CHECK_INT(queue_length(name), 0);
     CHECK(zkl_held(locks[0]) && zkl_held(locks[count - 1]));
     CHECK_INT(zkl_acquire(locks[count], 0), ZKL_LIMIT);
-    second = lock_open(other, name, NULL);
+    zkl_lock *second = lock_open(other, name, NULL);
     CHECK_INT(zkl_acquire(second, 0), ZKL_OK); /* a limit of the session, not of the lock */
     CHECK_INT(zkl_release_wait(second, SOON_MS), ZKL_OK);
     CHECK_INT(zkl_release_wait(locks[0], SOON_MS), ZKL_OK);
@@ -80,7 +79,6 @@ static void a_session_near_its_budget_survives_a_reconnect(void) {
     static zkl_lock *locks[COUNT];
     client *c = client_open_proxied(fresh_name("near"), T_LONG);
     const int64_t id = zkl_session_id(c->session);
-    size_t connects;
     char name[256];
 
     for (int i = 0; i < COUNT; i++) {
@@ -93,7 +91,7 @@ static void a_session_near_its_budget_survives_a_reconnect(void) {
     proxy_forget(c->proxy);
     client_flap(c);
     CHECK_STAYS(client_is_connected(c), 500);
-    connects = proxy_connects(c->proxy);
+    size_t connects = proxy_connects(c->proxy);
     CHECK_RANGE(connects, 1, 3);
     CHECK(zkl_session_id(c->session) == id);
     for (int i = 0; i < COUNT; i++)
@@ -144,10 +142,9 @@ static void a_burst_of_acquires_delays_no_heartbeat(void) {
     static actor *actors[COUNT];
     static zkl_lock *locks[COUNT];
     client *c = client_open_proxied(fresh_name("burst"), T_NORMAL);
-    zkl_hold hold;
 
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
-    hold = actor_hold(c->actor, c->lock);
+    zkl_hold hold = actor_hold(c->actor, c->lock);
     proxy_forget(c->proxy);
     for (size_t i = 0; i < COUNT; i++) {
         locks[i] = lock_open(c->session, fresh_name("burst"), NULL);

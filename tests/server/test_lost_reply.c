@@ -201,12 +201,10 @@ static void a_release_during_an_outage_returns_and_is_done_later(void) {
     client *c = client_open_proxied(name, T_LONG), *other = client_open(name, T_LONG);
 
     for (int waits = 0; waits < 2; waits++) {
-        int64_t began;
-
         CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
         client_queue_up(other, 2);
         client_outage_begin(c);
-        began = clock_ms();
+        int64_t began = clock_ms();
         if (waits)
             CHECK_INT(actor_release_wait(c->actor, c->lock, 200), ZKL_TIMEOUT);
         else

@@ -37,11 +37,10 @@ static void a_lock_may_have_locks_below_it(void) {
 
 static void a_persistent_directory_stays(void) {
     const char *name = fresh_name("persistent");
-    client *c;
     raw_stat stat = {0};
 
     REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(name)), RAW_OK);
-    c = client_open(name, T_NORMAL);
+    client *c = client_open(name, T_NORMAL);
     CHECK_INT(client_acquire(c, 0), ZKL_OK);
     CHECK_INT(client_release_wait(c), ZKL_OK);
     CHECK_STAYS(raw_stat_of(fixture_raw(), lock_dir(name), &stat), 500);
@@ -67,11 +66,10 @@ static zkl_err use_lock(void *arg) {
 
     for (int i = 0; i < ROUNDS; i++) {
         const zkl_err err = zkl_acquire(u->lock, ZKL_FOREVER);
-        int value;
 
         if (err != ZKL_OK)
             return err;
-        value = atomic_load(u->counter);
+        int value = atomic_load(u->counter);
         wait_pause();
         atomic_store(u->counter, value + 1);
         if (zkl_release(u->lock) != ZKL_OK)
@@ -154,7 +152,6 @@ static void one_shot_locks_leave_no_directories(void) {
         THREADS = 8
     };
     const char *top = fresh_name("once");
-    zkl_session *s;
     zkl_lock *locks[THREADS];
     actor *actors[THREADS];
 
@@ -162,7 +159,7 @@ static void one_shot_locks_leave_no_directories(void) {
         test_skip("not our server: its reaper looks once a minute");
         return;
     }
-    s = session_open(server_hosts(), T_LONG, NULL);
+    zkl_session *s = session_open(server_hosts(), T_LONG, NULL);
     for (size_t i = 0; i < THREADS; i++)
         actors[i] = actor_new();
     for (int n = 0; n < NAMES; n += THREADS) {

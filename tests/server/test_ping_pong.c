@@ -56,11 +56,10 @@ static zkl_err play(void *arg) {
 
     for (unsigned i = 0; i < ROUNDS; i++) {
         const zkl_err err = zkl_acquire(t->lock, 3 * SOON_MS);
-        zkl_hold hold;
 
         if (err != ZKL_OK)
             return err;
-        hold = zkl_hold_of(t->lock);
+        zkl_hold hold = zkl_hold_of(t->lock);
         EXPECT(t, atomic_fetch_add(&t->inside, 1) == 0);
         EXPECT(t, hold != 0 && hold != atomic_load(&t->last_hold));
         EXPECT(t, !zkl_hold_valid(t->lock, atomic_load(&t->last_hold)));

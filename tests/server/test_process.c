@@ -50,12 +50,10 @@ static int call_everything(zkl_session *s, zkl_lock *l, zkl_hold hold) {
 static void a_forked_child_has_nothing(void) {
     client *c = client_open(fresh_name("fork"), T_NORMAL);
     int status = -1;
-    zkl_hold hold;
-    pid_t pid;
 
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
-    hold = actor_hold(c->actor, c->lock);
-    pid = fork();
+    zkl_hold hold = actor_hold(c->actor, c->lock);
+    pid_t pid = fork();
     if (pid == 0) {
         (void)alarm(20); /* a hang ends the child */
         _exit(call_everything(c->session, c->lock, hold));
@@ -76,7 +74,6 @@ static void a_session_has_four_lasting_threads(void) {
         LOCKS = 50
     };
     const size_t before = process_threads();
-    size_t most;
     client *all[LOCKS], *c = client_open_proxied(fresh_name("four"), T_NORMAL);
     const size_t helpers = 2; /* the client's actor and the proxy are ours */
 
@@ -91,7 +88,7 @@ static void a_session_has_four_lasting_threads(void) {
     WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) == 1, SOON_MS);
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
     WAIT_UNTIL(process_threads() <= before + 4 + helpers + LOCKS, SOON_MS);
-    most = process_threads() - before - helpers - LOCKS;
+    size_t most = process_threads() - before - helpers - LOCKS;
     test_note("%zu threads a session", most);
     for (size_t i = 0; i < LOCKS; i++)
         client_close(all[i]);
@@ -101,11 +98,9 @@ static void a_session_has_four_lasting_threads(void) {
 
 /* T6 */
 static void closing_gives_everything_back(void) {
-    size_t threads, descriptors;
-
     (void)fixture_raw();
-    threads = process_threads();
-    descriptors = process_descriptors();
+    size_t threads = process_threads();
+    size_t descriptors = process_descriptors();
     for (int i = 0; i < 10; i++) {
         client *c = client_open_proxied(fresh_name("given-back"), T_NORMAL);
 
@@ -131,11 +126,9 @@ struct capture {
 };
 
 static void capture_begin(struct capture *c) {
-    int fd;
-
     (void)fflush(NULL);
     (void)snprintf(c->path, sizeof(c->path), "/tmp/zklock-output-XXXXXX");
-    fd = mkstemp(c->path);
+    int fd = mkstemp(c->path);
     REQUIRE(fd >= 0);
     for (int i = 0; i < 2; i++) {
         c->saved[i] = fcntl(i + 1, F_DUPFD_CLOEXEC, 3);
@@ -148,14 +141,13 @@ static void capture_begin(struct capture *c) {
 static size_t capture_end(struct capture *c) {
     char text[2000] = "";
     size_t size = 0;
-    FILE *file;
 
     (void)fflush(NULL);
     for (int i = 0; i < 2; i++) {
         (void)dup2(c->saved[i], i + 1);
         (void)close(c->saved[i]);
     }
-    file = fopen(c->path, "re");
+    FILE *file = fopen(c->path, "re");
     if (file) {
         size = fread(text, 1, sizeof(text) - 1, file);
         (void)fclose(file);
@@ -193,14 +185,13 @@ static void live_through_much(const char *name) {
 static void nothing_is_written_to_standard_streams(void) {
     events *e = events_new();
     struct capture capture;
-    zkl_session *s;
 
     (void)fixture_raw();
     capture_begin(&capture);
     live_through_much(fresh_name("quiet"));
     CHECK_INT(capture_end(&capture), 0);
     /* What the client library has to say comes to the log. */
-    s = session_open(server_hosts(), T_NORMAL, e);
+    zkl_session *s = session_open(server_hosts(), T_NORMAL, e);
     CHECK(events_log_lines(e) > 0);
     session_close(s);
     events_free(e);
@@ -210,11 +201,10 @@ static void nothing_is_written_to_standard_streams(void) {
 
 /* T46: a write to a closed connection raises SIGPIPE; it would end this program. */
 static void broken_connections_raise_no_sigpipe(void) {
-    client *c;
     struct sigaction action;
 
     REQUIRE(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
-    c = client_open_proxied(fresh_name("sigpipe"), T_NORMAL);
+    client *c = client_open_proxied(fresh_name("sigpipe"), T_NORMAL);
     for (int i = 0; i < 30; i++) {
         client_begin(c, SOON_MS);
         client_flap(c);
@@ -230,12 +220,11 @@ static void no_signal_handler_is_installed(void) {
         SIGNALS = 65
     };
     struct sigaction before[SIGNALS], after;
-    client *c;
 
     for (int i = 1; i < SIGNALS; i++)
         if (sigaction(i, NULL, &before[i]) != 0)
             before[i].sa_handler = SIG_IGN;
-    c = client_open_proxied(fresh_name("handlers"), T_NORMAL);
+    client *c = client_open_proxied(fresh_name("handlers"), T_NORMAL);
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
     client_flap(c);
     for (int i = 1; i < SIGNALS; i++)

@@ -213,12 +213,11 @@ static void a_changed_predecessor_is_not_a_gone_one(void) {
     const char *name = fresh_name("changed");
     client *c = client_open_proxied(name, T_NORMAL);
     char predecessor[RAW_PATH_MAX];
-    size_t lists;
 
     plant_contender(name, CURATOR, predecessor);
     client_queue_up(c, 2);
     WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, predecessor) == 1, SOON_MS);
-    lists = proxy_count(c->proxy, PROXY_LIST, name);
+    size_t lists = proxy_count(c->proxy, PROXY_LIST, name);
     for (size_t i = 1; i <= 20; i++) {
         CHECK_INT(raw_set(fixture_raw(), predecessor, "x", 1), RAW_OK);
         /* The watch is set again each time, or the deletion below would go unseen. */
@@ -283,8 +282,6 @@ static void a_holder_whose_node_is_deleted_is_told(void) {
 
     for (int waited = 0; waited < 2; waited++) {
         zkl_event told = {0};
-        zkl_hold hold;
-        int64_t token;
 
         if (waited) {
             plant_contender(name, CURATOR, path);
@@ -295,8 +292,8 @@ static void a_holder_whose_node_is_deleted_is_told(void) {
         } else {
             REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
         }
-        hold = actor_hold(c->actor, c->lock);
-        token = client_token(c);
+        zkl_hold hold = actor_hold(c->actor, c->lock);
+        int64_t token = client_token(c);
         client_node(c, path);
         uproot(path);
         WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) == 1, T_NORMAL);

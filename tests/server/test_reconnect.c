@@ -10,13 +10,11 @@ static void a_holder_keeps_its_hold(void) {
     const int64_t id = zkl_session_id(c->session);
     char path[RAW_PATH_MAX], order[16];
     zkl_event resumed = {0};
-    zkl_hold hold;
-    int64_t token;
 
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
     client_node(c, path);
-    hold = actor_hold(c->actor, c->lock);
-    token = client_token(c);
+    zkl_hold hold = actor_hold(c->actor, c->lock);
+    int64_t token = client_token(c);
     events_forget(c->events);
     client_flap(c);
     WAIT_UNTIL(client_told(c, ZKL_EVENT_RESUMED) == 1, SOON_MS);
@@ -70,7 +68,6 @@ static void a_hundred_breaks_change_nothing(void) {
     const char *name = fresh_name("flapped");
     client *c = client_open_proxied(name, T_NORMAL);
     char holder[RAW_PATH_MAX], before[RAW_PATH_MAX], after[RAW_PATH_MAX];
-    size_t lists, gets, barriers;
 
     plant_contender(name, CURATOR, holder);
     client_queue_up(c, 2);
@@ -87,9 +84,9 @@ static void a_hundred_breaks_change_nothing(void) {
     CHECK_INT(client_told(c, ZKL_EVENT_REQUEUED), 0);
     CHECK_INT(proxy_count(c->proxy, PROXY_CREATE, NULL), 0);
     CHECK_INT(queue_length(name), 2);
-    lists = proxy_count(c->proxy, PROXY_LIST, name);
-    gets = proxy_count(c->proxy, PROXY_GET, name);
-    barriers = proxy_count(c->proxy, PROXY_BARRIER, NULL);
+    size_t lists = proxy_count(c->proxy, PROXY_LIST, name);
+    size_t gets = proxy_count(c->proxy, PROXY_GET, name);
+    size_t barriers = proxy_count(c->proxy, PROXY_BARRIER, NULL);
     test_note("%d breaks: %zu connects, %zu lists, %zu reads, %zu heartbeats and barriers", FLAPS,
               proxy_connects(c->proxy), lists, gets, barriers);
     CHECK_RANGE(proxy_connects(c->proxy), FLAPS, 3 * FLAPS);
@@ -106,14 +103,13 @@ static void a_connection_that_stays_down_is_not_a_busy_loop(void) {
     const char *name = fresh_name("down");
     client *c = client_open_proxied(name, T_LONG);
     char holder[RAW_PATH_MAX];
-    int64_t end;
 
     plant_contender(name, CURATOR, holder);
     client_queue_up(c, 2);
     WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, holder) == 1, SOON_MS);
     client_outage_begin(c);
     proxy_forget(c->proxy);
-    end = clock_ms() + 1000;
+    int64_t end = clock_ms() + 1000;
     WAIT_UNTIL(clock_ms() >= end, SOON_MS);
     CHECK_RANGE(proxy_connects(c->proxy), 1, 30);
     CHECK_INT(proxy_count(c->proxy, PROXY_ANY, NULL), 0);
@@ -179,18 +175,16 @@ static void both_nodes_gone_meanwhile_is_no_grant(void) {
  */
 static void a_restart_of_the_server_costs_nothing(void) {
     const char *name = fresh_name("restart");
-    client *holder, *c;
     char path[RAW_PATH_MAX], now[RAW_PATH_MAX];
-    zkl_hold hold;
 
     if (!server_is_ours()) {
         test_skip("not our server");
         return;
     }
-    holder = client_open_proxied(name, 15000);
-    c = client_open_proxied(name, 15000);
+    client *holder = client_open_proxied(name, 15000);
+    client *c = client_open_proxied(name, 15000);
     REQUIRE_INT(client_acquire(holder, SOON_MS), ZKL_OK);
-    hold = actor_hold(holder->actor, holder->lock);
+    zkl_hold hold = actor_hold(holder->actor, holder->lock);
     client_queue_up(c, 2);
     client_node(c, path);
     client_outage_begin(holder);

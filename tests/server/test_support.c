@@ -130,12 +130,10 @@ static void a_refusing_proxy_lets_nobody_in(void) {
 static void a_session_can_be_expired_and_loses_its_nodes(void) {
     const char *path = lock_dir("expired");
     events *e = events_new();
-    zkl_session *s;
-    int64_t id;
 
     CHECK_INT(raw_make_path(fixture_raw(), fixture_root()), RAW_OK);
-    s = session_open(server_hosts(), T_LONG, e);
-    id = zkl_session_id(s);
+    zkl_session *s = session_open(server_hosts(), T_LONG, e);
+    int64_t id = zkl_session_id(s);
     session_expire(s);
     WAIT_UNTIL(zkl_session_id(s) != id && zkl_session_state(s) == ZKL_STATE_CONNECTED, SOON_MS);
     session_close(s);
@@ -145,7 +143,6 @@ static void a_session_can_be_expired_and_loses_its_nodes(void) {
 
 static void the_server_freezes_dies_and_revives(void) {
     char answer[4096];
-    int64_t received;
     const char *path = lock_dir("survivor");
     actor *a = actor_new();
 
@@ -157,7 +154,7 @@ static void the_server_freezes_dies_and_revives(void) {
     CHECK_INT(raw_make_path(fixture_raw(), fixture_root()), RAW_OK);
     CHECK_INT(raw_create(fixture_raw(), path, "", 0, RAW_PERSISTENT, NULL), RAW_OK);
     CHECK(server_word("ruok", answer, sizeof(answer)) && strcmp(answer, "imok") == 0);
-    received = server_number("srvr", "Received");
+    int64_t received = server_number("srvr", "Received");
     CHECK(received > 0);
     CHECK(raw_exists(fixture_raw(), path));
     CHECK_RANGE(server_number("srvr", "Received") - received, 1, 10);
@@ -194,10 +191,9 @@ static void a_program_that_a_signal_ends_leaves_no_directory(void) {
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
         char directory[300] = "";
         int ends[2], status = 0;
-        pid_t pid;
 
         REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
-        pid = fork();
+        pid_t pid = fork();
         if (pid == 0)
             end_with_a_directory(ends[1], signals[i]);
         (void)close(ends[1]);
@@ -211,13 +207,12 @@ static void a_program_that_a_signal_ends_leaves_no_directory(void) {
 
 static void a_script_that_is_killed_leaves_no_directory(void) {
     char directory[300] = "";
-    FILE *script;
 
     CHECK_INT(setenv("ZKLOCK_SOURCE_DIR", ZKLOCK_SOURCE_DIR, 1), 0);
     CHECK_INT(setenv("ZKLOCK_BUILD_DIR", ZKLOCK_BUILD_DIR, 1), 0);
-    script = popen("exec bash -c '. \"$ZKLOCK_SOURCE_DIR/tests/cli/common.sh\"\n"
-                   "echo \"$Work\"; touch \"$Work/file\"; kill -KILL $$'",
-                   "re");
+    FILE *script = popen("exec bash -c '. \"$ZKLOCK_SOURCE_DIR/tests/cli/common.sh\"\n"
+                         "echo \"$Work\"; touch \"$Work/file\"; kill -KILL $$'",
+                         "re");
     REQUIRE(script != NULL);
     CHECK(fgets(directory, sizeof(directory), script) != NULL);
     CHECK(pclose(script) != 0);

@@ -22,13 +22,12 @@ static zkl_err count(void *arg) {
 
     for (int i = 0; i < u->rounds; i++) {
         zkl_err err = zkl_acquire(u->lock, i % 2 ? 3 * SOON_MS : ZKL_FOREVER);
-        int value;
 
         if (err != ZKL_OK)
             return err;
         if (atomic_fetch_add(u->inside, 1) != 0)
             return ZKL_SERVER; /* two inside */
-        value = atomic_load(u->counter);
+        int value = atomic_load(u->counter);
         if (i % 8 == 0)
             wait_pause();
         atomic_store(u->counter, value + 1);
@@ -115,7 +114,6 @@ static void a_breaking_connection_loses_no_count(void) {
     static atomic_int counter, inside;
     static struct user users[THREADS];
     actor *actors[THREADS];
-    int before;
 
     for (size_t i = 0; i < THREADS; i++) {
         users[i] = (struct user){i % 2 ? one->lock : two->lock, &counter, &inside, 2 * ROUNDS};
@@ -123,7 +121,7 @@ static void a_breaking_connection_loses_no_count(void) {
         actor_begin(actors[i], count, &users[i]);
     }
     WAIT_UNTIL(atomic_load(&counter) > 0, SOON_MS);
-    before = atomic_load(&counter);
+    int before = atomic_load(&counter);
     for (int i = 0; i < BREAKS; i++)
         client_flap(i % 2 ? one : two);
     test_note("%d of %d increments in %d breaks", atomic_load(&counter) - before,
@@ -145,11 +143,10 @@ static void a_ping_pong_on_one_handle_never_ends_anothers_hold(void) {
     };
     client *c = client_open(fresh_name("ping-pong"), T_LONG);
     actor *players[2] = {actor_new(), actor_new()};
-    zkl_hold hold;
 
     actor_acquire(players[0], c->lock, ZKL_FOREVER);
     REQUIRE_INT(actor_result(players[0], SOON_MS), ZKL_OK);
-    hold = actor_hold(players[0], c->lock);
+    zkl_hold hold = actor_hold(players[0], c->lock);
     for (int i = 0; i < PINGS; i++) {
         actor *holder = players[i % 2], *next = players[1 - i % 2];
         const zkl_hold old = hold;

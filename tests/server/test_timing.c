@@ -58,12 +58,11 @@ static void leaving_predecessors_do_not_extend_a_deadline(void) {
     client *c = client_open(name, T_LONG);
     char paths[COUNT][RAW_PATH_MAX];
     size_t left = COUNT;
-    int64_t next;
 
     for (size_t i = 0; i < COUNT; i++)
         plant_contender(name, CURATOR, paths[i]);
     client_begin(c, TIMEOUT_MS);
-    next = clock_ms() + EVERY_MS;
+    int64_t next = clock_ms() + EVERY_MS;
     /* The nearest leaves each time, so each time the waiter is woken. */
     while (!client_is_done(c) && left > 1) {
         if (clock_ms() >= next) {
@@ -144,8 +143,6 @@ static void a_cancel_that_races_a_grant_wins_or_loses(void) {
     size_t canceled = 0;
 
     for (int i = 0; i < ROUNDS; i++) {
-        zkl_err result;
-
         REQUIRE_INT(client_acquire(holder, SOON_MS), ZKL_OK);
         client_queue_up(c, 2);
         if (i % 2) {
@@ -156,7 +153,7 @@ static void a_cancel_that_races_a_grant_wins_or_loses(void) {
             actor_begin(canceler, call_cancel, c->lock);
         }
         CHECK_INT(actor_result(canceler, SOON_MS), ZKL_OK);
-        result = client_result(c);
+        zkl_err result = client_result(c);
         canceled += result == ZKL_CANCELED;
         REQUIRE(result == ZKL_CANCELED || result == ZKL_OK);
         CHECK(client_held(c) == (result == ZKL_OK));
@@ -356,7 +353,6 @@ static void *next_symbol(const char *name) {
 __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *ret) {
     static int (*_Atomic next)(clockid_t, struct timespec *);
     int (*fn)(clockid_t, struct timespec *) = atomic_load(&next);
-    int result;
 
     if (!fn) {
         void *symbol = next_symbol("clock_gettime");
@@ -364,7 +360,7 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct
         memcpy(&fn, &symbol, sizeof(fn));
         atomic_store(&next, fn);
     }
-    result = fn(clock, ret);
+    int result = fn(clock, ret);
     if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)
         ret->tv_sec += atomic_load(&Shift_s);
     return result;
@@ -425,18 +421,16 @@ static void a_deadline_is_where_it_was(void) {
 static void a_hold_is_neither_lost_nor_longer(void) {
     static const int64_t days[] = {1, -2, 3, -4};
     client *c = client_open_proxied(fresh_name("hold"), T_NORMAL);
-    int64_t silent_ns;
-    zkl_hold hold;
 
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
-    hold = actor_hold(c->actor, c->lock);
+    zkl_hold hold = actor_hold(c->actor, c->lock);
     for (size_t i = 0; i < sizeof(days) / sizeof(days[0]); i++) {
         set_day(days[i]);
         CHECK_STAYS(zkl_hold_valid(c->lock, hold), T_NORMAL / 4);
     }
     CHECK_INT(client_told(c, ZKL_EVENT_LOST) + client_told(c, ZKL_EVENT_SUSPENDED), 0);
     client_silence(c, true);
-    silent_ns = clock_ns();
+    int64_t silent_ns = clock_ns();
     set_day(-5);
     WAIT_UNTIL(!zkl_hold_valid(c->lock, hold), SOON_MS);
     CHECK_RANGE((clock_ns() - silent_ns) / NS_PER_MS, 0, T_NORMAL);

@@ -27,14 +27,13 @@ static void a_try_that_came_too_late_leaves_nothing(void) {
     for (size_t i = 0; i < 4; i++) {
         const bool stays_down = i / 2;
         char rival[RAW_PATH_MAX];
-        int64_t lifted;
 
         proxy_rule(c->proxy, PROXY_HOLD_REQUEST, PROXY_CREATE, name, 1, false);
         client_begin(c, 0);
         WAIT_UNTIL(proxy_fired(c->proxy), SOON_MS);
         plant_contender(name, CURATOR, rival);
         proxy_rule(c->proxy, Cuts[i % 2], PROXY_DELETE, name, 1, stays_down);
-        lifted = clock_ms();
+        int64_t lifted = clock_ms();
         proxy_hold(c->proxy, PROXY_TO_SERVER, false);
         CHECK_INT(client_result(c), ZKL_BUSY);
         CHECK_RANGE(clock_ms() - lifted, 0, 1000); /* for a reply, not for the delete */

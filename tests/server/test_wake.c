@@ -28,14 +28,12 @@ static long long sleeps_of(const char *thread) {
     static const char key[] = "voluntary_ctxt_switches:";
     char path[320], line[256];
     long long sleeps = -1;
-    FILE *file;
 
     (void)snprintf(path, sizeof(path), "/proc/self/task/%s/status", thread);
-    file = fopen(path, "re");
-    while (file && sleeps < 0 && fgets(line, sizeof(line), file)) {
+    FILE *file = fopen(path, "re");
+    while (file && sleeps < 0 && fgets(line, sizeof(line), file))
         if (strncmp(line, key, sizeof(key) - 1) == 0)
             sleeps = strtoll(line + sizeof(key) - 1, NULL, 10);
-    }
     if (file)
         (void)fclose(file);
     return sleeps;
@@ -59,10 +57,9 @@ static size_t count_sleeps(sleeper *ret_sleepers, size_t max) {
 static size_t count_woken(size_t before, size_t after) {
     size_t woken = 0;
 
-    for (size_t i = 0; i < after; i++) {
+    for (size_t i = 0; i < after; i++)
         for (size_t j = 0; j < before; j++)
             woken += After[i].thread == Before[j].thread && After[i].sleeps != Before[j].sleeps;
-    }
     return woken;
 }
 
@@ -75,10 +72,9 @@ static bool all_have_settled(void) {
 }
 
 static size_t find_granted(actor *const *actors, const bool *had) {
-    for (size_t i = 0; i < WAITERS; i++) {
+    for (size_t i = 0; i < WAITERS; i++)
         if (!had[i] && actor_is_done(actors[i]))
             return i;
-    }
     return WAITERS;
 }
 

@@ -294,17 +294,16 @@ static void report_workers(void) {
 
 static void what_all_have_stays_what_it_is(void) {
     const int64_t nodes = ensemble_number(0, "mntr", "zk_znode_count");
-    sample early, middle, late;
     int64_t left;
 
     REQUIRE(nodes > 0);
     begin();
     run_for(Seconds * 100, 0);
-    early = pause_and_measure("start");
+    sample early = pause_and_measure("start");
     run_for(Seconds * 450, 0);
-    middle = pause_and_measure("middle");
+    sample middle = pause_and_measure("middle");
     run_for(Seconds * 450, strokes_min());
-    late = pause_and_measure("end");
+    sample late = pause_and_measure("end");
     end();
     report_workers();
     report_strokes();

@@ -103,10 +103,9 @@ static int choose_timeout(struct worker *w) {
 static bool take(struct worker *w, size_t lock, int timeout_ms) {
     zkl_lock *l = NULL;
     char name[32];
-    zkl_err err, closed;
 
     (void)snprintf(name, sizeof(name), "soak-%zu", lock);
-    err = zkl_lock_open(&l, w->session, name, NULL);
+    zkl_err err = zkl_lock_open(&l, w->session, name, NULL);
     if (err != ZKL_OK)
         die(w, "lock", zkl_strerror(err));
     err = zkl_acquire(l, timeout_ms);
@@ -116,7 +115,7 @@ static bool take(struct worker *w, size_t lock, int timeout_ms) {
         atomic_fetch_add(&w->own->unserved, 1);
     else
         die(w, "acquire", zkl_strerror(err));
-    closed = zkl_lock_close(l);
+    zkl_err closed = zkl_lock_close(l);
     if (closed != ZKL_OK)
         die(w, "close", zkl_strerror(closed));
     return err == ZKL_OK;

@@ -36,15 +36,13 @@ static void *run(void *context) {
     (void)pthread_mutex_lock(&a->mutex);
     a->tid = syscall(SYS_gettid);
     for (;;) {
-        zkl_err result;
-
         while (!a->call && !a->stop)
             (void)pthread_cond_wait(&a->changed, &a->mutex);
         if (!a->call)
             break;
         (void)pthread_mutex_unlock(&a->mutex);
         atomic_store(&a->is_in_call, true);
-        result = a->call(a->arg);
+        zkl_err result = a->call(a->arg);
         atomic_store(&a->is_in_call, false);
         (void)pthread_mutex_lock(&a->mutex);
         a->done_ns = clock_ns();
@@ -94,10 +92,8 @@ void actor_begin(actor *a, zkl_err (*call)(void *arg), void *arg) {
 }
 
 bool actor_is_done(actor *a) {
-    bool done;
-
     (void)pthread_mutex_lock(&a->mutex);
-    done = !a->call;
+    bool done = !a->call;
     (void)pthread_mutex_unlock(&a->mutex);
     return done;
 }
@@ -105,17 +101,15 @@ bool actor_is_done(actor *a) {
 /* The state letter in /proc: behind the name, which is in parentheses and may hold anything. */
 static char thread_state(long tid) {
     char path[64], line[256] = "";
-    const char *end;
-    FILE *file;
 
     (void)snprintf(path, sizeof(path), "/proc/self/task/%ld/stat", tid);
-    file = fopen(path, "re");
+    FILE *file = fopen(path, "re");
     if (!file)
         return '?';
     if (!fgets(line, sizeof(line), file))
         line[0] = '\0';
     (void)fclose(file);
-    end = strrchr(line, ')');
+    const char *end = strrchr(line, ')');
     return end && end[1] == ' ' ? end[2] : '?';
 }
 
@@ -163,10 +157,8 @@ typedef struct question {
 } question;
 
 static zkl_err ask(actor *a, zkl_err (*call)(void *arg), question *q) {
-    zkl_err result;
-
     actor_begin(a, call, q);
-    result = actor_result(a, HANG_MS);
+    zkl_err result = actor_result(a, HANG_MS);
     if (result == ACTOR_BUSY) {
         fprintf(stderr, "a call does not return\n");
         abort(); /* it goes on using our stack */

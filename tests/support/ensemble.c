@@ -47,12 +47,11 @@ bool ensemble_serves(ensemble_view *ret, int answer_ms) {
     for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++) {
         char answer[4096];
         const char *at;
-        long count;
 
         if (!net_ask(ensemble_hosts(i), "srvr", answer, sizeof(answer), answer_ms) ||
             !(at = strstr(answer, connections)))
             return false;
-        count = strtol(at + strlen(connections), NULL, 10);
+        long count = strtol(at + strlen(connections), NULL, 10);
         if (count > most) {
             most = count;
             ret->busiest = i;
@@ -102,11 +101,10 @@ bool ensemble_keeps(unsigned leader, int64_t session) {
 /* The first line of a file about a thread of a process, "" if there is none any more. */
 static void read_line(pid_t pid, const char *thread, const char *name, char *ret, size_t size) {
     char path[320];
-    FILE *file;
 
     ret[0] = '\0';
     (void)snprintf(path, sizeof(path), "/proc/%ld/task/%s/%s", (long)pid, thread, name);
-    file = fopen(path, "re");
+    FILE *file = fopen(path, "re");
     if (!file)
         return;
     if (fgets(ret, (int)size, file))
@@ -117,10 +115,9 @@ static void read_line(pid_t pid, const char *thread, const char *name, char *ret
 static pid_t find_thread(pid_t pid, const char *name) {
     char path[64], line[64];
     pid_t found = 0;
-    DIR *threads;
 
     (void)snprintf(path, sizeof(path), "/proc/%ld/task", (long)pid);
-    threads = opendir(path);
+    DIR *threads = opendir(path);
     REQUIRE(threads != NULL);
     for (const struct dirent *entry; !found && (entry = readdir(threads));) {
         read_line(pid, entry->d_name, "comm", line, sizeof(line));
@@ -144,11 +141,10 @@ static bool sleeps(pid_t pid, pid_t thread) {
 static void stall(unsigned server) {
     const pid_t pid = server_process(server);
     char name[16];
-    pid_t thread;
     int status;
 
     (void)snprintf(name, sizeof(name), "SyncThread:%u", server + 1);
-    thread = find_thread(pid, name);
+    pid_t thread = find_thread(pid, name);
     REQUIRE(thread != 0);
     WAIT_UNTIL(sleeps(pid, thread), SOON_MS);
     if (ptrace(PTRACE_SEIZE, thread, NULL, NULL) != 0) {

@@ -65,10 +65,8 @@ void events_log(zkl_log_level level, const char *text, void *recorder) {
 }
 
 size_t events_count(events *e, zkl_event_type type) {
-    size_t count;
-
     (void)pthread_mutex_lock(&e->mutex);
-    count = e->counts[type];
+    size_t count = e->counts[type];
     (void)pthread_mutex_unlock(&e->mutex);
     return count;
 }
@@ -101,19 +99,15 @@ void events_order(events *e, char *buf, size_t size) {
 }
 
 bool events_logged(events *e, const char *text) {
-    bool found;
-
     (void)pthread_mutex_lock(&e->mutex);
-    found = strstr(e->log, text) != NULL;
+    bool found = strstr(e->log, text) != NULL;
     (void)pthread_mutex_unlock(&e->mutex);
     return found;
 }
 
 size_t events_log_lines(events *e) {
-    size_t count;
-
     (void)pthread_mutex_lock(&e->mutex);
-    count = e->log_lines;
+    size_t count = e->log_lines;
     (void)pthread_mutex_unlock(&e->mutex);
     return count;
 }
@@ -122,10 +116,9 @@ void events_print_log(events *e) {
     enum {
         PRINTED = 6000
     };
-    size_t from;
 
     (void)pthread_mutex_lock(&e->mutex);
-    from = e->log_used > PRINTED ? e->log_used - PRINTED : 0;
+    size_t from = e->log_used > PRINTED ? e->log_used - PRINTED : 0;
     printf("\n%.*s", (int)(e->log_used - from), e->log + from);
     (void)pthread_mutex_unlock(&e->mutex);
 }

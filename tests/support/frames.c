@@ -39,11 +39,9 @@ static void put_number(unsigned char *bytes, int32_t number) {
 }
 
 long frame_size(const unsigned char *bytes, size_t size) {
-    int32_t len;
-
     if (size < LENGTH)
         return 0;
-    len = number_at(bytes);
+    int32_t len = number_at(bytes);
     if (len < 0 || len > FRAME_MAX)
         return -1;
     return size < LENGTH + (size_t)len ? 0 : LENGTH + (long)len;
@@ -67,12 +65,10 @@ static proxy_kind kind_of(int32_t opcode) {
 
 /* The string at an offset of a frame, or "" where there is none. */
 static void string_at(const unsigned char *bytes, size_t size, size_t offset, char *ret) {
-    int32_t len;
-
     ret[0] = '\0';
     if (size < offset + LENGTH)
         return;
-    len = number_at(bytes + offset);
+    int32_t len = number_at(bytes + offset);
     offset += LENGTH;
     if (len <= 0 || size < offset + (size_t)len)
         return;
@@ -87,11 +83,10 @@ static void string_at(const unsigned char *bytes, size_t size, size_t offset, ch
 /* A transaction that does nothing but look for a node, whose path is written. */
 static bool is_lone_check(const unsigned char *bytes, size_t size, char *ret) {
     const size_t path = REQUEST_HEADER + MULTI_HEADER;
-    size_t end;
 
     if (size < path + LENGTH || number_at(bytes + REQUEST_HEADER) != OP_CHECK)
         return false;
-    end = path + LENGTH + (size_t)number_at(bytes + path) + LENGTH; /* behind the version */
+    size_t end = path + LENGTH + (size_t)number_at(bytes + path) + LENGTH; /* behind the version */
     if (size < end + MULTI_HEADER || bytes[end + LENGTH] == 0)
         return false;
     string_at(bytes, size, path, ret);

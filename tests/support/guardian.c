@@ -39,11 +39,10 @@ static void guard(int pipe_end, void (*clean_up)(void)) {
 
 void guardian_start(void (*clean_up)(void)) {
     int ends[2];
-    pid_t pid;
 
     if (pipe2(ends, O_CLOEXEC) != 0)
         die("pipe");
-    pid = fork();
+    pid_t pid = fork();
     if (pid < 0)
         die("fork");
     if (pid == 0) {

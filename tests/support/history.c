@@ -86,13 +86,12 @@ static bool add_begin(history *h, const char *line) {
 
 static bool add_write(history *h, const char *line) {
     int64_t id, token, read, written, held, until;
-    struct op *op;
     char end;
 
     if (sscanf(line, "w %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 "%c",
                &id, &token, &read, &written, &held, &until, &end) != 6)
         return false;
-    op = find_op(h, id);
+    struct op *op = find_op(h, id);
     if (!op || op->has_written || op->ended != SIZE_MAX || token <= 0 || token != op->token ||
         written <= 0)
         return false;
@@ -108,12 +107,11 @@ static bool add_end(history *h, const char *line) {
     static const char *const names[] = {"", "ok", "refused", "unsure"};
     char name[8], end;
     int64_t id, now;
-    struct op *op;
     int held;
 
     if (sscanf(line, "r %" SCNd64 " %7s %" SCNd64 " %d%c", &id, name, &now, &held, &end) != 4)
         return false;
-    op = find_op(h, id);
+    struct op *op = find_op(h, id);
     if (!op || op->ended != SIZE_MAX)
         return false;
     for (enum outcome i = OUTCOME_OK; i <= OUTCOME_UNSURE; i++)
@@ -341,11 +339,10 @@ static bool check_order(struct judge *j, int64_t final) {
 static bool check_reads(struct judge *j) {
     for (size_t i = 0; i < j->h->op_count; i++) {
         const struct op *op = &j->h->ops[i];
-        struct op *from;
 
         if (op->reg != j->reg || !op->has_written || op->read == 0)
             continue;
-        from = writer_of(j, op->read);
+        struct op *from = writer_of(j, op->read);
         if (!from)
             return object(j, "%" PRId64 " was read, and nobody wrote it", op->read);
         from->was_read = true;

@@ -86,13 +86,12 @@ static bool add_cases(CU_pSuite suite, const char *wanted, const test_case *case
 }
 
 int test_main(int argc, char **argv, const char *suite_name, const test_case *cases, size_t count) {
-    CU_pSuite suite;
     int result = EXIT_FAILURE;
 
     (void)setvbuf(stdout, NULL, _IOLBF, 0); /* on failure lines only come later */
     if (CU_initialize_registry() != CUE_SUCCESS)
         return EXIT_FAILURE;
-    suite = CU_add_suite_with_setup_and_teardown(suite_name, NULL, NULL, setup, teardown);
+    CU_pSuite suite = CU_add_suite_with_setup_and_teardown(suite_name, NULL, NULL, setup, teardown);
     if (!suite || !add_cases(suite, argc > 1 ? argv[1] : NULL, cases, count)) {
         fprintf(stderr, "%s: no such test\n", suite_name);
         goto fail_registry;

@@ -64,10 +64,9 @@ static bool commits(unsigned server) {
 static bool ensemble_serves(void) {
     size_t leaders = 0, followers = 0;
 
-    for (unsigned i = 0; i < NETNS_SERVERS; i++) {
+    for (unsigned i = 0; i < NETNS_SERVERS; i++)
         if (!commits(i))
             return false;
-    }
     for (unsigned i = 0; i < NETNS_SERVERS; i++) {
         leaders += is_in(PARTITION_LEADER, i);
         followers += is_in(PARTITION_FOLLOWER, i);
@@ -85,10 +84,9 @@ static unsigned choose_server(const char *mode, size_t turn) {
     unsigned found[NETNS_SERVERS];
     size_t count = 0;
 
-    for (unsigned i = 0; i < NETNS_SERVERS; i++) {
+    for (unsigned i = 0; i < NETNS_SERVERS; i++)
         if (is_in(mode, i))
             found[count++] = i;
-    }
     REQUIRE(count > 0);
     return found[turn % count];
 }
@@ -175,11 +173,10 @@ static bool all_hold(const pair *pairs) {
 static pair *prepare_pairs(unsigned server) {
     for (int i = 0; i < PREPARATIONS_MAX; i++) {
         pair *pairs = calloc(PAIRS, sizeof(*pairs));
-        int64_t end;
 
         REQUIRE(pairs != NULL);
         open_pairs(pairs, server);
-        end = clock_ms() + HOLDER_TIMEOUT_MAX_MS / 2;
+        int64_t end = clock_ms() + HOLDER_TIMEOUT_MAX_MS / 2;
         while (all_hold(pairs) && clock_ms() < end)
             wait_pause();
         if (all_hold(pairs))
@@ -212,11 +209,10 @@ static void judge(pair *p, tally *t) {
 static void cut_off(unsigned server, netns_cut cut, tally *t) {
     pair *pairs = prepare_pairs(server);
     char line[256] = "";
-    int64_t cut_ns;
 
     for (size_t i = 0; i < PAIRS; i++)
         actor_begin(pairs[i].holder->actor, hold_on, &pairs[i]);
-    cut_ns = clock_ns();
+    int64_t cut_ns = clock_ns();
     netns_isolate(server, cut);
     for (size_t i = 0; i < PAIRS; i++) {
         REQUIRE_INT(actor_result(pairs[i].waiter->actor, HOLD_LIMIT_MS), ZKL_OK);

@@ -71,12 +71,11 @@ static void kill_routes(proxy *p) {
 static void accept_route(proxy *p) {
     const int client = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC);
     int server = -1;
-    route *l;
 
     if (client < 0)
         return;
     p->connects++;
-    l = calloc(1, sizeof(*l));
+    route *l = calloc(1, sizeof(*l));
     if (l && !p->refuse && p->route_count < ROUTES_MAX)
         server = net_connect(p->target, 0);
     if (server < 0 || !net_make_quick(client) || !net_make_quick(server)) {
@@ -114,13 +113,12 @@ static bool is_held(const proxy *p, const route *l, const stream *s, int64_t now
 static void transmit(proxy *p, route *l, stream *s, int64_t now, int64_t *ret_due, bool *ret_full) {
     while (s->first && !is_held(p, l, s, now, ret_due)) {
         frame *f = s->first;
-        ssize_t put;
 
         if (f->due_ns > now) {
             *ret_due = f->due_ns < *ret_due ? f->due_ns : *ret_due;
             return;
         }
-        put = send(s->to, f->bytes + f->sent, f->size - f->sent, MSG_NOSIGNAL);
+        ssize_t put = send(s->to, f->bytes + f->sent, f->size - f->sent, MSG_NOSIGNAL);
         if (put < 0) {
             *ret_full = errno == EAGAIN || errno == EINTR;
             l->dead = l->dead || !*ret_full;
@@ -302,19 +300,16 @@ static void swallow(route *l, stream *s) {
 }
 
 static void receive(proxy *p, route *l, stream *s) {
-    unsigned char *grown;
-    ssize_t got;
-
     if (l->is_silent) {
         swallow(l, s);
         return;
     }
-    grown = realloc(s->part, s->part_size + READ_SIZE);
+    unsigned char *grown = realloc(s->part, s->part_size + READ_SIZE);
 
     if (!grown)
         abort();
     s->part = grown;
-    got = recv(s->from, s->part + s->part_size, READ_SIZE, 0);
+    ssize_t got = recv(s->from, s->part + s->part_size, READ_SIZE, 0);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
         l->dead = true;
         return;

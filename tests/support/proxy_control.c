@@ -71,10 +71,8 @@ void proxy_fail(proxy *p, proxy_kind kind, const char *part, size_t nth, int err
 }
 
 bool proxy_fired(proxy *p) {
-    bool fired;
-
     (void)pthread_mutex_lock(&p->mutex);
-    fired = p->rule.fired;
+    bool fired = p->rule.fired;
     (void)pthread_mutex_unlock(&p->mutex);
     return fired;
 }
@@ -90,10 +88,8 @@ void proxy_set_fault(proxy *p, const proxy_fault *fault) {
 }
 
 int64_t proxy_struck_ns(proxy *p) {
-    int64_t struck_ns;
-
     (void)pthread_mutex_lock(&p->mutex);
-    struck_ns = p->fault.struck_ns;
+    int64_t struck_ns = p->fault.struck_ns;
     (void)pthread_mutex_unlock(&p->mutex);
     return struck_ns;
 }
@@ -109,19 +105,15 @@ bool proxy_has_silence(proxy *p) {
 }
 
 size_t proxy_trace(proxy *p, proxy_frame *ret_frames, size_t max) {
-    size_t count;
-
     (void)pthread_mutex_lock(&p->mutex);
-    count = frame_log_trace(&p->log, ret_frames, max);
+    size_t count = frame_log_trace(&p->log, ret_frames, max);
     (void)pthread_mutex_unlock(&p->mutex);
     return count;
 }
 
 static size_t count_frames(proxy *p, const frame_filter *filter) {
-    size_t count;
-
     (void)pthread_mutex_lock(&p->mutex);
-    count = frame_log_count(&p->log, filter);
+    size_t count = frame_log_count(&p->log, filter);
     (void)pthread_mutex_unlock(&p->mutex);
     return count;
 }
@@ -139,19 +131,15 @@ size_t proxy_answered(proxy *p, proxy_kind kind, const char *part) {
 }
 
 size_t proxy_connects(proxy *p) {
-    size_t count;
-
     (void)pthread_mutex_lock(&p->mutex);
-    count = p->connects;
+    size_t count = p->connects;
     (void)pthread_mutex_unlock(&p->mutex);
     return count;
 }
 
 size_t proxy_links(proxy *p) {
-    size_t count;
-
     (void)pthread_mutex_lock(&p->mutex);
-    count = p->route_count;
+    size_t count = p->route_count;
     (void)pthread_mutex_unlock(&p->mutex);
     return count;
 }

@@ -124,11 +124,10 @@ static int32_t int_at(const unsigned char *at) {
 /* Length, version, timeout: 0 when the session is over. The rest does not matter. */
 static bool receive_timeout(int fd, int32_t *ret) {
     unsigned char head[12], rest[ANSWER_MAX];
-    int32_t left;
 
     if (!receive(fd, head, sizeof(head)))
         return false;
-    left = int_at(head) - 8;
+    int32_t left = int_at(head) - 8;
     *ret = int_at(head + 8);
     return left >= 0 && left <= (int32_t)sizeof(rest) && receive(fd, rest, (size_t)left);
 }
@@ -171,10 +170,9 @@ static bool end_session(const char *hosts, int64_t session, const char *password
     while (clock_ms() < end) {
         const size_t len = strcspn(at, ",");
         char host[128];
-        outcome o;
 
         (void)snprintf(host, sizeof(host), "%.*s", (int)len, at);
-        o = end_at(host, session, password);
+        outcome o = end_at(host, session, password);
         if (o == OVER)
             return true;
         if (o == UNKNOWN)
@@ -185,10 +183,8 @@ static bool end_session(const char *hosts, int64_t session, const char *password
 }
 
 bool raw_expire(const char *hosts, int64_t session, const char password[16]) {
-    bool is_over;
-
     bar(true);
-    is_over = end_session(hosts, session, password);
+    bool is_over = end_session(hosts, session, password);
     bar(false);
     return is_over;
 }
@@ -196,12 +192,11 @@ bool raw_expire(const char *hosts, int64_t session, const char password[16]) {
 bool raw_create_in(const char *host, int64_t session, const char password[16], const char *path) {
     const int fd = net_connect(host, ATTEMPT_MS);
     int32_t timeout;
-    bool is_done;
 
     if (fd < 0)
         return false;
-    is_done = send_connect(fd, session, password) && receive_timeout(fd, &timeout) && timeout > 0 &&
-              send_create(fd, path) && receive_ok(fd);
+    bool is_done = send_connect(fd, session, password) && receive_timeout(fd, &timeout) &&
+                   timeout > 0 && send_create(fd, path) && receive_ok(fd);
     (void)close(fd);
     return is_done;
 }

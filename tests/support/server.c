@@ -131,10 +131,9 @@ const char *server_directory(void) {
 
 pid_t server_process(unsigned server) {
     char path[300], line[32] = "";
-    FILE *file;
 
     (void)snprintf(path, sizeof(path), "%s/%u/pid", Server.dir, server + 1);
-    file = fopen(path, "re");
+    FILE *file = fopen(path, "re");
     if (!file || !fgets(line, sizeof(line), file))
         die(path);
     (void)fclose(file);
@@ -149,10 +148,9 @@ bool server_is_ours(void) {
 static bool is_stopped(const char *thread) {
     char path[300], line[512];
     const char *name_end = NULL;
-    FILE *file;
 
     (void)snprintf(path, sizeof(path), "/proc/%ld/task/%s/stat", (long)Server.pid, thread);
-    file = fopen(path, "re");
+    FILE *file = fopen(path, "re");
     if (!file)
         return true;
     if (fgets(line, sizeof(line), file))
@@ -164,10 +162,9 @@ static bool is_stopped(const char *thread) {
 static bool all_are_stopped(void) {
     char path[64];
     bool stopped = true;
-    DIR *threads;
 
     (void)snprintf(path, sizeof(path), "/proc/%ld/task", (long)Server.pid);
-    threads = opendir(path);
+    DIR *threads = opendir(path);
     if (!threads)
         die(path);
     for (const struct dirent *entry; stopped && (entry = readdir(threads));)

@@ -88,7 +88,6 @@ victim *victim_start(const char *const *arguments) {
     char *argv[ARGS_MAX] = {(char *)(uintptr_t) "victim"};
     posix_spawn_file_actions_t actions;
     victim *v = calloc(1, sizeof(*v));
-    int error;
 
     for (size_t i = 0; i + 2 < ARGS_MAX && arguments[i]; i++)
         argv[i + 1] = (char *)(uintptr_t)arguments[i];
@@ -102,7 +101,7 @@ victim *victim_start(const char *const *arguments) {
         posix_spawn_file_actions_adddup2(&actions, v->output, STDERR_FILENO) != 0 ||
         posix_spawn_file_actions_adddup2(&actions, v->report, REPORT_FD) != 0)
         abort();
-    error = posix_spawn(&v->pid, "/proc/self/exe", &actions, NULL, argv, environ);
+    int error = posix_spawn(&v->pid, "/proc/self/exe", &actions, NULL, argv, environ);
     if (error) {
         fprintf(stderr, "victim: %s\n", strerror(error));
         abort();
@@ -141,12 +140,11 @@ int victim_end(victim *v, victim_report *ret_report, char *output, size_t size) 
 
 void victim_name(uintptr_t place, char *buf, size_t size) {
     char command[128];
-    FILE *answer;
 
     /* A return address may be the first of the next function. */
     (void)snprintf(command, sizeof(command), "addr2line -f -e /proc/%ld/exe 0x%llx", (long)getpid(),
                    (unsigned long long)place - 1);
-    answer = popen(command, "re");
+    FILE *answer = popen(command, "re");
     if (!answer || !fgets(buf, (int)size, answer))
         (void)snprintf(buf, size, "?");
     if (answer)

@@ -306,12 +306,11 @@ static void processes_write_in_the_order_of_their_tokens(void) {
 /* In a child, as soon as the other end of the pipe is closed. */
 static int open_with_the_others(const char *file, int gate, int64_t token) {
     zkl_fence *f = NULL;
-    zkl_err err;
     char byte;
 
     if (read(gate, &byte, 1) != 0 || zkl_fence_open(&f, file, NULL) != ZKL_OK)
         return 1;
-    err = zkl_fence_check(f, "x", token);
+    zkl_err err = zkl_fence_check(f, "x", token);
     return err == ZKL_OK || err == ZKL_STALE ? 0 : 2;
 }
 
@@ -382,10 +381,9 @@ static void in_memory_a_check_makes_no_system_call(void) {
     struct pollfd answer = {.events = POLLIN};
     int answers[2], never[2];
     char bad = 1;
-    pid_t pid;
 
     REQUIRE(pipe2(answers, O_CLOEXEC) == 0 && pipe2(never, O_CLOEXEC) == 0);
-    pid = fork();
+    pid_t pid = fork();
     REQUIRE(pid >= 0);
     if (pid == 0)
         check_without_the_kernel(answers[1], never[0]);

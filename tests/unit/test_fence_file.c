@@ -61,10 +61,9 @@ static void an_old_copy_put_back_is_noticed_by_who_knows_better(void) {
     static char old[BYTES_MAX];
     const char *file = scratch_fresh("old");
     zkl_fence *f = fence_open(file);
-    size_t size;
 
     CHECK_INT(zkl_fence_check(f, "x", 5), ZKL_OK);
-    size = scratch_read(file, old, sizeof(old));
+    size_t size = scratch_read(file, old, sizeof(old));
     CHECK_INT(zkl_fence_check(f, "x", 6), ZKL_OK);
     REQUIRE(unlink(file) == 0);
     scratch_write(file, old, size);
@@ -82,10 +81,9 @@ struct sample {
 /* A file with some history: "a" has come to 30, "b" to 20. */
 static struct sample *sample_make(void) {
     static struct sample s;
-    zkl_fence *f;
 
     s.file = scratch_fresh("sample");
-    f = fence_open(s.file);
+    zkl_fence *f = fence_open(s.file);
     CHECK_INT(zkl_fence_check(f, "a", 10), ZKL_OK);
     CHECK_INT(zkl_fence_check(f, "b", 20), ZKL_OK);
     CHECK_INT(zkl_fence_check(f, "a", 30), ZKL_OK);

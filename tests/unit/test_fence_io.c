@@ -83,12 +83,10 @@ static void faults_end(void) {
 
 /* Whether this call is to go on. *size, if there is one, may become less. */
 static bool goes_on(size_t *size, int error, bool may_wait) {
-    bool is_now, is_after;
-
     if (!Faults.is_on)
         return true;
-    is_now = Faults.calls == Faults.at;
-    is_after = Faults.calls++ > Faults.at;
+    bool is_now = Faults.calls == Faults.at;
+    bool is_after = Faults.calls++ > Faults.at;
     errno = error;
     switch (Faults.plan) {
     case PLAN_NONE:
@@ -158,9 +156,7 @@ static struct on_disk *disk_find(ino_t inode) {
 
 static void disk_keep(int fd) {
     static char now[BYTES_MAX];
-    struct on_disk *file;
     struct stat status;
-    ssize_t size;
 
     if (__real_fstat(fd, &status) != 0)
         abort();
@@ -168,7 +164,7 @@ static void disk_keep(int fd) {
         Disk.named = stat(Disk.path, &status) == 0 ? status.st_ino : 0;
         return;
     }
-    file = disk_find(status.st_ino);
+    struct on_disk *file = disk_find(status.st_ino);
     if (!file) {
         if (Disk.count == COUNT(Disk.files))
             abort();
@@ -176,7 +172,7 @@ static void disk_keep(int fd) {
         memset(file, 0, sizeof(*file));
         file->inode = status.st_ino;
     }
-    size = __real_pread(fd, now, sizeof(now), 0);
+    ssize_t size = __real_pread(fd, now, sizeof(now), 0);
     if (size < 0)
         abort();
     file->size = (size_t)size;
@@ -198,12 +194,11 @@ static void disk_keep_all(const char *path) {
 
 static void disk_give_up(int fd) {
     static char now[BYTES_MAX];
-    struct on_disk *file;
     struct stat status;
 
     if (__real_fstat(fd, &status) != 0)
         abort();
-    file = disk_find(status.st_ino);
+    struct on_disk *file = disk_find(status.st_ino);
     if (!file || __real_pread(fd, now, sizeof(now), 0) < 0)
         return; /* a directory; or a file without a name, which never gets one */
     for (size_t at = 0; at < file->size; at += SECTOR)
@@ -211,12 +206,11 @@ static void disk_give_up(int fd) {
 }
 
 static void disk_written(int fd, off_t at, size_t size) {
-    struct on_disk *file;
     struct stat status;
 
     if (__real_fstat(fd, &status) != 0)
         abort();
-    file = disk_find(status.st_ino);
+    struct on_disk *file = disk_find(status.st_ino);
     for (size_t i = (size_t)at / SECTOR; file && i * SECTOR < (size_t)at + size; i++)
         file->is_given_up[i] = false;
 }
@@ -237,14 +231,13 @@ static bool disk_recover(const char *path, uint32_t variant, uint32_t seed) {
     const ino_t current = stat(Disk.path, &status) == 0 ? status.st_ino : 0;
     const ino_t inode = is_new ? current : Disk.named;
     const struct on_disk *kept = disk_find(inode);
-    size_t size;
 
     if (inode == 0)
         return false;
     if (!kept)
         abort(); /* it got its name before its content was on the disk */
     memcpy(image, kept->bytes, kept->size);
-    size = kept->size;
+    size_t size = kept->size;
     if (inode == current) {
         if (scratch_read(Disk.path, now, sizeof(now)) != size)
             abort(); /* a file that has its name does not change its size */
@@ -408,14 +401,13 @@ static size_t count_calls(bool prepared) {
     const char *file = scratch_path("count");
     struct admitted admitted = {0};
     struct stat before = {0}, after = {0};
-    size_t calls;
 
     if (prepared)
         prepare(file, &admitted);
     (void)stat(file, &before); /* which may not be there */
     faults_begin(PLAN_NONE, 0);
     scenario(file, &admitted, -1);
-    calls = Faults.calls;
+    size_t calls = Faults.calls;
     faults_end();
     REQUIRE(stat(file, &after) == 0);
     CHECK(before.st_ino != after.st_ino); /* it was made, or replaced */
@@ -473,10 +465,9 @@ static void a_call_that_a_signal_ends_is_made_again(void) {
 static struct admitted die_at(const char *file, struct admitted admitted, size_t at) {
     int64_t token;
     int ends[2], status = 0;
-    pid_t pid;
 
     REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
-    pid = fork();
+    pid_t pid = fork();
     REQUIRE(pid >= 0);
     if (pid == 0) {
         faults_begin(PLAN_KILL, at);

@@ -165,11 +165,11 @@ static void a_first_connection_of_which_nothing_was_told_is_found(void) {
 }
 
 static void without_descriptors_there_is_no_session(void) {
-    struct rlimit before, none;
+    struct rlimit before;
     zkl_session *s = NULL;
     fake_reset();
     REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
-    none = before;
+    struct rlimit none = before;
     none.rlim_cur = 3;
     REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
     zkl_err err = zkl_session_open(&s, HOSTS, NULL);
