@@ -47,14 +47,12 @@ static const char *path_asked(const struct zkli_member *m, unsigned ask) {
 
 /* A server before 3.5 does not know create2, says so, and closes the connection. */
 static void log_refusal(const struct zkli_member *m, unsigned ask, const struct zkli_reply *reply) {
-    if (ask == ZKLI_ASK_CREATE && reply->is_unimplemented)
-        zkli_engine_log(m->engine, ZKL_LOG_ERROR,
-                        "the servers are older than ZooKeeper 3.5.3, which zklock needs: they do "
-                        "not know create2 (code %d)",
-                        reply->code);
-    else
-        zkli_engine_log(m->engine, ZKL_LOG_ERROR, "the server refuses a request at %s (code %d)",
-                        path_asked(m, ask), reply->code);
+    bool is_too_old = ask == ZKLI_ASK_CREATE && reply->is_unimplemented;
+    zkli_engine_log(m->engine, ZKL_LOG_ERROR, "the server refuses a request at %s (code %d)%s",
+                    path_asked(m, ask), reply->code,
+                    is_too_old ? ": it does not know create2, so it is older than ZooKeeper "
+                                 "3.5.3, which zklock needs"
+                               : "");
 }
 
 /* ask: a ZKLI_ASK_ other than LIST. */

@@ -8,7 +8,6 @@
 
 #define MS INT64_C(1000000)
 #define T (10000 * MS)
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static struct zkli_lease Lease;
 
