@@ -9,7 +9,6 @@
 #include "support/main.h"
 #include "support/wait.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char *format(const struct zkli_node_data *data) {
     static char text[ZKLI_NODE_DATA_MAX + 1];
