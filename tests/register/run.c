@@ -245,10 +245,19 @@ static void stop_worker(struct worker *w) {
         REQUIRE_INT(kill(w->pid, SIGSTOP), 0);
 }
 
-/* Has one of each kind in turn stop itself at the worst moment. */
-static void stop_before_write(void) {
-    struct worker *w = &Run.workers[Run.asks++ % SHORT_KINDS + KINDS * draw(WORKERS_A_KIND)];
+static bool lacks_late_writes(size_t kind) {
+    return Run.plan->stops > 0 && !worker_is_long(Kinds[kind]) &&
+           Run.overtaken[kind] < OVERTAKEN_MIN;
+}
 
+/* Has one of each kind in turn stop itself at the worst moment; towards the end only of those kinds
+ * of which late writes are wanted still. */
+static void stop_before_write(bool is_end) {
+    size_t kind = Run.asks++ % SHORT_KINDS;
+
+    for (size_t i = 0; is_end && i < SHORT_KINDS && !lacks_late_writes(kind); i++)
+        kind = (kind + 1) % SHORT_KINDS;
+    struct worker *w = &Run.workers[kind + KINDS * draw(WORKERS_A_KIND)];
     if (w->pid == 0 || w->state != RUNNING)
         return;
     w->state = ASKED;
@@ -308,18 +317,21 @@ static bool is_about_to_be_late(const struct worker *w) {
 static void fault(void) {
     struct worker *w = &Run.workers[draw(WORKERS)];
     const bool enough = (long)Run.kills >= Run.plan->kills && (long)Run.stops < Run.plan->stops;
+    const bool is_end = (long)Run.kills >= Run.plan->kills && (long)Run.stops >= Run.plan->stops;
     const uint64_t what = draw(20);
 
     if (w->pid == 0)
         return;
-    if (what < 10 && !enough) {
+    if (what < 5 && is_end) {
+        stop_before_write(true);
+    } else if (what < 10 && !enough) {
         /* A late write is worth more than one more that never was. */
         if (!is_about_to_be_late(w) || draw(8) == 0)
             kill_worker(w);
     } else if (what < 11 || (enough && what < 5)) {
         stop_worker(w);
     } else if (what < 14) {
-        stop_before_write();
+        stop_before_write(is_end);
     } else if (what < 17) {
         cut_worker(w);
     } else if (what < 18) {
@@ -367,8 +379,7 @@ static bool has_enough(void) {
     size_t strokes = 0;
 
     for (size_t i = 0; i < KINDS; i++)
-        is_enough = is_enough && (Run.plan->stops == 0 || worker_is_long(Kinds[i]) ||
-                                  Run.overtaken[i] >= OVERTAKEN_MIN);
+        is_enough = is_enough && !lacks_late_writes(i);
     if (Run.plan->breaker)
         (void)breaker_strokes(&strokes);
     return is_enough && strokes >= Run.plan->strokes;
