@@ -181,6 +181,18 @@ static void keep_error(const char *text) {
     pthread_mutex_unlock(&Log.mutex);
 }
 
+/* What went wrong before there was a session is over. */
+static void forget_error(const char *text) {
+    static const char *const begins[] = {"opened session", "resumed session"};
+    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+        if (strncmp(text, begins[i], strlen(begins[i])) != 0)
+            continue;
+        pthread_mutex_lock(&Log.mutex);
+        Log.last_error[0] = '\0';
+        pthread_mutex_unlock(&Log.mutex);
+    }
+}
+
 /* Of nothing else does an operator hear that the servers answer, and commit nothing. */
 static bool is_for_everyone(zkl_log_level level, const char *text) {
     static const char stall[] = "connected, but no heartbeat";
@@ -204,6 +216,8 @@ void cli_message_log(zkl_log_level level, const char *text, void *arg) {
     (void)arg;
     if (level == ZKL_LOG_ERROR)
         keep_error(text);
+    else if (level == ZKL_LOG_INFO)
+        forget_error(text);
     if (is_for_everyone(level, text))
         cli_message("%s: %s", level_name(level), text);
     else if (Log.is_verbose)

@@ -123,6 +123,8 @@ static void log_refusal(struct zkli_dir *dir, const struct zkli_reply *reply) {
 /* A client that may not list the directory never can: its visit ends. */
 static void on_listing(struct zkli_query *query, const struct zkli_reply *reply) {
     struct zkli_dir *dir = ZKLI_CONTAINER(query, struct zkli_dir, visit.listing);
+    /* A listing that was not sent is over before the barrier in front of it. */
+    zkli_query_forget(dir->engine, &dir->visit.barrier);
     enum zkli_result result = reply == NULL ? ZKLI_RESULT_LOST : reply->result;
     struct zkli_listing listing = {NULL, 0, false};
     if (result == ZKLI_RESULT_OK && !zkli_listing_parse(&listing, dir->engine, reply))

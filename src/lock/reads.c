@@ -183,7 +183,7 @@ static zkl_err exchange(struct zkli_reads *reads, struct zkli_list *wanted,
     zkl_err err = end_of_session(e);
     if (err != ZKL_OK)
         return err;
-    while ((link = zkli_list_take_first(wanted)) != NULL) {
+    while (zkli_operation_is_running(operation) && (link = zkli_list_take_first(wanted)) != NULL) {
         struct zkli_read *read = ZKLI_CONTAINER(link, struct zkli_read, link);
         read->query.path = read->path;
         zkli_query_ask(e, &read->query);

@@ -89,8 +89,10 @@ static const char *flow_broken(const struct zkli_contender *was, const struct zk
     if ((actions & ZKLI_DO_RETRY) != 0 &&
         ((!is_parked && !is_first) || is->in_flight != 0 || !e->is_connected))
         return "a retry for nothing";
-    if (is_parked && !zkli_contender_is_parked(was) && e->is_connected &&
-        (actions & ZKLI_DO_RETRY) == 0 && e->type != ZKLI_EV_EXPIRED)
+    bool is_awake = e->type == ZKLI_EV_CONNECTED || e->type == ZKLI_EV_RETRY;
+    bool stays_parked = zkli_contender_is_parked(was) && was->state == is->state && !is_awake;
+    if (is_parked && !stays_parked && e->is_connected && (actions & ZKLI_DO_RETRY) == 0 &&
+        e->type != ZKLI_EV_EXPIRED)
         return "parked while connected, without a retry";
     if ((ops & ZKLI_ASK_CREATE) != 0 && (is->node[0] != '\0' || is->state != ZKLI_ENQUEUING))
         return "creates a second node";

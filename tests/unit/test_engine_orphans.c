@@ -314,6 +314,29 @@ static size_t requests_in(int64_t ns) {
     return Bench.sent[LIST] + Bench.sent[GET] - reads;
 }
 
+/* The client library sends the barrier, and has no memory for the listing. Each visit asks for its
+ * own barrier, however many of them the server leaves without an answer. */
+static void a_visit_whose_listing_is_not_sent_is_made_again(void) {
+    struct request create;
+    bench_begin();
+    release(hold_after_a_lost_create(&create));
+    pass(T - 200 * MS);
+    carry_out(&create);
+    Bench.refused = 1u << LIST;
+    const size_t barriers = Bench.sent[BARRIER];
+    while (Bench.sent[BARRIER] < barriers + 4) {
+        size_t unanswered = Bench.request_count;
+        advance(50 * MS);
+        REQUIRE(unanswered <= 8);
+    }
+    Bench.refused = 0;
+    advance(1000 * MS);
+    expire();
+    bench_connect();
+    come_to_rest();
+    bench_end();
+}
+
 static void it_costs_one_listing_for_each_directory(void) {
     struct owner *owners[10];
     bench_begin();
@@ -370,6 +393,8 @@ int main(int argc, char **argv) {
         {"a hold is not an orphan", a_hold_is_not_an_orphan},
         {"a visit ends when it is refused, and is made without heartbeats",
          a_visit_ends_when_it_is_refused_and_is_made_without_heartbeats},
+        {"a visit whose listing is not sent is made again",
+         a_visit_whose_listing_is_not_sent_is_made_again},
         {"it costs one listing for each directory", it_costs_one_listing_for_each_directory},
         {"a session's end is the end of its orphans", a_session_s_end_is_the_end_of_its_orphans},
     };

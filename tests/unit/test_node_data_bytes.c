@@ -9,7 +9,6 @@
 #include "support/main.h"
 #include "support/wait.h"
 
-
 static const char *format(const struct zkli_node_data *data) {
     static char text[ZKLI_NODE_DATA_MAX + 1];
     text[zkli_node_data_format(text, data)] = '\0';
