@@ -19,8 +19,9 @@ readonly TIERS_ON_REQUEST=(containers)
 readonly TELLING='^(alloc|sim|fault|register|soak)[.]'
 # Their tests have what they need, unless ZKLOCK_HOSTS names a server that they may not stop.
 readonly NEVER_SKIPPED='^(alloc|server|fault|register|soak)[.]'
-# Two processors are enough for so many: each of those that wait has a server of its own.
-readonly TESTS_AT_ONCE=4
+# Two processors are enough for so many: each of those that wait has a server of its own. Sanitizers
+# compute.
+readonly TESTS_AT_ONCE=4 SANITIZED_TESTS_AT_ONCE=3
 # Of one program, in bytes: CTest keeps 1 KiB otherwise.
 readonly OUTPUT_MAX=10000000
 # gcov is gcc's.
@@ -84,7 +85,7 @@ run_programs() { # ROW CTEST_OPTION...
     Results=$TMPDIR/$row.results
     rm -f "$junit"
     in_group env -C "$BuildDir" ctest "$@" --no-tests=error --output-on-failure \
-        -j "$TESTS_AT_ONCE" --output-junit "junit/$row.xml" --overwrite BuildName="$row" \
+        -j "$TestsAtOnce" --output-junit "junit/$row.xml" --overwrite BuildName="$row" \
         --test-output-size-passed "$OUTPUT_MAX" --test-output-size-failed "$OUTPUT_MAX" ||
         status=$?
     read_results "$junit" "$Results"
@@ -133,7 +134,7 @@ core_coverage() {
         build_quietly . "$dir" tests_unit "${COVERAGE_OPTIONS[@]}"
         forget_earlier_runs "$dir"
         if ! in_group env -C "$dir" ctest -L '^unit$' --no-tests=error --output-on-failure \
-            -j "$TESTS_AT_ONCE" >"$log" 2>&1; then
+            -j "$TestsAtOnce" >"$log" 2>&1; then
             cat "$log"
             note_failure "the unit tests in the coverage build"
         fi
@@ -182,7 +183,10 @@ choose_build() {
         "-DZKLOCK_COVERAGE=$Coverage" "-DZKLOCK_WERROR=$Strict" "-DZKLOCK_BUILD_BENCH=$Strict")
     [[ $Coverage == OFF ]] || CMakeOptions+=("${COVERAGE_OPTIONS[@]}")
     [[ ! $Compiler ]] || CMakeOptions+=("-DCMAKE_C_COMPILER=$Compiler")
-    [[ ! $Sanitize ]] || MeasuresCore=no
+    TestsAtOnce=$TESTS_AT_ONCE
+    if [[ $Sanitize ]]; then
+        TestsAtOnce=$SANITIZED_TESTS_AT_ONCE MeasuresCore=no
+    fi
     if ((${#Chosen[@]} == 0)); then
         local tier
         for tier in "${TIERS[@]}"; do
