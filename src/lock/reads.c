@@ -130,25 +130,30 @@ static zkl_err error_of(const struct zkli_read *read) {
     return ZKL_SERVER;
 }
 
-static void log_refusal(const struct zkli_read *read) {
+static void log_refusal(const struct zkli_read *read, const struct zkli_reply *reply) {
     struct zkl_session *s = read->reads->operation.session;
     zkli_session_lock(s);
     zkli_engine_log(s->engine, ZKL_LOG_ERROR, "the server refuses to let us read %s (code %d)",
-                    read->path, read->answer->reply.code);
+                    read->path, reply->code);
     zkli_session_unlock(s);
 }
 
 static zkl_err take_answer(struct zkli_reads *reads, struct zkli_read *read,
                            struct zkli_list *wanted) {
     zkl_err err = error_of(read);
+    if (read->answer == NULL) {
+        free_slot(reads, read);
+        return err;
+    }
+    const struct zkli_reply *reply = &read->answer->reply;
     if (err == ZKL_DENIED || err == ZKL_SERVER)
-        log_refusal(read);
+        log_refusal(read, reply);
     bool is_taken = read->is_of_chroot || reads->takes_denials;
     if (err == ZKL_DENIED && is_taken) /* the node exists */
         err = ZKL_OK;
-    bool is_missing = err == ZKL_OK && read->answer->reply.result == ZKLI_RESULT_NO_NODE;
+    bool is_missing = err == ZKL_OK && reply->result == ZKLI_RESULT_NO_NODE;
     if (err == ZKL_OK && !read->is_of_chroot)
-        err = reads->got(reads, read, &read->answer->reply);
+        err = reads->got(reads, read, reply);
     else if (is_missing)
         err = ZKL_NO_CHROOT;
     free_slot(reads, read);
