@@ -44,9 +44,9 @@ static const struct {
                        FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_ARMING) |
                            BIT(ZKLI_ADMITTED)},
     [ZKLI_ARMING] = {"arming", ALWAYS,
-                     FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_LISTING) | BIT(ZKLI_WAITING)},
+                     FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_WAITING)},
     [ZKLI_WAITING] = {"waiting", NEVER,
-                      FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_LISTING) | BIT(ZKLI_ARMING) |
+                      FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_ARMING) |
                           BIT(ZKLI_ADMITTED)},
     [ZKLI_ADMITTED] = {"admitted", SOMETIMES,
                        FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_HELD)},

@@ -1,6 +1,9 @@
 /* many - see many.h. */
 #include "sim/many.h"
 
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -22,10 +25,23 @@ static void note_failure(struct failure *failure, uint64_t count, uint64_t seed,
     failure->count += count;
 }
 
+static uint64_t seed_under_way;
+
+/* An assertion says where the library stopped; this says in which schedule. */
+static void say_seed(int signo) {
+    (void)fprintf(stderr, "simulate: schedule %" PRIu64 " ended in signal %d\n", seed_under_way,
+                  signo);
+    (void)signal(signo, SIG_DFL);
+    (void)raise(signo);
+}
+
 static void work(int pipe_end, uint64_t first, uint64_t count, uint64_t step, const bool *until) {
     static struct outcome outcome;
     struct world *w = world_new();
+    (void)signal(SIGABRT, say_seed);
+    (void)signal(SIGSEGV, say_seed);
     for (uint64_t i = 0; i < count; i += step) {
+        seed_under_way = first + i;
         if (schedule_run(w, first + i, false, &outcome.figures))
             continue;
         note_failure(&outcome.failures[w->checker], 1, first + i, w->violation);

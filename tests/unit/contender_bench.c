@@ -206,7 +206,8 @@ static void bench_add(struct bench *b, const char *uuid, int64_t number) {
     bool is_other = uuid == NULL;
     bench_name(is_other ? "ffffffff-4e5f-4061-8273-8495a6b7c8d9" : uuid, number, b->names[n]);
     b->siblings[n] = (struct zkli_sibling){b->names[n], is_other ? b->others : ZKLI_KIND_MUTEX,
-                                           number + (b->listing.is_by_czxid ? 1000 : 0), false};
+                                           number + (b->listing.is_by_czxid ? 1000 : 0),
+                                           is_other && b->others_leave};
 }
 
 static const struct zkli_listing *bench_listing(struct bench *b, enum crowd crowd) {

@@ -67,6 +67,7 @@ struct bench {
     struct zkli_contender_event world; /* what every event carries */
     enum zkli_kind others;             /* the others' kind */
     bool is_twin_last;                 /* TWICE: the higher number is listed last, not first */
+    bool others_leave;                 /* our session is deleting the others' nodes */
     char fresh_uuid[ZKLI_UUID_LENGTH + 1];
     uint8_t uuids; /* made so far */
     char names[3][ZKLI_CHILD_MAX + 1];

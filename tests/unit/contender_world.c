@@ -385,6 +385,15 @@ void world_serve_next(struct world *w, struct client *client) {
     push(w, &client->inbox, m);
 }
 
+/* As the engine marks them: the nodes that contenders of the same session are deleting. */
+static bool is_leaving(const struct world *w, const struct player *of, size_t node) {
+    for (size_t i = 0; i < PLAYERS; i++)
+        if (w->players[i].client == of->client && w->players[i].own == (int)node &&
+            zkli_contender_is_deleting(&w->players[i].core))
+            return true;
+    return false;
+}
+
 static void deliver_listing(struct world *w, struct player *player, const struct message *m) {
     struct zkli_sibling siblings[NODES_MAX];
     struct zkli_listing listing = {siblings, 0, m->op == ZKLI_ASK_ORDER};
@@ -395,6 +404,7 @@ static void deliver_listing(struct world *w, struct player *player, const struct
             continue;
         siblings[listing.count] = w->nodes[node].sibling;
         siblings[listing.count].name = w->nodes[node].name;
+        siblings[listing.count].is_leaving = is_leaving(w, player, node);
         if (listing.is_by_czxid)
             siblings[listing.count].order = w->nodes[node].czxid;
         listing.count++;

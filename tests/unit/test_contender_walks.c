@@ -11,8 +11,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define WALKS 20000
-#define TIME_MS 2500 /* a build that is slow for a purpose makes fewer walks; if they are WALKS */
+#define WALKS 100000
+#define TIME_MS 4000 /* a build that is slow for a purpose makes fewer walks; if they are WALKS */
 #define STEPS 60     /* random moves in a walk, before the faults end */
 #define ROUNDS 400   /* after that; far more than the worst takes */
 
