@@ -100,8 +100,10 @@ static unsigned resume(contender *c, const event *e) {
         return zkli_contender_send(c, ZKLI_ASK_LIST);
     if (c->state == ZKLI_PARENTING)
         return zkli_contender_send(c, ZKLI_ASK_PARENT);
+    if (c->state == ZKLI_CLAIMING)
+        return zkli_contender_send(c, ZKLI_ASK_OWNER);
     if (c->state == ZKLI_LEAVING)
-        return zkli_contender_bury(c);
+        return zkli_contender_remove_node(c);
     if (c->state == ZKLI_UNSURE) {
         zkli_contender_move(c, ZKLI_SEARCHING);
         return zkli_contender_search(c);
@@ -114,7 +116,7 @@ static unsigned on_expired(contender *c, const event *e) {
     c->in_flight = 0;
     if (c->state == ZKLI_HELD)
         return ZKLI_DO_LOSE | zkli_contender_forget(c);
-    if (c->state == ZKLI_LEAVING)
+    if (zkli_contender_has_left(c))
         return zkli_contender_forget(c);
     bool had_place = c->node[0] != '\0';
     zkli_contender_forget_node(c);
@@ -174,7 +176,7 @@ static unsigned on_heartbeat(contender *c, const event *e) {
 }
 
 static unsigned on_leave(contender *c, const event *e) {
-    if (c->state == ZKLI_LEAVING)
+    if (zkli_contender_has_left(c))
         return 0;
     c->in_flight &= ~e->unsent;
     if ((e->unsent & ZKLI_ASK_CREATE) != 0)
@@ -250,8 +252,7 @@ void zkli_contender_init(contender *c, const char *uuid, bool is_try, unsigned d
 
 void zkli_contender_init_orphan(contender *c, const char *node, unsigned depth) {
     memset(c, 0, sizeof(*c));
-    c->state = ZKLI_LEAVING;
-    c->is_orphan = true;
+    c->state = ZKLI_CLAIMING;
     c->depth = depth;
     memcpy(c->node, node, strlen(node) + 1);
 }

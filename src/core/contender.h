@@ -4,8 +4,8 @@
  * randomness and every reply arrive in the event, and memory is the caller's.
  *
  *   idle -> probing -> enqueuing -> listing -> arming -> waiting -> admitted -> held -> leaving
- *                      |  ^    \-> unsure -> searching -> adopting
- *                      parenting                                                     -> gone
+ *                      |  ^    \-> unsure -> searching -> adopting                   -> gone
+ *                      parenting                                        claiming -> leaving
  *
  * Not here: requests in flight, retries' timing, watches shared by path (session/).
  */
@@ -29,7 +29,8 @@ enum zkli_contender_state {
     ZKLI_WAITING,   /* both watches are set */
     ZKLI_ADMITTED,  /* first in the queue; the lease is too short to begin on; watch the own node */
     ZKLI_HELD,
-    ZKLI_LEAVING, /* delete our node, if there is one, until the server has confirmed */
+    ZKLI_CLAIMING, /* a node that bears our session's tag: read whose it is */
+    ZKLI_LEAVING,  /* delete our node, if there is one, until the server has confirmed */
     ZKLI_GONE,
     ZKLI_CONTENDER_STATES
 };
@@ -44,7 +45,7 @@ enum {
     ZKLI_ASK_OWN = 1u << 5,   /* read our node and watch it */
     ZKLI_ASK_PREDECESSOR = 1u << 6,
     ZKLI_ASK_DELETE = 1u << 7,
-    ZKLI_ASK_OWNER = 1u << 8 /* an orphan: read whose it is, without a watch */
+    ZKLI_ASK_OWNER = 1u << 8 /* read whose it is, without a watch */
 };
 #define ZKLI_ASK_COUNT 9
 #define ZKLI_ASKS ((1u << ZKLI_ASK_COUNT) - 1)
@@ -127,7 +128,6 @@ struct zkli_contender_event {
 struct zkli_contender {
     enum zkli_contender_state state;
     bool is_try;
-    bool is_orphan;
     unsigned depth;        /* components of the directory's path */
     unsigned parent_level; /* which one is created: 1 the directory, 2 its parent; 0 none */
     unsigned in_flight;    /* ZKLI_ASK_ bits */
@@ -153,7 +153,7 @@ struct zkli_contender {
 /* depth: components of the lock directory's path below the client's root, at least 1. */
 void zkli_contender_init(struct zkli_contender *c, const char *uuid, bool is_try, unsigned depth);
 /* A node that no contender knows, with our session's tag: to be deleted if the session owns it,
- * else left alone, for any client can make up a name. Starts in LEAVING; send CONNECTED. */
+ * else left alone, for any client can make up a name. Starts in CLAIMING; send CONNECTED. */
 void zkli_contender_init_orphan(struct zkli_contender *c, const char *node, unsigned depth);
 
 /* The one door. */
@@ -168,9 +168,8 @@ bool zkli_contender_is_unsure(const struct zkli_contender *c);
 
 const char *zkli_contender_state_name(enum zkli_contender_state state);
 
-/* Whether its node is one of our session's that it is deleting. Before an orphan was read, the node
- * may be another session's. */
-bool zkli_contender_is_deleting(const struct zkli_contender *c);
+/* Whether no call waits for it or holds by it any more. */
+bool zkli_contender_has_left(const struct zkli_contender *c);
 /* Whether a node with this name may be this contender's: known as such, or created by an attempt
  * whose reply it does not have. */
 bool zkli_contender_may_own(const struct zkli_contender *c, const char *child);

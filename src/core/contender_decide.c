@@ -185,31 +185,30 @@ static unsigned decide_admitted(contender *c, const event *e) {
                                  : zkli_contender_fail_or_retry(c, e, own);
 }
 
+/* A tag has 48 bits. Any client can read it in the queue and make a node that bears it. */
+static unsigned decide_claiming(contender *c, const event *e) {
+    enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_OWNER);
+    if (result == ZKLI_RESULT_OK && c->owner == e->session_id)
+        return zkli_contender_leave(c, e);
+    /* A node that we may not read is not ours: the ACLs of our nodes let us. */
+    bool is_over = result == ZKLI_RESULT_OK || result == ZKLI_RESULT_NO_NODE ||
+                   result == ZKLI_RESULT_DENIED;
+    return is_over ? zkli_contender_forget(c) : zkli_contender_park(c, e);
+}
+
 static unsigned decide_created_leaving(contender *c, const event *e) {
     if (e->result == ZKLI_RESULT_OK)
         return zkli_contender_send(c, ZKLI_ASK_DELETE);
     if (e->result == ZKLI_RESULT_LOST)
         return zkli_contender_park(c, e);
     if (e->result == ZKLI_RESULT_EXISTS || e->result == ZKLI_RESULT_NOMEM)
-        return zkli_contender_bury(c);
+        return zkli_contender_remove_node(c);
     return zkli_contender_forget(c); /* it was not done */
-}
-
-/* A tag has 48 bits. Any client can read it in the queue and make a node that bears it. */
-static unsigned decide_orphan(contender *c, const event *e) {
-    if (e->result == ZKLI_RESULT_OK && c->owner == e->session_id)
-        return zkli_contender_send(c, ZKLI_ASK_DELETE);
-    /* A node that we may not read is not ours: the ACLs of our nodes let us. */
-    bool is_over = e->result == ZKLI_RESULT_OK || e->result == ZKLI_RESULT_NO_NODE ||
-                   e->result == ZKLI_RESULT_DENIED;
-    return is_over ? zkli_contender_forget(c) : zkli_contender_park(c, e);
 }
 
 unsigned zkli_contender_decide_leaving(contender *c, const event *e) {
     if (e->type == ZKLI_EV_CREATED)
         return decide_created_leaving(c, e);
-    if (e->type == ZKLI_EV_OWNER_READ)
-        return decide_orphan(c, e);
     if (e->type == ZKLI_EV_DELETED) {
         bool is_gone = e->result == ZKLI_RESULT_OK || e->result == ZKLI_RESULT_NO_NODE;
         return is_gone ? zkli_contender_forget(c) : zkli_contender_park(c, e);
@@ -231,7 +230,7 @@ unsigned zkli_contender_decide(contender *c, const event *e) {
         [ZKLI_ENQUEUING] = decide_enqueuing, [ZKLI_SEARCHING] = decide_searching,
         [ZKLI_ADOPTING] = decide_adopting,   [ZKLI_LISTING] = decide_listing,
         [ZKLI_ORDERING] = decide_ordering,   [ZKLI_ARMING] = decide_arming,
-        [ZKLI_ADMITTED] = decide_admitted,
+        [ZKLI_ADMITTED] = decide_admitted,   [ZKLI_CLAIMING] = decide_claiming,
     };
     assert(deciders[c->state] != NULL);
     return deciders[c->state](c, e);

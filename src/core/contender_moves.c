@@ -51,6 +51,7 @@ static const struct {
     [ZKLI_ADMITTED] = {"admitted", SOMETIMES,
                        FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_HELD)},
     [ZKLI_HELD] = {"held", SOMETIMES, BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE)},
+    [ZKLI_CLAIMING] = {"claiming", SOMETIMES, BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE)},
     [ZKLI_LEAVING] = {"leaving", SOMETIMES, BIT(ZKLI_GONE)},
     [ZKLI_GONE] = {"gone", SOMETIMES, 0},
 };
@@ -91,7 +92,8 @@ unsigned zkli_contender_send(contender *c, unsigned ops) {
 
 bool zkli_contender_is_parked(const contender *c) {
     const unsigned parking = BIT(ZKLI_IDLE) | BIT(ZKLI_PROBING) | BIT(ZKLI_PARENTING) |
-                             BIT(ZKLI_UNSURE) | BIT(ZKLI_LISTING) | BIT(ZKLI_LEAVING);
+                             BIT(ZKLI_UNSURE) | BIT(ZKLI_LISTING) | BIT(ZKLI_CLAIMING) |
+                             BIT(ZKLI_LEAVING);
     return c->in_flight == 0 && (parking & BIT(c->state)) != 0;
 }
 
@@ -159,18 +161,14 @@ unsigned zkli_contender_search(contender *c) {
     return zkli_contender_send(c, ZKLI_ASK_BARRIER | ZKLI_ASK_LIST);
 }
 
-static bool may_be_anothers(const contender *c) {
-    return c->is_orphan && c->owner == 0; /* not read yet */
-}
-
-bool zkli_contender_is_deleting(const contender *c) {
-    return c->state == ZKLI_LEAVING && !may_be_anothers(c);
-}
-
-unsigned zkli_contender_bury(contender *c) {
+unsigned zkli_contender_remove_node(contender *c) {
     if (c->node[0] == '\0')
         return zkli_contender_search(c);
-    return zkli_contender_send(c, may_be_anothers(c) ? ZKLI_ASK_OWNER : ZKLI_ASK_DELETE);
+    return zkli_contender_send(c, ZKLI_ASK_DELETE);
+}
+
+bool zkli_contender_has_left(const contender *c) {
+    return c->state == ZKLI_CLAIMING || c->state == ZKLI_LEAVING || c->state == ZKLI_GONE;
 }
 
 /* In a flight, the create's reply may be in while the listing's is not. */
@@ -202,7 +200,7 @@ unsigned zkli_contender_leave(contender *c, const event *e) {
         return 0; /* decided when the replies are in */
     if (!e->is_connected)
         return zkli_contender_park(c, e);
-    return zkli_contender_bury(c);
+    return zkli_contender_remove_node(c);
 }
 
 unsigned zkli_contender_fail(contender *c, const event *e, int error) {

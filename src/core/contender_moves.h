@@ -59,7 +59,7 @@ unsigned zkli_contender_try_to_hold(contender *c, const event *e);
  * one that was lost, the node is searched. */
 unsigned zkli_contender_leave(contender *c, const event *e);
 /* LEAVING, with nothing in flight that could still create or delete our node. */
-unsigned zkli_contender_bury(contender *c);
+unsigned zkli_contender_remove_node(contender *c);
 unsigned zkli_contender_forget(contender *c);
 unsigned zkli_contender_fail(contender *c, const event *e, int error);
 /* For a reply that is no success, and that the state does not expect. */

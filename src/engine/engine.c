@@ -237,7 +237,7 @@ static void send_listing(struct zkli_dir *dir) {
 
 static void send_all(struct zkli_engine *e) {
     while (zkli_is_connected(e) && !e->is_draining && e->free_slot != ZKLI_SLOTS) {
-        if (zkli_queries_send_aside(e))
+        if (zkli_queries_send_deferred(e))
             continue; /* the ones whose turn came before */
         if (zkli_list_is_empty(&e->work))
             return;

@@ -142,7 +142,7 @@ zkl_err zkli_member_error(const struct zkli_member *m);
 /* ---- Queries ---- */
 
 /* A member, directory or query that has requests to send: in engine->work, first come first served.
- * (A query with data may have to step aside when its turn comes.) */
+ * (A query with data may have to wait for room when its turn comes.) */
 struct zkli_work {
     struct zkli_list link;
     enum {

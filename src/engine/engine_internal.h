@@ -120,6 +120,13 @@ struct zkli_slot {
     unsigned next_free;
 };
 
+/* How much certain time the lease has left. */
+enum zkli_lease_grade {
+    ZKLI_LEASE_UNCERTAIN, /* none */
+    ZKLI_LEASE_CERTAIN,   /* enough to go on with a hold */
+    ZKLI_LEASE_AMPLE      /* enough to begin one */
+};
+
 #define ZKLI_BUCKETS 1024
 
 struct zkli_engine {
@@ -150,8 +157,8 @@ struct zkli_engine {
     /* Lease */
     struct zkli_lease lease;
     struct zkli_timer heartbeat, lease_end;
-    int64_t ample_until_ns;      /* if no heartbeat is acknowledged before */
-    bool was_certain, was_ample; /* at the last check */
+    int64_t ample_until_ns;            /* if no heartbeat is acknowledged before */
+    enum zkli_lease_grade lease_grade; /* at the last check */
     int64_t heartbeat_sent_ns;
     struct zkli_timer stall; /* until heartbeats have not been answered for T */
     int heartbeat_refusal; /* the code of the last answer, if that was a refusal; the log has it */
@@ -170,7 +177,7 @@ struct zkli_engine {
     struct zkli_slot slots[ZKLI_SLOTS];
     unsigned free_slot; /* ZKLI_SLOTS: none */
     unsigned in_flight;
-    struct zkli_list aside;        /* queries whose turn has come, and whose data wait for room */
+    struct zkli_list deferred;     /* queries whose turn has come, and whose data wait for room */
     size_t data_in_flight;         /* bytes of queries' data */
     struct zkli_sibling *siblings; /* scratch for one listing */
     size_t siblings_max;
@@ -247,10 +254,10 @@ void zkli_queries_init(struct zkli_engine *e);
 void zkli_queries_lost(struct zkli_engine *e, struct zkli_list *queries);
 /* No session will come: every query is done, without a reply. */
 void zkli_queries_end(struct zkli_engine *e);
-/* Its turn has come: sends it, or has it step aside. */
+/* Its turn has come: sends it, or defers it. */
 void zkli_query_send(struct zkli_engine *e, struct zkli_query *query);
-/* Sends the first of those that stepped aside. False: there is none, or no room yet. */
-bool zkli_queries_send_aside(struct zkli_engine *e);
+/* Sends the first of those that were deferred. False: there is none, or no room yet. */
+bool zkli_queries_send_deferred(struct zkli_engine *e);
 /* Tells the caller who waits; reply as in .done. */
 void zkli_query_done(struct zkli_engine *e, struct zkli_query *query,
                      const struct zkli_reply *reply);

@@ -7,13 +7,14 @@
 /* ---- The lease ---- */
 
 void zkli_lease_check(struct zkli_engine *e) {
-    bool is_certain = zkli_engine_is_certain(e);
-    bool is_ample = is_certain && e->now_ns < e->ample_until_ns;
-    zkli_timer_set(&e->timers, &e->lease_end, is_certain ? e->lease.certain_until_ns : ZKLI_NEVER);
-    if (is_certain == e->was_certain && is_ample == e->was_ample)
+    enum zkli_lease_grade grade = ZKLI_LEASE_UNCERTAIN;
+    if (zkli_engine_is_certain(e))
+        grade = e->now_ns < e->ample_until_ns ? ZKLI_LEASE_AMPLE : ZKLI_LEASE_CERTAIN;
+    zkli_timer_set(&e->timers, &e->lease_end,
+                   grade == ZKLI_LEASE_UNCERTAIN ? ZKLI_NEVER : e->lease.certain_until_ns);
+    if (grade == e->lease_grade)
         return;
-    e->was_certain = is_certain;
-    e->was_ample = is_ample;
+    e->lease_grade = grade;
     zkli_members_step_all(e, ZKLI_EV_LEASE);
 }
 
@@ -192,5 +193,5 @@ void zkli_heartbeat_end(struct zkli_engine *e) {
     zkli_timer_clear(&e->timers, &e->stall);
     zkli_timer_clear(&e->timers, &e->lease_end);
     zkli_lease_end(&e->lease);
-    e->was_certain = e->was_ample = false;
+    e->lease_grade = ZKLI_LEASE_UNCERTAIN;
 }

@@ -169,20 +169,13 @@ static void carry_out(struct zkli_member *m, const struct zkli_actions *actions)
         zkli_list_append(&m->engine->noticed, &m->noticed);
 }
 
-static bool includes(const struct zkli_actions *actions, unsigned ask) {
-    for (size_t i = 0; i < actions->flight_count; i++)
-        if (actions->flight[i] == ask)
-            return true;
-    return false;
-}
-
 void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event) {
     struct zkli_engine *e = m->engine;
     if (m->core.state == ZKLI_GONE)
         return;
     event->is_connected = zkli_is_connected(e);
     event->is_certain = zkli_engine_is_certain(e);
-    event->is_ample = e->was_ample;
+    event->is_ample = e->lease_grade == ZKLI_LEASE_AMPLE;
     event->connection = e->connection;
     event->session_id = e->session_id;
     event->fresh_uuid = e->fresh_uuid;
@@ -190,8 +183,8 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     struct zkli_actions actions = zkli_contender_step(&m->core, event);
     if (strcmp(m->core.uuid, e->fresh_uuid) == 0)
         zkli_engine_refresh_uuid(e);
-    if (event->type == ZKLI_EV_OWNER_READ && includes(&actions, ZKLI_ASK_DELETE))
-        zkli_engine_log(e, ZKL_LOG_INFO, "burying a node of ours that was left in %s",
+    if (before == ZKLI_CLAIMING && m->core.state == ZKLI_LEAVING)
+        zkli_engine_log(e, ZKL_LOG_INFO, "deleting a node of ours that was left in %s",
                         m->dir->path);
     if (m->core.state != before)
         adjust(m);
@@ -255,8 +248,8 @@ void zkli_members_hand_out(struct zkli_engine *e) {
 struct zkli_member *zkli_members_witness(struct zkli_engine *e) {
     for (struct zkli_list *link = e->members.next; link != &e->members; link = link->next) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
-        bool is_there = m->core.node[0] != '\0' && m->core.state != ZKLI_LEAVING;
-        if (is_there && m->core.czxid != m->refused_czxid)
+        if (m->core.node[0] != '\0' && !zkli_contender_has_left(&m->core) &&
+            m->core.czxid != m->refused_czxid)
             return m;
     }
     return NULL;
@@ -265,8 +258,7 @@ struct zkli_member *zkli_members_witness(struct zkli_engine *e) {
 /* ---- What the owner says ---- */
 
 void zkli_member_abandon(struct zkli_member *m, zkl_err error) {
-    enum zkli_contender_state state = m->core.state;
-    if (state == ZKLI_GONE || state == ZKLI_LEAVING || state == ZKLI_HELD)
+    if (m->core.state == ZKLI_HELD || zkli_contender_has_left(&m->core))
         return; /* given up before, or granted: exactly one of the two */
     struct zkli_contender_event event = {
         .type = ZKLI_EV_ABANDON, .error = (int)error, .unsent = zkli_requests_withdraw(m)};
@@ -278,8 +270,7 @@ void zkli_members_abandon_all(struct zkli_engine *e, zkl_err error) {
     while (link != &e->members) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
         link = link->next;
-        if (m->core.state != ZKLI_LEAVING)
-            zkli_member_abandon(m, error);
+        zkli_member_abandon(m, error);
     }
 }
 

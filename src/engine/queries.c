@@ -2,7 +2,7 @@
  * queries - single requests: reads, barriers and transactions. Their callers wait for the answer.
  *
  * A heartbeat waits for the data sent before it, so data in flight are bounded (ZKLI_DATA_PER_MS).
- * A query with more data than that steps aside when its turn comes. The line goes on without it,
+ * A query with more data than that is deferred when its turn comes. The line goes on without it,
  * and the next room for data is the query's. One query is always sent, however long.
  */
 #include "engine/engine_internal.h"
@@ -10,7 +10,7 @@
 #include <assert.h>
 
 void zkli_queries_init(struct zkli_engine *e) {
-    zkli_list_init(&e->aside);
+    zkli_list_init(&e->deferred);
 }
 
 void zkli_query_ask(struct zkli_engine *e, struct zkli_query *query) {
@@ -46,7 +46,7 @@ void zkli_queries_lost(struct zkli_engine *e, struct zkli_list *queries) {
 
 void zkli_queries_end(struct zkli_engine *e) {
     struct zkli_list *link;
-    zkli_list_move_all(&e->work, &e->aside);
+    zkli_list_move_all(&e->work, &e->deferred);
     while ((link = zkli_list_take_first(&e->work)) != NULL) {
         struct zkli_work *work = ZKLI_CONTAINER(link, struct zkli_work, link);
         assert(work->kind == ZKLI_WORK_QUERY); /* the others went with the session */
@@ -88,18 +88,18 @@ static bool has_room(const struct zkli_engine *e, const struct zkli_query *query
 }
 
 void zkli_query_send(struct zkli_engine *e, struct zkli_query *query) {
-    if (query->bytes == 0 || (zkli_list_is_empty(&e->aside) && has_room(e, query))) {
+    if (query->bytes == 0 || (zkli_list_is_empty(&e->deferred) && has_room(e, query))) {
         send_query(e, query);
         return;
     }
     zkli_list_remove(&query->work.link);
-    zkli_list_append(&e->aside, &query->work.link);
+    zkli_list_append(&e->deferred, &query->work.link);
 }
 
-bool zkli_queries_send_aside(struct zkli_engine *e) {
-    if (zkli_list_is_empty(&e->aside))
+bool zkli_queries_send_deferred(struct zkli_engine *e) {
+    if (zkli_list_is_empty(&e->deferred))
         return false;
-    struct zkli_query *first = ZKLI_CONTAINER(e->aside.next, struct zkli_query, work.link);
+    struct zkli_query *first = ZKLI_CONTAINER(e->deferred.next, struct zkli_query, work.link);
     if (!has_room(e, first))
         return false;
     send_query(e, first);

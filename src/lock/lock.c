@@ -96,7 +96,7 @@ static void grant(struct zkl_lock *l, struct zkli_member *m) {
 void zkli_release_finish(struct zkli_release *release, zkl_err result) {
     zkli_list_remove(&release->link);
     if (release->member != NULL)
-        zkli_member_attach(release->member, NULL, NULL); /* it is buried without us */
+        zkli_member_attach(release->member, NULL, NULL); /* its node is deleted without us */
     release->member = NULL;
     zkli_operation_finish(&release->operation, result);
 }

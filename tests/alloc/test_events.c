@@ -217,7 +217,7 @@ static void find_a_twin(void) {
     client_close(c);
 }
 
-static void a_node_of_ours_that_nobody_knows_is_buried_without_memory(void) {
+static void a_node_of_ours_that_nobody_knows_is_deleted_without_memory(void) {
     fail_each(find_a_twin);
 }
 
@@ -399,8 +399,8 @@ static const test_case Cases[] = {
      the_loss_of_a_hold_with_its_node_is_told_without_memory},
     {"a wait goes on or ends for want of memory, and what befell it is told",
      a_wait_goes_on_or_ends_clearly},
-    {"a node of ours that nobody knows is buried, without memory, too",
-     a_node_of_ours_that_nobody_knows_is_buried_without_memory},
+    {"a node of ours that nobody knows is deleted, without memory, too",
+     a_node_of_ours_that_nobody_knows_is_deleted_without_memory},
     {"no event is lost for want of memory", no_event_is_lost_for_want_of_memory},
 };
 

@@ -192,7 +192,7 @@ static void a_partitioned_holder_stops_before_the_next_begins(void) {
  * Only the answers stay out, so the server goes on hearing from us and keeps the session. The hold
  * is lost by the clock all the same, and for good.
  */
-static void a_hold_lost_by_the_clock_is_buried_if_the_session_survives(void) {
+static void a_hold_lost_by_the_clock_is_deleted_if_the_session_survives(void) {
     const char *name = fresh_name("one-way");
     client *c = client_open_proxied(name, T_SHORT);
     const int64_t id = zkl_session_id(c->session);
@@ -268,8 +268,8 @@ static const test_case Cases[] = {
     {"a late release deletes nobody else's node (T17)", a_late_release_deletes_nobody_elses_node},
     {"a partitioned holder stops before the next begins (T20)",
      a_partitioned_holder_stops_before_the_next_begins},
-    {"a hold lost by the clock is buried if the session survives",
-     a_hold_lost_by_the_clock_is_buried_if_the_session_survives},
+    {"a hold lost by the clock is deleted if the session survives",
+     a_hold_lost_by_the_clock_is_deleted_if_the_session_survives},
     {"every hold of a session is lost once", every_hold_of_a_session_is_lost_once},
     {"calls that meet an expiry do not hang (T42)", calls_that_meet_an_expiry_do_not_hang},
 };

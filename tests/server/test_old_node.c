@@ -114,7 +114,7 @@ static void a_node_made_by_the_old_session_is_not_adopted(void) {
     WAIT_UNTIL(zkl_session_id(m.client->session) != 0 &&
                    zkl_session_id(m.client->session) != m.old.id,
                SOON_MS);
-    if (actor_result(m.client->actor, 300) == ACTOR_BUSY) /* it has not been buried */
+    if (actor_result(m.client->actor, 300) == ACTOR_BUSY) /* it has not been deleted */
         uproot(old_node);
     REQUIRE_INT(client_result(m.client), ZKL_OK);
     check_holds_by_another(&m, old_node);
@@ -135,7 +135,7 @@ static void a_found_node_of_another_session_is_not_adopted(void) {
     plant(name, strrchr(old_node, '/') + 1, RAW_EPHEMERAL, NULL);
     CHECK_INT(client_nodes(m.client), 0);
     proxy_refuse(m.first, false);
-    if (actor_result(m.client->actor, 1000) == ACTOR_BUSY) /* it has not been buried */
+    if (actor_result(m.client->actor, 1000) == ACTOR_BUSY) /* it has not been deleted */
         uproot(old_node);
     REQUIRE_INT(client_result(m.client), ZKL_OK);
     CHECK(zkl_session_id(m.client->session) == m.old.id);

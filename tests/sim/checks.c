@@ -416,7 +416,7 @@ void checks_drained(struct world *w) {
         if (!actors_are_idle(w, i))
             world_violate(w, CHECK_LIVENESS, "somebody at client %d waits, though nobody holds", i);
         else if (client_has_members(w, i))
-            world_violate(w, CHECK_GHOSTS, "client %d has not buried all it had", i);
+            world_violate(w, CHECK_GHOSTS, "client %d has not deleted all it had", i);
     }
     for (int i = 0; i < w->conns_used; i++)
         if (w->conns[i].state == CONN_OPEN && !w->conns[i].is_closed)

@@ -21,10 +21,6 @@ unsigned step_as_set(struct zkli_contender *c, const struct zkli_contender_event
 
 /* ---- Rules ---- */
 
-bool has_left(const struct zkli_contender *c) {
-    return c->state == ZKLI_LEAVING || c->state == ZKLI_GONE;
-}
-
 /* What may be the reason of a grant. */
 static bool may_grant(const struct zkli_contender *was, const struct zkli_contender *is,
                       const struct zkli_contender_event *e) {
@@ -56,22 +52,24 @@ static const char *grant_broken(const struct zkli_contender *was, const struct z
 static const char *end_broken(const struct zkli_contender *was, const struct zkli_contender *is,
                               const struct zkli_contender_event *e, unsigned actions) {
     bool is_failed = (actions & ZKLI_DO_FAIL) != 0, is_lost = (actions & ZKLI_DO_LOSE) != 0;
-    if (has_left(was) && (!has_left(is) || is_failed))
+    if (zkli_contender_has_left(was) && (!zkli_contender_has_left(is) || is_failed))
         return "who has left comes back";
-    if (is_failed && (!has_left(is) || is->error == ZKL_OK))
+    if (is_failed && (!zkli_contender_has_left(is) || is->error == ZKL_OK))
         return "failed without leaving, or without an error";
-    if (has_left(is) && !has_left(was) && !is_failed && !is_lost && e->type != ZKLI_EV_RELEASE)
+    if (zkli_contender_has_left(is) && !zkli_contender_has_left(was) && !is_failed && !is_lost &&
+        e->type != ZKLI_EV_RELEASE)
         return "left without a word";
     if (((actions & ZKLI_DO_FORGET) != 0) != (is->state == ZKLI_GONE))
         return "to be gone is to be forgotten";
     if (is->state == ZKLI_GONE && (actions & (ZKLI_ASKS | ZKLI_DO_RETRY)) != 0)
         return "gone, and asks for something";
-    bool is_looked_at = is->is_orphan && is->owner == 0;
     if (is->state == ZKLI_LEAVING && is->node[0] != '\0' && !zkli_contender_is_parked(is) &&
-        is->in_flight != (is_looked_at ? (unsigned)ZKLI_ASK_OWNER : (unsigned)ZKLI_ASK_DELETE))
+        is->in_flight != (unsigned)ZKLI_ASK_DELETE)
         return "leaving, and its node is not being deleted";
-    if ((actions & ZKLI_ASK_DELETE) != 0 && is->is_orphan && is->owner != e->session_id)
-        return "deletes a node that may be another's";
+    if (is->state == ZKLI_CLAIMING && (actions & ZKLI_ASKS & ~(unsigned)ZKLI_ASK_OWNER) != 0)
+        return "does more than read a node that may be another's";
+    if (was->state == ZKLI_CLAIMING && is->state == ZKLI_LEAVING && is->owner != e->session_id)
+        return "deletes a node that is another's";
     if (is->state == ZKLI_LEAVING && (actions & ZKLI_ASK_CREATE) != 0)
         return "creates while leaving";
     return NULL;

@@ -38,7 +38,6 @@ unsigned step_as_set(struct zkli_contender *c, const struct zkli_contender_event
 /* The rule that a step broke, or NULL. */
 const char *rule_broken(const struct zkli_contender *was, const struct zkli_contender *is,
                         const struct zkli_contender_event *e, unsigned actions);
-bool has_left(const struct zkli_contender *c);
 /* What a reply to any one of these requests is called. */
 enum zkli_contender_event_type reply_to(unsigned op);
 

@@ -287,9 +287,9 @@ static void carry_out(struct player *player, unsigned actions) {
         player->list_serial++; /* an earlier listing is not for us any more */
     if ((actions & ZKLI_DO_RETRY) != 0)
         player->has_retry = true;
-    if (player->core.state == ZKLI_HELD || has_left(&player->core))
+    if (player->core.state == ZKLI_HELD || zkli_contender_has_left(&player->core))
         player->predecessor_aim = NO_ONE;
-    if (has_left(&player->core))
+    if (zkli_contender_has_left(&player->core))
         player->own_aim = NO_ONE;
     if (player->core.state != ZKLI_GONE)
         return;
@@ -389,7 +389,7 @@ void world_serve_next(struct world *w, struct client *client) {
 static bool is_leaving(const struct world *w, const struct player *of, size_t node) {
     for (size_t i = 0; i < PLAYERS; i++)
         if (w->players[i].client == of->client && w->players[i].own == (int)node &&
-            zkli_contender_is_deleting(&w->players[i].core))
+            w->players[i].core.state == ZKLI_LEAVING)
             return true;
     return false;
 }

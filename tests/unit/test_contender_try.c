@@ -1,5 +1,5 @@
 /*
- * What a try does, claim by claim: it finds out whether another contender is there before it writes.
+ * What a try does, claim by claim: it looks for other contenders before it writes.
  */
 #include "unit/contender_bench.h"
 
@@ -111,7 +111,8 @@ static void a_try_that_loses_its_node_while_it_waits_lists_before_it_creates(voi
 
 int main(int argc, char **argv) {
     static const test_case cases[] = {
-        {"a try that finds a contender writes nothing", a_try_that_finds_a_contender_writes_nothing},
+        {"a try that finds a contender writes nothing",
+         a_try_that_finds_a_contender_writes_nothing},
         {"a try that a contender was faster than takes its node away",
          a_try_that_a_contender_was_faster_than_takes_its_node_away},
         {"a try that is alone holds", a_try_that_is_alone_holds},

@@ -43,7 +43,7 @@ static bool is_gone(const struct world *w, const struct player *player) {
 
 static bool is_waiting(const struct world *w, const struct player *player) {
     (void)w;
-    return !has_left(&player->core) && player->core.state != ZKLI_HELD;
+    return !zkli_contender_has_left(&player->core) && player->core.state != ZKLI_HELD;
 }
 
 static bool is_holding(const struct world *w, const struct player *player) {

@@ -128,7 +128,7 @@ static void what_has_no_data_passes_by(void) {
     bench_end();
 }
 
-/* What stands aside has had its turn: acquires that come again and again do not starve it. */
+/* What is deferred has had its turn: acquires that come again and again do not starve it. */
 static void a_write_that_waited_takes_the_next_slot(void) {
     bench_begin();
     write_data(0, BYTES_MAX);

@@ -153,7 +153,7 @@ static void a_waiter_releases_nothing_and_a_holder_abandons_nothing(void) {
 }
 
 /* Its reads do not keep it from being deleted. */
-static void a_hold_that_is_lost_while_nothing_can_be_sent_is_buried(void) {
+static void a_hold_that_is_lost_while_nothing_can_be_sent_is_deleted(void) {
     bench_begin();
     struct owner *owner = hold("a");
     fill_window();
@@ -510,8 +510,8 @@ int main(int argc, char **argv) {
          after_any_mishap_at_any_step_all_goes_on_or_has_ended},
         {"a waiter releases nothing, and a holder abandons nothing",
          a_waiter_releases_nothing_and_a_holder_abandons_nothing},
-        {"a hold that is lost while nothing can be sent is buried",
-         a_hold_that_is_lost_while_nothing_can_be_sent_is_buried},
+        {"a hold that is lost while nothing can be sent is deleted",
+         a_hold_that_is_lost_while_nothing_can_be_sent_is_deleted},
         {"a connection that follows another is a new one",
          a_connection_that_follows_another_is_a_new_one},
         {"who resumes is told whether the session is another",

@@ -40,7 +40,7 @@ static void pass(int64_t ns) {
     serve_all();
 }
 
-static void ahead_of_ours_it_is_buried_at_once(void) {
+static void ahead_of_ours_it_is_deleted_at_once(void) {
     bench_begin();
     release(hold("a"));
     serve_all();
@@ -59,7 +59,7 @@ static void ahead_of_ours_it_is_buried_at_once(void) {
     bench_end();
 }
 
-static void behind_ours_it_is_buried_within_the_timeout(void) {
+static void behind_ours_it_is_deleted_within_the_timeout(void) {
     struct request create;
     bench_begin();
     struct owner *owner = hold_after_a_lost_create(&create);
@@ -72,7 +72,7 @@ static void behind_ours_it_is_buried_within_the_timeout(void) {
     bench_end();
 }
 
-static void it_is_buried_though_the_wait_was_given_up(void) {
+static void it_is_deleted_though_the_wait_was_given_up(void) {
     bench_begin();
     release(hold("a"));
     serve_all();
@@ -88,7 +88,7 @@ static void it_is_buried_though_the_wait_was_given_up(void) {
 }
 
 /* The server may have read it just before it was connected to again. */
-static void it_is_buried_after_an_outage_of_any_length(void) {
+static void it_is_deleted_after_an_outage_of_any_length(void) {
     struct request create;
     bench_begin();
     release(hold_after_a_lost_create(&create));
@@ -105,7 +105,7 @@ static void it_is_buried_after_an_outage_of_any_length(void) {
     bench_end();
 }
 
-static void it_is_buried_though_no_connection_lasts(void) {
+static void it_is_deleted_though_no_connection_lasts(void) {
     struct request create;
     bench_begin();
     release(hold_after_a_lost_create(&create));
@@ -131,7 +131,7 @@ static void another_session_s_node_with_our_tag_is_left_alone(void) {
     CHECK_INT(Bench.sent[REMOVE], 0);
     CHECK_INT(Bench.sent[GET] - gets, 4); /* of that node one, for the one listing that showed it */
     CHECK_INT(Bench.engine->node_bytes, 2 * zkli_path_bytes(Bench.engine, strlen(path_of(holder))));
-    CHECK(strstr(Bench.last_line, "burying") == NULL);
+    CHECK(strstr(Bench.last_line, "deleting") == NULL);
     release(holder);
     come_to_rest();
     CHECK_INT(waiter->grants, 1);
@@ -174,7 +174,7 @@ static struct request serve_until_asked(enum kind kind, const char *path) {
 }
 
 /* The read, and then the delete, under way as the connection breaks; or refused. */
-static void what_is_lost_of_a_burial_is_made_up_for(void) {
+static void what_is_lost_of_its_deletion_is_made_up_for(void) {
     static const enum kind kinds[] = {GET, REMOVE};
     for (size_t i = 0; i < 2 * COUNT(kinds); i++) {
         bench_begin();
@@ -196,7 +196,7 @@ static void what_is_lost_of_a_burial_is_made_up_for(void) {
 }
 
 /* Nobody looks for it any more; but whoever of ours stands behind it sees it. */
-static void later_than_that_it_is_buried_by_who_stands_behind_it(void) {
+static void later_than_that_it_is_deleted_by_a_waiter_behind_it(void) {
     struct request create;
     bench_begin();
     release(hold_after_a_lost_create(&create));
@@ -225,7 +225,7 @@ static const char *plant_orphan_and_another(void) {
     return other.reply.path;
 }
 
-static void it_is_also_buried_by_who_stands_behind_somebody_else(void) {
+static void it_is_also_deleted_by_a_waiter_behind_another(void) {
     const char *other = plant_orphan_and_another();
     struct owner *owner = begin("a");
     pass(100 * MS);
@@ -240,7 +240,7 @@ static void it_is_also_buried_by_who_stands_behind_somebody_else(void) {
     bench_end();
 }
 
-static void it_is_buried_by_a_try(void) {
+static void it_is_deleted_by_a_try(void) {
     struct owner *owner = NULL;
     const char *other = plant_orphan_and_another();
     CHECK_INT(enter_queue("a", true, &owner), ZKL_OK);
@@ -374,22 +374,24 @@ static void a_session_s_end_is_the_end_of_its_orphans(void) {
 
 int main(int argc, char **argv) {
     static const test_case cases[] = {
-        {"ahead of ours it is buried at once", ahead_of_ours_it_is_buried_at_once},
-        {"behind ours it is buried within the timeout",
-         behind_ours_it_is_buried_within_the_timeout},
-        {"it is buried though the wait was given up", it_is_buried_though_the_wait_was_given_up},
-        {"it is buried after an outage of any length", it_is_buried_after_an_outage_of_any_length},
-        {"it is buried though no connection lasts", it_is_buried_though_no_connection_lasts},
+        {"ahead of ours it is deleted at once", ahead_of_ours_it_is_deleted_at_once},
+        {"behind ours it is deleted within the timeout",
+         behind_ours_it_is_deleted_within_the_timeout},
+        {"it is deleted though the wait was given up", it_is_deleted_though_the_wait_was_given_up},
+        {"it is deleted after an outage of any length",
+         it_is_deleted_after_an_outage_of_any_length},
+        {"it is deleted though no connection lasts", it_is_deleted_though_no_connection_lasts},
         {"another session's node with our tag is left alone",
          another_session_s_node_with_our_tag_is_left_alone},
         {"a try behind another session's node with our tag is busy",
          a_try_behind_another_session_s_node_with_our_tag_is_busy},
-        {"what is lost of a burial is made up for", what_is_lost_of_a_burial_is_made_up_for},
-        {"later than that it is buried by who stands behind it",
-         later_than_that_it_is_buried_by_who_stands_behind_it},
-        {"it is also buried by who stands behind somebody else",
-         it_is_also_buried_by_who_stands_behind_somebody_else},
-        {"it is buried by a try", it_is_buried_by_a_try},
+        {"what is lost of its deletion is made up for",
+         what_is_lost_of_its_deletion_is_made_up_for},
+        {"later than that it is deleted by a waiter behind it",
+         later_than_that_it_is_deleted_by_a_waiter_behind_it},
+        {"it is also deleted by a waiter behind another",
+         it_is_also_deleted_by_a_waiter_behind_another},
+        {"it is deleted by a try", it_is_deleted_by_a_try},
         {"a hold is not an orphan", a_hold_is_not_an_orphan},
         {"a visit ends when it is refused, and is made without heartbeats",
          a_visit_ends_when_it_is_refused_and_is_made_without_heartbeats},

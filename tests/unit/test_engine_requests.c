@@ -369,7 +369,7 @@ static void who_leaves_during_an_ordering_is_told_nothing_more(void) {
 /* ---- Orphans ---- */
 
 /* A node of ours that no contender knows; the tag says whose it is. */
-static void what_nobody_of_ours_knows_is_buried_and_what_others_have_is_not(void) {
+static void what_nobody_of_ours_knows_is_deleted_and_what_others_have_is_not(void) {
     bench_begin();
     struct owner *holder = hold("a");
     const char *path = plant_with_our_tag(Bench.last_session);
@@ -381,7 +381,7 @@ static void what_nobody_of_ours_knows_is_buried_and_what_others_have_is_not(void
     CHECK(tiny_find(&Bench.server, path) == NULL);
     CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 4);
     CHECK(waiter->member != NULL && other->member != NULL && holder->member != NULL);
-    CHECK(strstr(Bench.last_line, "burying") != NULL);
+    CHECK(strstr(Bench.last_line, "deleting") != NULL);
     bench_end();
 }
 
@@ -469,8 +469,8 @@ int main(int argc, char **argv) {
          an_ordering_survives_what_happens_to_its_reads},
         {"who leaves during an ordering is told nothing more",
          who_leaves_during_an_ordering_is_told_nothing_more},
-        {"what nobody of ours knows is buried, and what others have is not",
-         what_nobody_of_ours_knows_is_buried_and_what_others_have_is_not},
+        {"what nobody of ours knows is deleted, and what others have is not",
+         what_nobody_of_ours_knows_is_deleted_and_what_others_have_is_not},
         {"a query is done once, with a reply or without",
          a_query_is_done_once_with_a_reply_or_without},
         {"a query waits for a session until there will be none",
