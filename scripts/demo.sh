@@ -49,10 +49,7 @@ on_exit() {
     local status=$?
     trap - EXIT
     trap '' INT TERM HUP
-    if [[ $Job ]]; then
-        kill -TERM -- "-$Job" 2>/dev/null || :
-        wait "$Job" 2>/dev/null || :
-    fi
+    end_job TERM
     [[ ! -e $Work/zk ]] || scripts/zk.sh stop --dir "$Work/zk" || :
     # From here on bash would only tell of those it sees killed.
     exec 2>/dev/null

@@ -194,10 +194,7 @@ abandon() {
     local status=$?
     trap - EXIT
     trap '' INT TERM HUP
-    if [[ $Job ]]; then
-        kill -KILL -- "-$Job" 2>/dev/null || :
-        wait "$Job" 2>/dev/null || :
-    fi
+    end_job KILL
     [[ ! $ArchivePart ]] || rm -f "$ArchivePart"
     end_all
     exit "$status"

@@ -7,12 +7,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/lib/build.sh
 . scripts/lib/results.sh
 . scripts/lib/coverage.sh
+. scripts/lib/servers.sh
 . tests/docker/tier.sh
 
 readonly TIERS=(unit alloc sim server fault cli register soak package)
 # In this order: what fails early says most. Tiers in one row run beside each other, because their
 # programs wait most of the time.
-readonly ROWS=(unit alloc sim 'server fault cli' register soak package)
+readonly ROWS=(unit alloc sim 'server fault cli' 'register soak' package)
 # Only when they are named.
 readonly TIERS_ON_REQUEST=(containers)
 # These print what they have done: one that has done nothing would pass as well.
@@ -21,7 +22,7 @@ readonly TELLING='^(alloc|sim|fault|register|soak)[.]'
 readonly NEVER_SKIPPED='^(alloc|server|fault|register|soak)[.]'
 # Two processors are enough for so many: each of those that wait has a server of its own. Sanitizers
 # compute.
-readonly TESTS_AT_ONCE=4 SANITIZED_TESTS_AT_ONCE=3
+readonly TESTS_AT_ONCE=6 SANITIZED_TESTS_AT_ONCE=3
 # Of one program, in bytes: CTest keeps 1 KiB otherwise.
 readonly OUTPUT_MAX=10000000
 # gcov is gcc's.
@@ -75,6 +76,14 @@ LeftOut=
 note_failure() { Failures+=("$*"); }
 
 chosen() { [[ " ${Chosen[*]} " == *" $1 "* ]]; } # TIER
+
+chosen_any() { # TIER...
+    local tier
+    for tier; do
+        ! chosen "$tier" || return 0
+    done
+    return 1
+}
 
 # Runs the programs that ctest's options choose. Leaves in Skipped how many tests were skipped, and
 # in Results what read_results made of them.
@@ -231,6 +240,8 @@ main() {
     [[ $BuildOnly == no ]] || return 0
     ! chosen alloc || leave_out_alloc
     [[ $Coverage == OFF ]] || forget_earlier_runs "$BuildDir"
+    [[ ${ZKLOCK_HOSTS-} ]] || ! chosen_any server fault cli register soak ||
+        archive_server_classes "$TMPDIR/zookeeper.jsa"
     Totals=0 TotalFailed=0 TotalSkipped=0 TotalPrograms=0
     local row tier
     local -a beside

@@ -10,8 +10,11 @@ set -euo pipefail
 
 # A start takes about a second; the rest is for a loaded machine.
 readonly START_LIMIT_S=30
-readonly TERM_LIMIT_S=2
+readonly STATUS_LIMIT_S=2
 readonly ANSWER_LIMIT_S=5
+# A server that is just starting may take a connection and never answer.
+readonly LOOK_LIMIT_S=1
+readonly KILL_LIMIT_S=5
 # Two starts that draw the same port are rare; five times in a row means something else is wrong.
 readonly ATTEMPTS_MAX=5
 readonly LOG_TAIL_LINES=30
@@ -74,15 +77,21 @@ any_running() {
     return 1
 }
 
+# Leaves what the server said in Answer.
 ask() { # HOME WORD SECONDS
-    local address
-    address=$(<"$1/address")
-    four_letter "$(<"$1/netns")" "${address%:*}" "${address##*:}" "$2" "$3"
+    local address namespace
+    address=$(<"$1/address") namespace=$(<"$1/netns")
+    if [[ $namespace ]]; then
+        Answer=$(four_letter "$namespace" "${address%:*}" "${address##*:}" "$2" "$3")
+    else
+        ask_here "${address%:*}" "${address##*:}" "$2" "$3"
+    fi
 }
 
-# leader, follower or standalone; empty while it does not serve.
-mode_of() { # HOME SECONDS
-    ask "$1" srvr "$2" | sed -n 's/^Mode: //p' || :
+# Leaves leader, follower or standalone in Mode; nothing while the server does not serve.
+find_mode() { # HOME SECONDS
+    Mode=''
+    ! ask "$1" srvr "$2" || [[ ! $Answer =~ Mode:\ ([a-z]+) ]] || Mode=${BASH_REMATCH[1]}
 }
 
 # Held while the directory changes. The lock is on the directory itself, so nothing is left over;
@@ -209,15 +218,15 @@ launch() { # N
 # That the answer is from our own server and not from another that was quicker on the same port
 # shows in the data directory it names.
 answers_as_ours() { # HOME
-    ask "$1" conf "$ANSWER_LIMIT_S" | grep -Fqs "dataDir=$1/data/"
+    ask "$1" conf "$LOOK_LIMIT_S" && [[ $Answer == *"dataDir=$1/data/"* ]]
 }
 
 ensemble_serves() {
-    local n mode leaders=0
+    local n leaders=0
     for ((n = 1; n <= Servers; n++)); do
-        mode=$(mode_of "$Dir/$n" "$ANSWER_LIMIT_S")
-        [[ $mode ]] && answers_as_ours "$Dir/$n" || return 1
-        [[ $mode == follower ]] || leaders=$((leaders + 1))
+        find_mode "$Dir/$n" "$LOOK_LIMIT_S"
+        [[ $Mode ]] && answers_as_ours "$Dir/$n" || return 1
+        [[ $Mode == follower ]] || leaders=$((leaders + 1))
     done
     ((leaders == 1))
 }
@@ -234,13 +243,12 @@ all_children_live() {
 # 0 they serve, 1 they failed, 2 a port was taken meanwhile.
 await_service() {
     local deadline=$((SECONDS + START_LIMIT_S)) live=yes
-    # A look costs ten processes, and no server was ever seen to answer before this.
-    sleep 0.5
+    sleep 0.2 # no server was ever seen to answer before this
     until ensemble_serves; do
         all_children_live || live=no
         ! ports_collided || return 2
         [[ $live == yes ]] && ((SECONDS < deadline)) || return 1
-        sleep 0.05
+        sleep 0.02
     done
 }
 
@@ -353,15 +361,15 @@ revive() { # N...
 }
 
 status() {
-    local home mode running=0 silent=0
+    local home running=0 silent=0
     while IFS= read -r home; do
-        mode=dead
+        Mode=dead
         if is_running "$home"; then
             running=$((running + 1))
-            mode=$(mode_of "$home" "$TERM_LIMIT_S")
+            find_mode "$home" "$STATUS_LIMIT_S"
         fi
-        [[ $mode && $mode != dead ]] || silent=$((silent + 1))
-        printf '%s %s %s\n' "$(<"$home/address")" "$(<"$home/pid")" "${mode:-silent}"
+        [[ $Mode && $Mode != dead ]] || silent=$((silent + 1))
+        printf '%s %s %s\n' "$(<"$home/address")" "$(<"$home/pid")" "${Mode:-silent}"
     done < <(server_homes)
     if ((running == 0)); then
         note "no server is running in $Dir"
@@ -370,25 +378,19 @@ status() {
     ((silent == 0)) || return 1
 }
 
-signal() { # HOME SIGNAL
-    ! is_running "$1" || kill "-$2" "$(<"$1/pid")" 2>/dev/null || :
-}
-
 await_end() { # SECONDS
     local deadline=$((SECONDS + $1 + 1))
     while any_running; do
         ((SECONDS < deadline)) || return 1
-        sleep 0.05
+        sleep 0.02
     done
 }
 
-signal_all() {
-    local home name
-    for name in "$@"; do
-        while IFS= read -r home; do
-            signal "$home" "$name"
-        done < <(server_homes)
-    done
+kill_servers() {
+    local home
+    while IFS= read -r home; do
+        ! is_running "$home" || kill -KILL "$(<"$home/pid")" 2>/dev/null || :
+    done < <(server_homes)
 }
 
 # What is just starting again would be missed.
@@ -399,12 +401,8 @@ stop() {
         [[ -e $Dir ]] || return 0 # somebody else has stopped it
         fail "$EX_CANTCREAT" "another zk.sh is at work in $Dir"
     fi
-    # A test may have frozen a server, and a frozen process does not see SIGTERM.
-    signal_all TERM CONT
-    if ! await_end "$TERM_LIMIT_S"; then
-        signal_all KILL
-        await_end "$TERM_LIMIT_S" || fail "$EX_SOFTWARE" "a server in $Dir survived SIGKILL"
-    fi
+    kill_servers # nothing that they would write at their end is needed
+    await_end "$KILL_LIMIT_S" || fail "$EX_SOFTWARE" "a server in $Dir survived SIGKILL"
     rm -rf "$Dir"
 }
 

@@ -52,6 +52,13 @@ in_group() {
     return "$status"
 }
 
+# What runs in_group gets this signal, and is waited for: a script ends what it was starting.
+end_job() { # SIGNAL
+    [[ $Job ]] || return 0
+    kill "-$1" -- "-$Job" 2>/dev/null || :
+    wait "$Job" 2>/dev/null || :
+}
+
 # What is measured: prints the commit, with + behind it if the code in PATH... is not the commit's.
 # RECORD, which the caller writes to, is not code.
 commit_name() { # RECORD PATH...
@@ -91,11 +98,7 @@ leave() {
     trap - EXIT
     trap '' INT TERM HUP
     # Something is left only when a signal or an error has cut the run short.
-    if [[ $Job ]]; then
-        kill -TERM -- "-$Job" 2>/dev/null || :
-        # A script ends what it was starting.
-        wait "$Job" 2>/dev/null || :
-    fi
+    end_job TERM
     "$AtExit" || :
     end_leftovers 2>/dev/null || :
     rm -rf "$TMPDIR"

@@ -42,10 +42,14 @@ declare -rA PACKAGE_PROBES=(
 # ip and iptables live in sbin, which an ordinary user's PATH lacks.
 command_exists() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null 2>&1; }
 
+# Each JDK's own file says it sooner than java does.
 java_is_recent() {
-    local answer
-    answer=$(java -version 2>&1) || return 1
-    [[ $answer =~ version\ \"([0-9]+) ]] && ((BASH_REMATCH[1] >= $1))
+    local java release answer=''
+    java=$(command -v java) || return 1
+    release=$(dirname "$(realpath "$java")")/../release
+    [[ ! -r $release ]] || answer=$(<"$release")
+    [[ $answer =~ JAVA_VERSION=\"([0-9]+) ]] || answer=$(java -version 2>&1) || return 1
+    [[ $answer =~ (JAVA_VERSION=|version\ )\"([0-9]+) ]] && ((BASH_REMATCH[2] >= $1))
 }
 
 # Asking the compiler finds headers in the places only it knows.

@@ -397,7 +397,7 @@ static void close_a_session_in_use(void) {
 /* The end of the session cannot be said, and the client library takes its time to give up; without
  * memory there is no thread to leave that to. */
 static void close_a_session_that_nobody_answers(void) {
-    client *c = client_open_proxied("close-silent", T_NORMAL);
+    client *c = client_open_proxied("close-silent", T_SHORT);
 
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
     client_silence(c, true);

@@ -8,7 +8,7 @@
 #include "support/victim.h"
 
 /* So many children at a time: mostly they wait. */
-#define CHILDREN 12
+#define CHILDREN 24
 #define CHILD_LIMIT_MS 60000
 #define SITES_MAX 128
 /* More than any scenario has allocations. */

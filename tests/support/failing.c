@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
 static struct {
     atomic_int part;
@@ -181,6 +183,14 @@ FUNCTION(ssize_t, own, getrandom, void *bytes, size_t size, unsigned flags) {
 FUNCTION(int, client, getaddrinfo, const char *node, const char *service,
          const struct addrinfo *hints, struct addrinfo **ret_info) {
     return fails(FAILING_CLIENT, CALLER) ? EAI_MEMORY : getaddrinfo(node, service, hints, ret_info);
+}
+
+/* Without a buffer for a frame the client leaves it in the socket, polls that, and so on. The other
+ * children that run on this machine want its processors, too. */
+FUNCTION(int, client, poll, struct pollfd *fds, nfds_t count, int timeout_ms) {
+    if (failing_failed() > 0)
+        (void)usleep(1000);
+    return poll(fds, count, timeout_ms);
 }
 
 /* The copies have their code in sections of these names; a program without them has neither. */

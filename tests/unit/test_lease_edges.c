@@ -48,29 +48,36 @@ static void three_heartbeats_make_an_earlier_connection_forgotten(void) {
         }
 }
 
+static void heartbeat_ms(int64_t sent_ms, int64_t round_trip_ms) {
+    zkli_lease_heartbeat(&Lease, sent_ms * MS, (sent_ms + round_trip_ms) * MS);
+}
+
+/* Which heartbeat was proven last, and how long its round trip was. */
+static void check_proven(int64_t sent_ms, int64_t round_trip_ms) {
+    CHECK(Lease.certain_until_ns == sent_ms * MS + T - zkli_lease_margin_ns(T));
+    zkli_lease_reconnect(&Lease, T);
+    CHECK_INT(Lease.round_trip_ns, round_trip_ms * MS);
+}
+
 /* The fourth one proves the first, which is quicker than the others. */
 static void the_heartbeat_that_was_proven_last_is_remembered(void) {
     begin();
-    zkli_lease_heartbeat(&Lease, 1000 * MS, 1010 * MS);
-    zkli_lease_heartbeat(&Lease, 1100 * MS, 1150 * MS);
-    zkli_lease_heartbeat(&Lease, 4600 * MS, 4650 * MS);
-    zkli_lease_heartbeat(&Lease, 4700 * MS, 4750 * MS);
-    CHECK(Lease.certain_until_ns == 1000 * MS + T - zkli_lease_margin_ns(T));
-    zkli_lease_reconnect(&Lease, T);
-    CHECK_INT(Lease.round_trip_ns, 10 * MS);
+    heartbeat_ms(1000, 10);
+    heartbeat_ms(1100, 50);
+    heartbeat_ms(4600, 50);
+    heartbeat_ms(4700, 50);
+    check_proven(1000, 10);
 }
 
 /* Here the fifth proves the second, and the quick first one is of no more use. */
 static void heartbeats_before_the_one_that_was_proven_last_are_forgotten(void) {
     begin();
-    zkli_lease_heartbeat(&Lease, 1000 * MS, 1010 * MS);
-    zkli_lease_heartbeat(&Lease, 1100 * MS, 1150 * MS);
-    zkli_lease_heartbeat(&Lease, 1200 * MS, 1250 * MS);
-    zkli_lease_heartbeat(&Lease, 4700 * MS, 4750 * MS);
-    zkli_lease_heartbeat(&Lease, 4800 * MS, 4850 * MS);
-    CHECK(Lease.certain_until_ns == 1100 * MS + T - zkli_lease_margin_ns(T));
-    zkli_lease_reconnect(&Lease, T);
-    CHECK_INT(Lease.round_trip_ns, 50 * MS);
+    heartbeat_ms(1000, 10);
+    heartbeat_ms(1100, 50);
+    heartbeat_ms(1200, 50);
+    heartbeat_ms(4700, 50);
+    heartbeat_ms(4800, 50);
+    check_proven(1100, 50);
 }
 
 static void the_shortest_session_is_one(void) {
