@@ -32,13 +32,9 @@ static zkl_err enter_again(const struct zkl_lock *l, struct zkli_hold *hold) {
     return ZKL_OK;
 }
 
-static zkl_err too_late(const struct zkli_acquire *acquire) {
-    return acquire->is_try ? ZKL_UNREACHABLE : ZKL_TIMEOUT;
-}
-
 static void on_deadline(void *arg) {
     struct zkli_acquire *acquire = arg;
-    zkli_lock_abandon(acquire->lock, acquire, too_late(acquire));
+    zkli_lock_abandon(acquire->lock, acquire, zkli_acquire_too_late(acquire));
 }
 
 bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l) {
@@ -98,21 +94,6 @@ void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms) {
     acquire->until_ns = zkli_operation_until_ns(l->session, limit_ms);
     zkli_operation_begin(&acquire->operation, acquire->until_ns);
     decide_or_submit(acquire);
-}
-
-void zkli_acquire_take_back(struct zkli_hold *hold) {
-    struct zkli_acquire *acquire = hold->acquire;
-    struct zkl_lock *l = acquire->lock;
-    zkli_list_remove(&hold->link);
-    acquire->hold = hold;
-    acquire->events = hold->events;
-    acquire->hold_id = 0;
-    if (zkli_engine_now_ns(l->session->engine) >= acquire->until_ns) {
-        zkli_operation_revise(&acquire->operation, too_late(acquire));
-        return;
-    }
-    zkli_operation_resume(&acquire->operation, acquire->until_ns);
-    zkli_list_prepend(&l->acquires, &acquire->link);
 }
 
 zkl_err zkli_acquire_end(struct zkli_acquire *acquire) {

@@ -2,10 +2,11 @@
  * lock - a handle: its local queue of acquires, its contender on the server, its hold. All of it
  * is guarded by the session's mutex; what a contender has to say arrives through lock_notify.
  *
- * The handle and its queue are in lock.c, the calls that take and give up in acquire.c, and the
- * calls about a hold in hold.c. Writes that need a hold are in guard.c. Those of programs that have
- * ZooKeeper's own header are in guard_multi.c. inspect.c looks at a queue and list.c at all locks,
- * both by reads.c. Texts are in error.c.
+ * Files call downwards only. Calls that open and close a handle are in lock.c, those that take and
+ * give up in acquire.c; both stand on queue.c. Calls about a hold are in hold.c. Writes that need a
+ * hold are in guard.c, which queue.c tells of a hold's end; those of programs that have ZooKeeper's
+ * own header are in guard_multi.c. All stand on handle.c. inspect.c looks at a queue and list.c at
+ * all locks, both by reads.c. Texts are in error.c.
  */
 #ifndef ZKLI_LOCK_LOCK_H
 #define ZKLI_LOCK_LOCK_H
@@ -92,32 +93,8 @@ struct zkli_write {
     struct zkli_timer retry;
 };
 
-/* All with the lock held. */
-void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire);
-/* An acquire by the calling thread, without the waiting. .operation is finished when it is decided;
- * end frees what is left. False: out of memory, and there is nothing to end. */
-bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l);
-void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms);
-/* Its hold is over before its caller has woken up. So the caller never had one: the acquire stands
- * in line again, before those that came later. */
-void zkli_acquire_take_back(struct zkli_hold *hold);
-/* The caller has woken up. */
-zkl_err zkli_acquire_end(struct zkli_acquire *acquire);
-/* Ends acquires that are not granted yet. */
-void zkli_lock_abandon(struct zkl_lock *l, struct zkli_acquire *acquire, zkl_err error);
-void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error);
-struct zkli_hold *zkli_lock_hold_of(struct zkl_lock *l, uint64_t thread);
-struct zkli_hold *zkli_lock_find_hold(struct zkl_lock *l, zkl_hold id);
-void zkli_lock_drop_hold(struct zkl_lock *l, struct zkli_hold *hold);
-/* Gives up the current hold. The release, which may be NULL, is told when its node is gone. */
-void zkli_lock_give_up(struct zkl_lock *l, struct zkli_release *release);
-void zkli_release_finish(struct zkli_release *release, zkl_err result);
-void zkli_lock_start_next(struct zkl_lock *l);
-/* Begins a write under the calling thread's hold; all but what is its caller's is 0. OK: .operation
- * runs; the caller waits for it and ends it. Else there is nothing to end. */
-zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w);
-/* The hold is over: writes under it that are not under way end with this error (guard.c). */
-void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error);
+/* ---- Calls (handle.c) ---- */
+
 /* Every call on a handle begins with this, without the session's mutex. It counts the caller in
  * before it reads anything of the handle, which then stays until the caller is counted out, though
  * another thread closes it meanwhile. ZKL_INVALID and ZKL_FORKED: not counted. */
@@ -126,11 +103,46 @@ zkl_err zkli_lock_begin(struct zkl_lock *l);
 void zkli_lock_enter(struct zkl_lock *l);
 /* Releases it, and counts out. The last one out of a closed handle frees it. */
 void zkli_lock_leave(struct zkl_lock *l);
-/* A whole public call: begins the write, and waits for its end. */
-zkl_err zkli_write_run(struct zkl_lock *l, struct zkli_write *w);
 /* Counts out a caller that has not entered. */
 void zkli_lock_end(struct zkl_lock *l);
-/* With the lock held: the handle or its session. */
+
+/* From here on with the session's mutex, unless it says otherwise. The handle or its session: */
 bool zkli_lock_is_closed(const struct zkl_lock *l);
+struct zkli_hold *zkli_lock_hold_of(struct zkl_lock *l, uint64_t thread);
+struct zkli_hold *zkli_lock_find_hold(struct zkl_lock *l, zkl_hold id);
+void zkli_lock_drop_hold(struct zkl_lock *l, struct zkli_hold *hold);
+
+/* ---- Guarded writes (guard.c) ---- */
+
+/* Begins a write under the calling thread's hold; all but what is its caller's is 0. OK: .operation
+ * runs; the caller waits for it and ends it. Else there is nothing to end. */
+zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w);
+/* The hold is over: writes under it that are not under way end with this error. */
+void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error);
+/* A whole public call, without the mutex: begins the write, and waits for its end. */
+zkl_err zkli_write_run(struct zkl_lock *l, struct zkli_write *w);
+
+/* ---- The line of acquires (queue.c) ---- */
+
+void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire);
+/* Ends acquires that are not granted yet. */
+void zkli_lock_abandon(struct zkl_lock *l, struct zkli_acquire *acquire, zkl_err error);
+void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error);
+/* What an acquire says whose time is over. */
+zkl_err zkli_acquire_too_late(const struct zkli_acquire *acquire);
+/* Gives up the current hold. The release, which may be NULL, is told when its node is gone. */
+void zkli_lock_give_up(struct zkl_lock *l, struct zkli_release *release);
+void zkli_release_finish(struct zkli_release *release, zkl_err result);
+/* The handle is being closed. */
+void zkli_lock_end_releases(struct zkl_lock *l);
+
+/* ---- Acquires (acquire.c) ---- */
+
+/* An acquire by the calling thread, without the waiting. .operation is finished when it is decided;
+ * end frees what is left. False: out of memory, and there is nothing to end. */
+bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l);
+void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms);
+/* The caller has woken up. */
+zkl_err zkli_acquire_end(struct zkli_acquire *acquire);
 
 #endif

@@ -1,0 +1,76 @@
+/*
+ * handle - what every call on a handle begins and ends with, and the handle's holds. Below all other
+ * files of the layer.
+ */
+#include "lock/lock.h"
+
+#include <stdlib.h>
+
+/* ---- Holds ---- */
+
+struct zkli_hold *zkli_lock_hold_of(struct zkl_lock *l, uint64_t thread) {
+    for (struct zkli_list *link = l->holds.next; link != &l->holds; link = link->next) {
+        struct zkli_hold *hold = ZKLI_CONTAINER(link, struct zkli_hold, link);
+        if (hold->thread == thread)
+            return hold;
+    }
+    return NULL;
+}
+
+struct zkli_hold *zkli_lock_find_hold(struct zkl_lock *l, zkl_hold id) {
+    for (struct zkli_list *link = l->holds.next; link != &l->holds; link = link->next) {
+        struct zkli_hold *hold = ZKLI_CONTAINER(link, struct zkli_hold, link);
+        if (hold->id == id)
+            return hold;
+    }
+    return NULL;
+}
+
+void zkli_lock_drop_hold(struct zkl_lock *l, struct zkli_hold *hold) {
+    if (l->current == hold)
+        l->current = NULL;
+    zkli_list_remove(&hold->link);
+    zkli_events_release(hold->events);
+    free(hold);
+}
+
+/* ---- Calls ---- */
+
+bool zkli_lock_is_closed(const struct zkl_lock *l) {
+    return l->is_closed || zkli_engine_state(l->session->engine) == ZKL_STATE_CLOSED;
+}
+
+zkl_err zkli_lock_begin(struct zkl_lock *l) {
+    if (l == NULL)
+        return ZKL_INVALID;
+    (void)atomic_fetch_add(&l->users, 1);
+    if (!zkli_session_is_forked(l->session))
+        return ZKL_OK;
+    (void)atomic_fetch_sub(&l->users, 1); /* nothing is freed in a child */
+    return ZKL_FORKED;
+}
+
+void zkli_lock_enter(struct zkl_lock *l) {
+    zkli_session_lock(l->session);
+}
+
+static void lock_free(struct zkl_lock *l) {
+    struct zkl_session *s = l->session;
+    struct zkli_list *link;
+    zkli_session_lock(s);
+    while ((link = zkli_list_take_first(&l->holds)) != NULL)
+        zkli_lock_drop_hold(l, ZKLI_CONTAINER(link, struct zkli_hold, link));
+    free(l->label);
+    free(l);
+    zkli_session_unlock_and_release(s);
+}
+
+void zkli_lock_end(struct zkl_lock *l) {
+    if (atomic_fetch_sub(&l->users, 1) == 1)
+        lock_free(l);
+}
+
+void zkli_lock_leave(struct zkl_lock *l) {
+    zkli_session_unlock(l->session);
+    zkli_lock_end(l);
+}

@@ -1,0 +1,199 @@
+/*
+ * queue - a handle's line of acquires, its contender on the server and its current hold: what the
+ * contender's notices mean for them. The calls of acquire.c and lock.c stand on this.
+ */
+#include "lock/lock.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+static void start_next(struct zkl_lock *l);
+
+static zkl_hold hold_number(void) {
+    static atomic_uint_fast64_t last;
+    return atomic_fetch_add(&last, 1) + 1;
+}
+
+static void post(struct zkl_lock *l, struct zkli_events *events, zkl_event event) {
+    event.size = sizeof(event);
+    event.session = l->session;
+    event.lock = l;
+    if (!l->is_closed && events != NULL)
+        zkli_events_post(l->session, events, &event);
+}
+
+static struct zkli_acquire *first_acquire(struct zkl_lock *l) {
+    return ZKLI_CONTAINER(l->acquires.next, struct zkli_acquire, link);
+}
+
+static void finish(struct zkli_acquire *acquire, zkl_err result) {
+    zkli_list_remove(&acquire->link);
+    zkli_operation_finish(&acquire->operation, result);
+}
+
+/* ---- The hold ---- */
+
+zkl_err zkli_acquire_too_late(const struct zkli_acquire *acquire) {
+    return acquire->is_try ? ZKL_UNREACHABLE : ZKL_TIMEOUT;
+}
+
+/* Its hold is over before its caller has woken up. So the caller never had one: the acquire stands
+ * in line again, before those that came later. */
+static void take_back(struct zkli_hold *hold) {
+    struct zkli_acquire *acquire = hold->acquire;
+    struct zkl_lock *l = acquire->lock;
+    zkli_list_remove(&hold->link);
+    acquire->hold = hold;
+    acquire->events = hold->events;
+    acquire->hold_id = 0;
+    if (zkli_engine_now_ns(l->session->engine) >= acquire->until_ns) {
+        zkli_operation_revise(&acquire->operation, zkli_acquire_too_late(acquire));
+        return;
+    }
+    zkli_operation_resume(&acquire->operation, acquire->until_ns);
+    zkli_list_prepend(&l->acquires, &acquire->link);
+}
+
+static void lose(struct zkl_lock *l) {
+    struct zkli_hold *hold = l->current;
+    zkli_member_attach(hold->member, NULL, NULL);
+    hold->member = NULL;
+    l->current = NULL;
+    zkli_lock_end_writes(l, hold->id, ZKL_LOST);
+    post(l, hold->events,
+         (zkl_event){.type = ZKL_EVENT_LOST, .hold = hold->id, .token = hold->token});
+    if (hold->acquire != NULL)
+        take_back(hold);
+    start_next(l);
+}
+
+static void grant(struct zkl_lock *l, struct zkli_member *m) {
+    struct zkli_acquire *acquire = first_acquire(l);
+    struct zkli_hold *hold = acquire->hold;
+    acquire->hold = NULL;
+    l->member = NULL;
+    l->current = hold;
+    *hold = (struct zkli_hold){
+        .id = hold_number(),
+        .thread = acquire->thread.number,
+        .depth = 1,
+        .token = zkli_member_token(m),
+        .member = m,
+        .acquire = acquire,
+        .events = acquire->events,
+    };
+    acquire->events = NULL;
+    zkli_list_append(&l->holds, &hold->link);
+    acquire->hold_id = hold->id;
+    post(l, hold->events,
+         (zkl_event){.type = ZKL_EVENT_HELD, .hold = hold->id, .token = hold->token});
+    finish(acquire, ZKL_OK);
+}
+
+void zkli_release_finish(struct zkli_release *release, zkl_err result) {
+    zkli_list_remove(&release->link);
+    if (release->member != NULL)
+        zkli_member_attach(release->member, NULL, NULL); /* its node is deleted without us */
+    release->member = NULL;
+    zkli_operation_finish(&release->operation, result);
+}
+
+static void release_notify(void *arg, struct zkli_member *m, enum zkli_notice notice) {
+    struct zkli_release *release = arg;
+    zkl_state state = zkli_engine_state(release->lock->session->engine);
+    bool is_over = state == ZKL_STATE_CLOSED || state == ZKL_STATE_AUTH_FAILED;
+    (void)m;
+    if (notice == ZKLI_NOTICE_GONE)
+        zkli_release_finish(release, is_over ? ZKL_CLOSED : ZKL_OK);
+}
+
+void zkli_lock_give_up(struct zkl_lock *l, struct zkli_release *release) {
+    struct zkli_member *m = l->current->member;
+    struct zkli_acquire *untold = l->current->acquire;
+    if (untold != NULL) /* by another thread, or the handle is being closed */
+        zkli_operation_revise(&untold->operation, l->is_closed ? ZKL_CLOSED : ZKL_CANCELED);
+    zkli_lock_end_writes(l, l->current->id, ZKL_NOT_HELD);
+    zkli_lock_drop_hold(l, l->current);
+    zkli_member_attach(m, NULL, NULL);
+    if (release != NULL) {
+        release->member = m;
+        zkli_member_attach(m, release_notify, release);
+        zkli_list_append(&l->releases, &release->link);
+        zkli_operation_begin(&release->operation, release->until_ns);
+    }
+    zkli_member_release(m);
+    start_next(l);
+}
+
+void zkli_lock_end_releases(struct zkl_lock *l) {
+    while (!zkli_list_is_empty(&l->releases))
+        zkli_release_finish(ZKLI_CONTAINER(l->releases.next, struct zkli_release, link),
+                            ZKL_CLOSED);
+}
+
+/* ---- The local queue ---- */
+
+static void fail(struct zkl_lock *l, struct zkli_member *m) {
+    zkli_member_attach(m, NULL, NULL);
+    l->member = NULL;
+    finish(first_acquire(l), zkli_member_error(m));
+    start_next(l);
+}
+
+static void lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notice) {
+    struct zkl_lock *l = arg;
+    switch (notice) {
+    case ZKLI_NOTICE_REQUEUED:
+        post(l, first_acquire(l)->events, (zkl_event){.type = ZKL_EVENT_REQUEUED});
+        break;
+    case ZKLI_NOTICE_QUEUED:
+        post(l, first_acquire(l)->events,
+             (zkl_event){.type = ZKL_EVENT_QUEUED, .position = zkli_member_position(m)});
+        break;
+    case ZKLI_NOTICE_GRANTED:
+        grant(l, m);
+        break;
+    case ZKLI_NOTICE_FAILED:
+        fail(l, m);
+        break;
+    case ZKLI_NOTICE_LOST:
+        lose(l);
+        break;
+    case ZKLI_NOTICE_GONE:
+    case ZKLI_NOTICES:
+        break;
+    }
+}
+
+static void start_next(struct zkl_lock *l) {
+    while (l->member == NULL && l->current == NULL && !zkli_list_is_empty(&l->acquires)) {
+        struct zkli_acquire *acquire = first_acquire(l);
+        zkl_err err = zkli_lock_is_closed(l)
+                          ? ZKL_CLOSED
+                          : zkli_member_new(&l->member, l->session->engine, l->name, l->label,
+                                            acquire->is_try, acquire->thread, lock_notify, l);
+        if (err != ZKL_OK)
+            finish(acquire, err);
+    }
+}
+
+void zkli_lock_abandon(struct zkl_lock *l, struct zkli_acquire *acquire, zkl_err error) {
+    if (l->member != NULL && acquire == first_acquire(l))
+        zkli_member_abandon(l->member, error);
+    else
+        finish(acquire, error);
+}
+
+void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error) {
+    struct zkli_list *link = l->acquires.next;
+    while (link != &l->acquires) {
+        struct zkli_acquire *acquire = ZKLI_CONTAINER(link, struct zkli_acquire, link);
+        link = link->next;
+        zkli_lock_abandon(l, acquire, error);
+    }
+}
+
+void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire) {
+    zkli_list_append(&l->acquires, &acquire->link);
+    start_next(l);
+}
