@@ -34,8 +34,8 @@ four_letter() {
         four_letter "$2" "$3" "$4" 2>/dev/null
 }
 
-# The same for a server of this machine, in this namespace: no process, and no wait for a connection.
-# Leaves what it said in Answer.
+# The same for a server of this machine, in this namespace: without a process, and without a wait
+# for a connection. Leaves what the server said in Answer.
 ask_here() { # HOST PORT WORD SECONDS
     local connection
     Answer=''

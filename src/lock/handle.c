@@ -1,6 +1,6 @@
 /*
- * handle - what every call on a handle begins and ends with, and the handle's holds. Below all other
- * files of the layer.
+ * handle - what every call on a handle begins and ends with, and the handle's holds. Below all
+ * other files of the layer.
  */
 #include "lock/lock.h"
 

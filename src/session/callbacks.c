@@ -9,7 +9,7 @@
  */
 #include <stdlib.h>
 
-#include "session/session.h"
+#include "session/session_internal.h"
 
 /* What one acquire may have to tell, until the last of it is told. */
 struct zkli_events {

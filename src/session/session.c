@@ -1,12 +1,10 @@
-/* session - see session.h; here: open, close, the lock, and what the public header says of them. */
-#include "session/session.h"
+/* session - opening and closing a session, and the calls about it; see session.h. */
+#include "session/session_internal.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/options.h"
@@ -18,117 +16,6 @@
 #define TIMEOUT_DEFAULT_MS 10000
 #define ROOT_DEFAULT "/locks"
 #define ROOT_MAX 255
-
-/* ---- Lock, threads, clocks ---- */
-
-/* A thread that is canceled with the mutex held would stop the session for good, and much of what
- * happens under it (writing to the client's pipe, waiting) is a point of cancellation. */
-static _Thread_local int cancel_state;
-
-void zkli_session_lock(struct zkl_session *s) {
-    int state;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    (void)pthread_mutex_lock(&s->mutex);
-    cancel_state = state;
-    zkli_engine_enter(s->engine);
-}
-
-void zkli_session_settle(struct zkl_session *s) {
-    zkli_timer_thread_arm(s, zkli_engine_settle(s->engine));
-}
-
-void zkli_session_unlock(struct zkl_session *s) {
-    zkli_session_settle(s);
-    (void)pthread_mutex_unlock(&s->mutex);
-    (void)pthread_setcancelstate(cancel_state, NULL);
-}
-
-static uint64_t news_of(const struct zkl_session *s) {
-    return zkli_engine_news(s->engine) + s->posted;
-}
-
-void zkli_session_wait(struct zkl_session *s, pthread_cond_t *condition) {
-    uint64_t news = news_of(s);
-    zkli_session_settle(s);
-    if (news_of(s) != news)
-        return; /* perhaps just what the caller waits for */
-    (void)pthread_cond_wait(condition, &s->mutex);
-    zkli_engine_enter(s->engine);
-}
-
-bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, int64_t until_ns) {
-    struct timespec until = {until_ns / ZKLI_NS_PER_S, until_ns % ZKLI_NS_PER_S};
-    uint64_t news = news_of(s);
-    zkli_session_settle(s);
-    if (news_of(s) != news)
-        return true;
-    int error = pthread_cond_timedwait(condition, &s->mutex, &until);
-    zkli_engine_enter(s->engine);
-    return error != ETIMEDOUT;
-}
-
-int64_t zkli_monotonic_ns(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * ZKLI_NS_PER_S + now.tv_nsec;
-}
-
-bool zkli_condition_init(pthread_cond_t *condition) {
-    pthread_condattr_t attributes;
-    if (pthread_condattr_init(&attributes) != 0)
-        return false;
-    bool is_made = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
-                   pthread_cond_init(condition, &attributes) == 0;
-    (void)pthread_condattr_destroy(&attributes);
-    return is_made;
-}
-
-int zkli_thread_start(pthread_t *ret_thread, void *(*run)(void *), void *arg) {
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(ret_thread, NULL, run, arg);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
-bool zkli_session_is_forked(const struct zkl_session *s) {
-    return s->pid != getpid();
-}
-
-/* ---- Life ---- */
-
-bool zkli_session_begin(struct zkl_session *s) {
-    (void)atomic_fetch_add(&s->references, 1);
-    if (!zkli_session_is_forked(s))
-        return true;
-    (void)atomic_fetch_sub(&s->references, 1); /* nothing is freed in a child */
-    return false;
-}
-
-void zkli_session_reference(struct zkl_session *s) {
-    (void)atomic_fetch_add(&s->references, 1);
-}
-
-static void session_free(struct zkl_session *s) {
-    zkli_engine_free(s->engine);
-    (void)pthread_cond_destroy(&s->callbacks_changed);
-    (void)pthread_cond_destroy(&s->changed);
-    (void)pthread_mutex_destroy(&s->log_mutex);
-    (void)pthread_mutex_destroy(&s->mutex);
-    free(s->hosts);
-    free(s->root);
-    free(s->auth_scheme);
-    free(s->auth);
-    free(s);
-}
-
-void zkli_session_unlock_and_release(struct zkl_session *s) {
-    bool is_last = atomic_fetch_sub(&s->references, 1) == 1;
-    zkli_session_unlock(s);
-    if (is_last)
-        session_free(s);
-}
 
 static bool is_in_range(int value) {
     return value == 0 || (value >= TIMEOUT_MIN_MS && value <= TIMEOUT_MAX_MS);
@@ -178,14 +65,6 @@ static bool copy_options(struct zkl_session *s, const char *hosts, const zkl_ses
            copy_string(&s->auth_scheme, o->auth_scheme) && copy_string(&s->auth, o->auth);
 }
 
-static void free_strings(struct zkl_session *s) {
-    free(s->hosts);
-    free(s->root);
-    free(s->auth_scheme);
-    free(s->auth);
-    free(s);
-}
-
 static struct zkli_engine *new_engine(struct zkl_session *s, const zkl_session_options *o) {
     struct zkli_engine_options options = {
         .host = &zkli_session_host,
@@ -233,7 +112,7 @@ fail_log_mutex:
 fail_mutex:
     (void)pthread_mutex_destroy(&s->mutex);
 fail_alloc:
-    free_strings(s);
+    zkli_session_free_memory(s);
     return NULL;
 }
 
@@ -303,7 +182,7 @@ static zkl_err open_at(zkl_session **ret_session, const char *hosts, const zkl_s
     if (s == NULL)
         return ZKL_NOMEM;
     if (!zkli_timer_thread_start(s)) {
-        session_free(s);
+        zkli_session_free(s);
         return ZKL_NOMEM;
     }
     zkl_err err = await_connection(s);

@@ -15,12 +15,6 @@
 #include "base/thread.h"
 #include "engine/engine.h"
 
-/* How long close waits for replies that are under way, and then for a server to confirm the end of
- * the session, which goes on in the background after that. Together below the 2 s promised, with
- * room for a slow machine. */
-#define ZKLI_DRAIN_WAIT_MS 800
-#define ZKLI_CLOSE_WAIT_MS 900
-
 struct zkli_events;
 
 /* An event on its way to the user, in the line of the session's callbacks. */
@@ -50,7 +44,7 @@ struct zkl_session {
     pthread_mutex_t log_mutex; /* taken last; held while the hook runs */
     zkl_log_fn log;            /* NULL once the session is closed */
     void *arg;
-    /* Timer thread (timer.c) */
+    /* Timer thread (timer.c); armed in monitor.c */
     int timer_fd;
     pthread_t timer_thread;
     int64_t timer_at_ns;
@@ -81,7 +75,6 @@ void zkli_session_settle(struct zkl_session *s);
 void zkli_session_wait(struct zkl_session *s, pthread_cond_t *condition);
 /* The same, until a time on CLOCK_MONOTONIC; false when it has come. */
 bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, int64_t until_ns);
-int64_t zkli_monotonic_ns(void);
 /* A condition for zkli_session_wait_until. False: out of memory. */
 bool zkli_condition_init(pthread_cond_t *condition);
 
@@ -95,57 +88,23 @@ void zkli_session_reference(struct zkl_session *s);
 void zkli_session_unlock_and_release(struct zkl_session *s);
 
 bool zkli_session_is_forked(const struct zkl_session *s);
-/* Starts a thread that takes no signals. Returns 0 or an errno code. */
-int zkli_thread_start(pthread_t *ret_thread, void *(*run)(void *), void *arg);
-
 /* The id and password that resume the session; zeros when it is not connected. */
 void zkli_session_credentials(struct zkl_session *s, int64_t *ret_id, char ret_password[16]);
 
-/* ---- Timer (timer.c) ---- */
-
-/* CLOCK_BOOTTIME: a stopped process or a suspended machine finds the time gone when it wakes. */
-int64_t zkli_boottime_ns(void);
-bool zkli_timer_thread_start(struct zkl_session *s);
-/* At the very end: with jobs left that no helper could be started for, it does them and goes on
- * until they are done; else it has ended. */
-void zkli_timer_thread_stop(struct zkl_session *s);
-/* With the lock held. */
-void zkli_timer_thread_arm(struct zkl_session *s, int64_t at_ns);
-
-/* ---- Helper (helper.c) ---- */
-
-extern const struct zkli_host zkli_session_host;
-/* With the lock held: has a job done in the background. */
-void zkli_helper_ask(struct zkl_session *s, struct zkli_port *port, unsigned jobs);
-/* The log hook is not called any more, though the helper may go on. */
-void zkli_session_end_log(struct zkl_session *s);
-void zkli_helper_init(struct zkl_session *s);
-/* With the lock held, at the very end and on a thread that may take its time: does here what no
- * thread could be started for. */
-void zkli_helper_finish(struct zkl_session *s);
-bool zkli_helper_is_idle(const struct zkl_session *s);
-/* There are jobs, and no thread could be started for them. */
-bool zkli_helper_is_stuck(const struct zkl_session *s);
-
 /* ---- Callbacks (callbacks.c) ---- */
 
-void zkli_callback_init(struct zkli_callback *c, zkl_event_fn fn, void *arg, const void *owner);
-/* With the lock held: queues an event, if there is a function for it; cannot fail. The session's
- * thread must have been started. */
-void zkli_callback_post(struct zkl_session *s, struct zkli_callback *kept, const zkl_event *event);
 /* Room for what one acquire may have to tell. NULL: out of memory. */
 struct zkli_events *zkli_events_new(zkl_event_fn fn, void *arg, const void *owner);
 /* With the lock held: no more is posted. NULL is accepted. */
 void zkli_events_release(struct zkli_events *events);
-/* With the lock held: as zkli_callback_post. */
+/* With the lock held: queues an event, if there is a function for it; cannot fail. The session's
+ * thread must have been started. */
 void zkli_events_post(struct zkl_session *s, struct zkli_events *events, const zkl_event *event);
 /* With the lock held: the thread runs from now on. False: it cannot be started. */
 bool zkli_callbacks_start(struct zkl_session *s);
 /* With the lock held: no callback of this owner will run any more, and none is running, unless on
  * the calling thread. */
 void zkli_callbacks_drop(struct zkl_session *s, const void *owner);
-/* Without the lock: ends the thread. */
-void zkli_callbacks_stop(struct zkl_session *s);
 /* Whether the calling thread is inside a callback of any session. */
 bool zkli_in_callback(void);
 

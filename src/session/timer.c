@@ -5,27 +5,9 @@
  */
 #include <errno.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "session/session.h"
-
-int64_t zkli_boottime_ns(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_BOOTTIME,
-                        &now); /* cannot fail on a Linux that has it, since 2.6.39 */
-    return now.tv_sec * ZKLI_NS_PER_S + now.tv_nsec;
-}
-
-/* A later time needs no call: the timer fires once in vain and is set anew. */
-void zkli_timer_thread_arm(struct zkl_session *s, int64_t at_ns) {
-    if (at_ns >= s->timer_at_ns || s->timer_stops)
-        return;
-    s->timer_at_ns = at_ns;
-    int64_t set_ns = at_ns > 0 ? at_ns : 1; /* 0 would disarm it */
-    struct itimerspec when = {.it_value = {set_ns / ZKLI_NS_PER_S, set_ns % ZKLI_NS_PER_S}};
-    (void)timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &when, NULL); /* valid by construction */
-}
+#include "session/session_internal.h"
 
 static void *run(void *arg) {
     struct zkl_session *s = arg;
@@ -67,7 +49,7 @@ bool zkli_timer_thread_start(struct zkl_session *s) {
 
 void zkli_timer_thread_stop(struct zkl_session *s) {
     zkli_session_lock(s);
-    zkli_timer_thread_arm(s, 1);
+    zkli_session_arm(s, 1);
     s->timer_stops = true;
     s->timer_is_detached = zkli_helper_is_stuck(s);
     if (s->timer_is_detached)

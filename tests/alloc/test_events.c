@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "session/session.h"
+#include "session/session_internal.h"
 
 /* ---- Broken connections and ended sessions ---- */
 

@@ -1,7 +1,8 @@
 /*
  * client - a process with a session: the library's engine and locks, with the mutex, the threads
- * and the callbacks of session.c replaced by the simulation's turns; see sim.h.
+ * and the callbacks of src/session replaced by the simulation's turns; see sim.h.
  */
+#include "session/session_internal.h" /* how long a close waits */
 #include "sim/sim.h"
 
 #include <assert.h>

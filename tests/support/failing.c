@@ -1,5 +1,6 @@
 /* See failing.h. */
 #include "support/failing.h"
+#include "support/wait.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -11,7 +12,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
 
 static struct {
     atomic_int part;
@@ -189,7 +189,7 @@ FUNCTION(int, client, getaddrinfo, const char *node, const char *service,
  * children that run on this machine want its processors, too. */
 FUNCTION(int, client, poll, struct pollfd *fds, nfds_t count, int timeout_ms) {
     if (failing_failed() > 0)
-        (void)usleep(1000);
+        wait_pause();
     return poll(fds, count, timeout_ms);
 }
 

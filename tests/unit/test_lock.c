@@ -8,6 +8,7 @@
 
 #include "engine/engine_internal.h"
 #include "lock/lock.h"
+#include "session/session_internal.h"
 #include "support/actor.h"
 
 #define T_MS 400 /* so that a lease can be waited out */

@@ -8,6 +8,7 @@
 
 #include "engine/engine_internal.h"
 #include "lock/lock.h"
+#include "session/session_internal.h"
 #include "support/actor.h"
 #include "zk/hosts.h"
 
