@@ -74,9 +74,9 @@ extern "C" {
 
 /*
  * Every struct below begins with its size. A later release with the same soname, libzklock.so.0,
- * adds members at the end of structs, values to enums, and functions. It changes nothing else. The
- * enums are those of errors, classes, states and events: a switch needs a way out for values that
- * it does not know. A program that needs a newer function does not start with an older library.
+ * adds members at the end of structs, values to enums, and functions. It changes nothing else.
+ * Errors, classes, states and events are enums: a switch on one needs a default for new values. A
+ * program that needs a newer function does not start with an older library.
  *
  * - Options: The program sets .size to its own sizeof, as ZKL_SESSION_OPTIONS does, and zeroes what
  *   it does not use. The library takes members beyond that size as zero. Members that the library
@@ -577,7 +577,7 @@ ZKL_API void zkl_queue_free(zkl_queue *queue);
 typedef void (*zkl_list_fn)(const char *name, size_t contenders, void *arg);
 /*
  * Calls fn for every lock at or below prefix (NULL or "": all) that has contenders, sorted by name.
- * It costs one list for each directory. connect_timeout_ms is for the whole call. fn is called on
+ * It lists each directory once. connect_timeout_ms is for the whole call. fn is called on
  * the calling thread, when all is read, and may call any function of the library.
  * **Returns:** as zkl_inspect.
  * ZKL_LIMIT: more than 65536 directories.
