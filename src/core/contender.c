@@ -122,8 +122,7 @@ static unsigned on_expired(contender *c, const event *e) {
     zkli_contender_forget_node(c);
     memcpy(c->uuid, e->fresh_uuid, sizeof(c->uuid));
     c->told_position = 0;
-    if (c->state != ZKLI_IDLE)
-        zkli_contender_move(c, ZKLI_IDLE);
+    zkli_contender_move(c, ZKLI_IDLE);
     return had_place ? ZKLI_TELL_REQUEUED : 0;
 }
 
@@ -148,8 +147,7 @@ static unsigned on_own_event(contender *c, const event *e) {
 }
 
 static unsigned on_predecessor_event(contender *c, const event *e) {
-    if (c->state == ZKLI_ARMING)
-        c->predecessor_watch = ZKLI_NODE_CHANGED;
+    c->predecessor_watch = ZKLI_NODE_CHANGED; /* of use while arming */
     if (c->state != ZKLI_WAITING)
         return 0;
     if (!e->is_deleted)
@@ -250,10 +248,9 @@ void zkli_contender_init(contender *c, const char *uuid, bool is_try, unsigned d
     memcpy(c->uuid, uuid, sizeof(c->uuid));
 }
 
-void zkli_contender_init_orphan(contender *c, const char *node, unsigned depth) {
+void zkli_contender_init_orphan(contender *c, const char *node) {
     memset(c, 0, sizeof(*c));
     c->state = ZKLI_CLAIMING;
-    c->depth = depth;
     memcpy(c->node, node, strlen(node) + 1);
 }
 

@@ -154,7 +154,7 @@ struct zkli_contender {
 void zkli_contender_init(struct zkli_contender *c, const char *uuid, bool is_try, unsigned depth);
 /* A node that no contender knows, with our session's tag: to be deleted if the session owns it,
  * else left alone, for any client can make up a name. Starts in CLAIMING; send CONNECTED. */
-void zkli_contender_init_orphan(struct zkli_contender *c, const char *node, unsigned depth);
+void zkli_contender_init_orphan(struct zkli_contender *c, const char *node);
 
 /* The one door. */
 struct zkli_actions zkli_contender_step(struct zkli_contender *c,

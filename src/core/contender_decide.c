@@ -172,8 +172,7 @@ static unsigned decide_arming(contender *c, const event *e) {
         zkli_contender_move(c, ZKLI_WAITING);
         return 0;
     }
-    if (worst == ZKLI_RESULT_LOST || worst == ZKLI_RESULT_AGAIN)
-        zkli_contender_move(c, ZKLI_LISTING);
+    zkli_contender_move(c, ZKLI_LISTING); /* goes on there, if it does */
     return zkli_contender_fail_or_retry(c, e, worst);
 }
 

@@ -122,8 +122,6 @@ void zkli_contender_forget_node(contender *c) {
 
 unsigned zkli_contender_enqueue(contender *c) {
     zkli_contender_move(c, ZKLI_ENQUEUING);
-    zkli_contender_set_results(c, ZKLI_ASK_BARRIER,
-                               ZKLI_RESULT_LOST); /* an earlier search's proves nothing now */
     /* The directory goes with the first node in it, or the server would keep it if we ended now. */
     return zkli_contender_send(c, ZKLI_ASK_CREATE | ZKLI_ASK_LIST |
                                       (c->parent_level == 1 ? ZKLI_ASK_PARENT : 0));
@@ -142,7 +140,7 @@ unsigned zkli_contender_begin_anew(contender *c, const event *e) {
     c->told_position = 0;
     if (!e->is_connected) {
         zkli_contender_move(c, ZKLI_IDLE);
-        return zkli_contender_park(c, e);
+        return 0;
     }
     return zkli_contender_begin(c);
 }
@@ -198,9 +196,7 @@ unsigned zkli_contender_leave(contender *c, const event *e) {
         return zkli_contender_send(c, ZKLI_ASK_DELETE);
     if (c->in_flight != 0)
         return 0; /* decided when the replies are in */
-    if (!e->is_connected)
-        return zkli_contender_park(c, e);
-    return zkli_contender_remove_node(c);
+    return e->is_connected ? zkli_contender_remove_node(c) : 0;
 }
 
 unsigned zkli_contender_fail(contender *c, const event *e, int error) {
@@ -243,7 +239,7 @@ unsigned zkli_contender_list_again(contender *c, const event *e) {
     if (c->state != ZKLI_LISTING)
         zkli_contender_move(c, ZKLI_LISTING);
     bool is_fresh = e->is_connected && c->listed_on == e->connection;
-    zkli_contender_set_results(c, ZKLI_ASK_BARRIER, is_fresh ? ZKLI_RESULT_OK : ZKLI_RESULT_LOST);
+    zkli_contender_set_results(c, ZKLI_ASK_BARRIER, ZKLI_RESULT_OK); /* if none is asked for */
     return zkli_contender_send(c, ZKLI_ASK_LIST | (is_fresh ? 0 : ZKLI_ASK_BARRIER));
 }
 

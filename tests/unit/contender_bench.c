@@ -75,6 +75,14 @@ static const char *end_broken(const struct zkli_contender *was, const struct zkl
     return NULL;
 }
 
+static const char *memory_broken(const struct zkli_contender *is) {
+    if (is->node[0] == '\0' && (is->czxid != 0 || is->owner != 0))
+        return "a token or an owner without a node";
+    if (is->node[0] == '\0' && is->verdict != ZKLI_VERDICT_ABSENT)
+        return "a verdict on a node that is forgotten";
+    return NULL;
+}
+
 static const char *flow_broken(const struct zkli_contender *was, const struct zkli_contender *is,
                                const struct zkli_contender_event *e, unsigned actions) {
     unsigned ops = actions & ZKLI_ASKS;
@@ -115,6 +123,8 @@ const char *rule_broken(const struct zkli_contender *was, const struct zkli_cont
     const char *broken = grant_broken(was, is, e, actions);
     if (broken == NULL)
         broken = end_broken(was, is, e, actions);
+    if (broken == NULL)
+        broken = memory_broken(is);
     return broken == NULL ? flow_broken(was, is, e, actions) : broken;
 }
 
@@ -139,6 +149,7 @@ void bench_init(struct bench *b, bool is_try) {
     memset(b, 0, sizeof(*b));
     b->others = ZKLI_KIND_MUTEX;
     bench_new_uuid(b);
+    memset(&b->c, 0xff, sizeof(b->c));
     zkli_contender_init(&b->c, b->fresh_uuid, is_try, DEPTH);
     bench_new_uuid(b);
     b->world = (struct zkli_contender_event){
@@ -149,7 +160,8 @@ void bench_init(struct bench *b, bool is_try) {
 void bench_orphan(struct bench *b) {
     char node[ZKLI_CHILD_MAX + 1];
     bench_name(b->c.uuid, OWN_NUMBER, node);
-    zkli_contender_init_orphan(&b->c, node, DEPTH);
+    memset(&b->c, 0xff, sizeof(b->c));
+    zkli_contender_init_orphan(&b->c, node);
 }
 
 void bench_reconnect(struct bench *b) {

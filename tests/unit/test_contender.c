@@ -508,7 +508,7 @@ static void a_node_may_be_a_contender_s_by_name_or_while_unknown_by_uuid(void) {
     CHECK(!zkli_contender_may_own(&b.c, "_c_other-lock-0000000001"));
     reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
     CHECK(zkli_contender_may_own(&b.c, node) && !zkli_contender_may_own(&b.c, twin));
-    zkli_contender_init_orphan(&b.c, twin, DEPTH);
+    zkli_contender_init_orphan(&b.c, twin);
     CHECK(zkli_contender_may_own(&b.c, twin) && !zkli_contender_may_own(&b.c, node));
 }
 
