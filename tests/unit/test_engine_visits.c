@@ -1,0 +1,255 @@
+/*
+ * When a directory is visited for nodes of ours that no member knows, when a visit is repeated, and
+ * that none outlives its session.
+ */
+#include "unit/engine_bench.h"
+
+#define T (T_MS * MS)
+
+/* A create of this owner's is lost with its connection; there is another. Its directory. */
+static struct zkli_dir *lose_create(struct owner **ret_owner) {
+    *ret_owner = begin("a");
+    struct zkli_dir *dir = (*ret_owner)->member->dir;
+    size_t before = 0;
+    while (Bench.requests[before].kind != CREATE)
+        before++;
+    cut_and_connect(before);
+    return dir;
+}
+
+static bool is_under_way(const struct zkli_dir *dir) {
+    return zkli_list_is_linked(&dir->visit.link);
+}
+
+/* A directory that is being visited: the barrier and the listing are in flight, and no more. */
+static struct zkli_dir *begin_visit(struct owner **ret_owner, int timeout_ms) {
+    bench_start("/locks", false);
+    Bench.timeout_ms = timeout_ms;
+    bench_connect();
+    struct zkli_dir *dir = lose_create(ret_owner);
+    while (!is_under_way(dir)) {
+        REQUIRE(dir->visit.timer.is_set);
+        serve_all();
+        advance(Bench.next_ns - Bench.now_ns);
+    }
+    return dir;
+}
+
+static void answer_barrier_of_visit(enum zkli_result result) {
+    struct request request = serve_until(BARRIER);
+    while (request.path[0] != '\0') { /* a heartbeat names a node */
+        serve_request(&request);
+        request = serve_until(BARRIER);
+    }
+    answer(&request, result);
+}
+
+static void end_with(struct owner *owner) {
+    come_to_rest();
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+static void a_lost_create_is_looked_for_once_the_timeout_has_passed(void) {
+    struct owner *owner;
+    bench_begin();
+    int64_t lost_ns = Bench.now_ns;
+    struct zkli_dir *dir = lose_create(&owner);
+    CHECK(dir->may_have_orphans && dir->visit.timer.is_set);
+    CHECK(dir->visit.timer.at_ns == lost_ns + T);
+    for (int64_t left_ns = T - 1; left_ns > 0; left_ns -= 100 * MS) {
+        advance(left_ns < 100 * MS ? left_ns : 100 * MS);
+        serve_all();
+        CHECK(!is_under_way(dir));
+    }
+    advance(lost_ns + T - Bench.now_ns);
+    CHECK(is_under_way(dir) && dir->may_have_orphans && !dir->visit.is_behind_barrier);
+    CHECK(!dir->visit.timer.is_set); /* the connection is as old as the timeout */
+    end_with(owner);
+}
+
+/* A visit on a younger connection does not do: the server may still carry out the create. */
+static void on_a_younger_connection_there_is_another_visit(void) {
+    struct owner *owner;
+    bench_begin();
+    struct zkli_dir *dir = lose_create(&owner);
+    serve_all();
+    advance(T / 2);
+    serve_all();
+    cut_and_connect(0);
+    int64_t connected_ns = Bench.now_ns;
+    serve_all();
+    while (!is_under_way(dir)) {
+        serve_all();
+        advance(100 * MS);
+    }
+    CHECK(dir->visit.timer.is_set && dir->visit.timer.at_ns == connected_ns + T);
+    end_with(owner);
+}
+
+static void a_visit_is_over_when_it_has_seen_the_directory_behind_its_barrier(void) {
+    static const struct {
+        enum zkli_result barrier, list;
+        bool is_over, is_logged;
+    } cases[] = {
+        {ZKLI_RESULT_OK, ZKLI_RESULT_OK, true, false},
+        {ZKLI_RESULT_OK, ZKLI_RESULT_NO_NODE, true, false},
+        {ZKLI_RESULT_OK, ZKLI_RESULT_DENIED, true, true},
+        {ZKLI_RESULT_OK, ZKLI_RESULT_ERROR, false, true},
+        {ZKLI_RESULT_OK, ZKLI_RESULT_AGAIN, false, false},
+        {ZKLI_RESULT_ERROR, ZKLI_RESULT_NO_NODE, false, false},
+        {ZKLI_RESULT_ERROR, ZKLI_RESULT_DENIED, true, true},
+        {ZKLI_RESULT_LOST, ZKLI_RESULT_NO_NODE, false, false},
+    };
+    static const int timeouts_ms[] = {T_MS, 2000, 4001}; /* a quarter, or a second */
+    for (size_t i = 0; i < COUNT(cases) * COUNT(timeouts_ms); i++) {
+        struct owner *owner;
+        int timeout_ms = timeouts_ms[i / COUNT(cases)];
+        struct zkli_dir *dir = begin_visit(&owner, timeout_ms);
+        const size_t lines = Bench.lines[ZKL_LOG_ERROR];
+        answer_barrier_of_visit(cases[i % COUNT(cases)].barrier);
+        struct request list = serve_until(LIST);
+        struct zkli_reply reply = {.result = cases[i % COUNT(cases)].list, .code = -1};
+        const int64_t again_ns = Bench.now_ns + (timeout_ms == 2000 ? 500 * MS : 1000 * MS);
+        tell_reply(list.slot, &reply);
+        CHECK(!is_under_way(dir));
+        CHECK(dir->visit.timer.is_set == !cases[i % COUNT(cases)].is_over);
+        CHECK(cases[i % COUNT(cases)].is_over || dir->visit.timer.at_ns == again_ns);
+        CHECK_INT(Bench.lines[ZKL_LOG_ERROR] - lines, cases[i % COUNT(cases)].is_logged);
+        end_with(owner);
+    }
+}
+
+static void a_refusal_is_logged_with_the_first_visit_only(void) {
+    struct owner *owner;
+    struct zkli_dir *dir = begin_visit(&owner, T_MS);
+    for (int i = 0; i < 3; i++) {
+        answer_barrier_of_visit(ZKLI_RESULT_OK);
+        answer_next(LIST, ZKLI_RESULT_ERROR);
+        CHECK_INT(Bench.lines[ZKL_LOG_ERROR], 1);
+        while (!is_under_way(dir)) {
+            serve_all();
+            advance(100 * MS);
+        }
+    }
+    end_with(owner);
+}
+
+/* The next visit is due already, or only long after: the sooner of the two counts. */
+static void a_repeated_visit_comes_at_the_sooner_of_two_times(void) {
+    for (unsigned way = 0; way < 2; way++) {
+        struct owner *owner;
+        struct zkli_dir *dir = begin_visit(&owner, T_MS);
+        const int64_t due_ns = Bench.now_ns + (way == 0 ? 300 : 5000) * MS;
+        zkli_timer_set(&Bench.engine->timers, &dir->visit.timer, due_ns);
+        answer_barrier_of_visit(ZKLI_RESULT_OK);
+        answer_next(LIST, ZKLI_RESULT_AGAIN);
+        CHECK(dir->visit.timer.at_ns == (way == 0 ? due_ns : Bench.now_ns + 1000 * MS));
+        end_with(owner);
+    }
+}
+
+/* Whether a listing goes on being looked through: a search that failed, or a visit under way. */
+static void as_long_as_a_node_may_be_unknown_listings_are_looked_through(void) {
+    struct owner *owner;
+    bench_begin();
+    struct zkli_dir *dir = lose_create(&owner);
+    struct request heartbeat = serve_until(BARRIER);
+    serve_request(&heartbeat);
+    answer_next(BARRIER, ZKLI_RESULT_AGAIN);
+    struct request list = serve_until(LIST);
+    serve_request(&list);
+    CHECK_STRING(zkli_contender_state_name(owner->member->core.state), "unsure");
+    CHECK(dir->may_have_orphans);
+    come_to_rest();
+    CHECK(!dir->may_have_orphans);
+    release(owner);
+    come_to_rest();
+    bench_end();
+
+    dir = begin_visit(&owner, T_MS);
+    struct owner *next = begin("a");
+    struct request lists[2] = {{0}};
+    size_t count = 0;
+    while (Bench.request_count > 0 && count < 2) { /* the visit's, and then the acquire's */
+        struct request request = take(0);
+        if (request.kind == LIST)
+            lists[count++] = request;
+        else
+            serve_request(&request);
+    }
+    REQUIRE_INT(count, 2);
+    serve_request(&lists[1]);
+    CHECK(is_under_way(dir) && dir->may_have_orphans);
+    serve_request(&lists[0]);
+    CHECK(!is_under_way(dir) && !dir->may_have_orphans);
+    abandon(next);
+    end_with(owner);
+}
+
+/* A name whose directory is in this bucket. */
+static void name_in_bucket(size_t bucket, char *ret_name, size_t size) {
+    char path[64];
+    for (unsigned i = 0;; i++) {
+        (void)snprintf(ret_name, size, "n%u", i);
+        (void)snprintf(path, sizeof(path), "/locks/%s", ret_name);
+        if (zkli_bucket_of(path, strlen(path)) == bucket)
+            return;
+    }
+}
+
+/* In whichever bucket the directory is, and whether a visit is expected or under way. */
+static void what_a_session_expected_ends_with_it(void) {
+    static const size_t buckets[] = {0, 1, ZKLI_BUCKETS - 1};
+    for (size_t i = 0; i < COUNT(buckets); i++) {
+        char name[32];
+        bench_begin();
+        name_in_bucket(buckets[i], name, sizeof(name));
+        struct owner *owner = begin(name);
+        struct zkli_dir *dir = owner->member->dir;
+        zkli_orphans_expect(dir);
+        CHECK(dir->may_have_orphans && dir->visit.timer.is_set);
+        expire();
+        CHECK(!dir->may_have_orphans && !dir->visit.timer.is_set);
+        bench_connect();
+        come_to_rest();
+        CHECK_INT(owner->grants, 1);
+        bench_end();
+
+        struct owner *visitor;
+        dir = begin_visit(&visitor, T_MS);
+        struct owner *waiter = begin("a"); /* keeps the directory */
+        expire();
+        CHECK(!is_under_way(dir) && !dir->visit.timer.is_set);
+        bench_connect();
+        serve_all();
+        zkli_orphans_expect(dir);
+        for (int64_t passed = 0; passed < 2 * T; passed += 100 * MS) {
+            advance(100 * MS);
+            serve_all();
+        }
+        CHECK(!is_under_way(dir) && !dir->visit.timer.is_set);
+        CHECK((visitor->notices & TOLD(LOST)) != 0);
+        CHECK_INT(waiter->grants, 1);
+        bench_end();
+    }
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"a lost create is looked for once the timeout has passed",
+         a_lost_create_is_looked_for_once_the_timeout_has_passed},
+        {"on a younger connection there is another visit",
+         on_a_younger_connection_there_is_another_visit},
+        {"a visit is over when it has seen the directory behind its barrier",
+         a_visit_is_over_when_it_has_seen_the_directory_behind_its_barrier},
+        {"a refusal is logged with the first visit only",
+         a_refusal_is_logged_with_the_first_visit_only},
+        {"a repeated visit comes at the sooner of two times",
+         a_repeated_visit_comes_at_the_sooner_of_two_times},
+        {"as long as a node may be unknown, listings are looked through",
+         as_long_as_a_node_may_be_unknown_listings_are_looked_through},
+        {"what a session expected ends with it", what_a_session_expected_ends_with_it},
+    };
+    return TEST_MAIN(argc, argv, "engine_visits", cases);
+}
