@@ -481,6 +481,7 @@ void zkli_engine_shut(struct zkli_engine *e) {
         return;
     zkli_members_abandon_all(e, ZKL_CLOSED);
     zkli_timer_clear(&e->timers, &e->reopen);
+    zkli_timer_clear(&e->timers, &e->look);
     zkli_heartbeat_suspend(e);
     move(e, ZKL_STATE_CLOSED); /* without the event SUSPENDED: this end was asked for */
     struct zkli_port *port = end_session(e);

@@ -48,6 +48,24 @@ static void a_listing_for_a_search_is_none_of_the_place(void) {
     }
 }
 
+/* Not even that it was lost. */
+static void a_barrier_before_the_session_says_nothing_of_a_listing_in_it(void) {
+    struct bench b;
+    to_searching(&b);
+    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_ERROR);
+    listed(&b, NOBODY);
+    CHECK_STATE(&b, "unsure");
+    b.world.is_connected = false;
+    news(&b, ZKLI_EV_EXPIRED);
+    bench_reconnect(&b);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), CREATE_AND_LIST);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    listed(&b, BEHIND_TWO);
+    answer_all(&b, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true), ZKLI_ASK_LIST);
+    CHECK_ACTIONS(listed(&b, FIRST), ZKLI_DO_GRANT);
+}
+
 static unsigned find(struct bench *b, const char *node) {
     const struct zkli_sibling sibling = {node, ZKLI_KIND_MUTEX, OWN_NUMBER, false};
     const struct zkli_listing listing = {&sibling, 1, false};
@@ -78,6 +96,8 @@ int main(int argc, char **argv) {
          a_listing_without_the_new_node_is_no_verdict_on_it},
         {"a listing for a search is none of the place",
          a_listing_for_a_search_is_none_of_the_place},
+        {"a barrier before the session says nothing of a listing in it",
+         a_barrier_before_the_session_says_nothing_of_a_listing_in_it},
         {"a node that is found has all of its name and no more",
          a_node_that_is_found_has_all_of_its_name_and_no_more},
     };

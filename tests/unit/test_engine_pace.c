@@ -105,6 +105,87 @@ static void one_heartbeat_is_in_flight_at_a_time(void) {
     bench_end();
 }
 
+/* ---- What is not committed ---- */
+
+/* It would be told at this time, had the connection not broken. */
+static void a_connection_that_is_back_soon_puts_nothing_off(void) {
+    bench_begin();
+    cut(0);
+    advance(T / 8);
+    bench_connect();
+    advance(T - T / 8 - 1);
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 0);
+    advance(1);
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 1);
+    serve_all();
+    bench_end();
+}
+
+static void a_new_session_has_its_own_time(void) {
+    bench_begin();
+    advance(T * 3 / 4);
+    expire();
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 1); /* that it has expired */
+    bench_connect();
+    advance(T - 1);
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 1);
+    advance(1);
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 2);
+    serve_all();
+    bench_end();
+}
+
+static void refuse_heartbeat(int code) {
+    while (Bench.request_count == 0)
+        advance(10 * MS);
+    struct request request = serve_until(BARRIER);
+    struct zkli_reply reply = {.result = ZKLI_RESULT_ERROR, .code = code, .data = ""};
+    tell_reply(request.slot, &reply);
+}
+
+static void a_refusal_is_said_when_it_is_another_or_comes_back(void) {
+    static const struct {
+        int code;
+        size_t lines;
+    } cases[] = {{-5, 1}, {-5, 1}, {-6, 2}, {-5, 3}, {-5, 3}};
+    bench_begin();
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        refuse_heartbeat(cases[i].code);
+        CHECK_INT(Bench.lines[ZKL_LOG_WARN], cases[i].lines);
+    }
+    while (Bench.request_count == 0)
+        advance(10 * MS);
+    serve_all(); /* one that proves something */
+    refuse_heartbeat(-5);
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 4);
+    serve_all();
+    bench_end();
+}
+
+/* ---- The end ---- */
+
+/* Whatever was under way: nothing wakes the engine any more. */
+static void after_its_end_it_has_no_appointments(void) {
+    for (unsigned way = 0; way < 5; way++) {
+        bench_begin();
+        if (way > 0)
+            hold("a");
+        if (way == 2)
+            cut(0);
+        if (way == 3)
+            advance(T / 8); /* a heartbeat is in flight */
+        if (way == 4) {     /* no port can be had */
+            Bench.has_no_ports = true;
+            expire();
+        }
+        CHECK(Bench.next_ns != ZKLI_NEVER);
+        shut();
+        CHECK(Bench.next_ns == ZKLI_NEVER);
+        CHECK(zkli_engine_certain_until_ns(Bench.engine) == 0);
+        bench_end();
+    }
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a port without a connection is looked at each second",
@@ -113,6 +194,12 @@ int main(int argc, char **argv) {
         {"a lazy session sends them for members only", a_lazy_session_sends_them_for_members_only},
         {"without a connection no heartbeat is sent", without_a_connection_no_heartbeat_is_sent},
         {"one heartbeat is in flight at a time", one_heartbeat_is_in_flight_at_a_time},
+        {"a connection that is back soon puts nothing off",
+         a_connection_that_is_back_soon_puts_nothing_off},
+        {"a new session has its own time", a_new_session_has_its_own_time},
+        {"a refusal is said when it is another, or comes back",
+         a_refusal_is_said_when_it_is_another_or_comes_back},
+        {"after its end it has no appointments", after_its_end_it_has_no_appointments},
     };
     return TEST_MAIN(argc, argv, "engine_pace", cases);
 }
