@@ -112,6 +112,18 @@ static void each_place_has_a_uuid_of_its_own(void) {
     bench_end();
 }
 
+/* Nothing steps them before the connection. */
+static void so_have_places_that_are_asked_for_without_a_connection(void) {
+    bench_begin();
+    cut(0);
+    struct owner *first = begin("a"), *second = begin("b");
+    CHECK(has_uuid_of_its_own(first) && has_uuid_of_its_own(second));
+    bench_connect();
+    come_to_rest();
+    CHECK(first->grants == 1 && second->grants == 1);
+    bench_end();
+}
+
 static void it_has_its_thread_and_a_label(void) {
     static const char *const labels[] = {NULL, "own"};
     bench_begin();
@@ -282,6 +294,8 @@ int main(int argc, char **argv) {
          a_member_that_is_gone_hears_of_nothing_more},
         {"a member knows its token and its place", a_member_knows_its_token_and_its_place},
         {"each place has a uuid of its own", each_place_has_a_uuid_of_its_own},
+        {"so have places that are asked for without a connection",
+         so_have_places_that_are_asked_for_without_a_connection},
         {"it has its thread, and a label", it_has_its_thread_and_a_label},
         {"waits between tries grow to a second", waits_between_tries_grow_to_a_second},
         {"waits begin anew when the servers answer", waits_begin_anew_when_the_servers_answer},

@@ -89,6 +89,26 @@ static void without_a_connection_no_heartbeat_is_sent(void) {
     bench_end();
 }
 
+/* Its answer says nothing of when a heartbeat was sent. */
+static void no_other_request_is_a_heartbeat(void) {
+    bench_begin();
+    hold("a");
+    const struct zkli_lease *lease = &Bench.engine->lease;
+    const size_t heartbeats = lease->heartbeat_count;
+    struct asked asked[3];
+    ask(&asked[0], ZKLI_QUERY_BARRIER);
+    ask(&asked[1], ZKLI_QUERY_LIST);
+    ask_write(&asked[2], "/locks/a", 1);
+    struct owner *waiter = begin("a");
+    serve_all();
+    for (size_t i = 0; i < COUNT(asked); i++)
+        CHECK_INT(asked[i].done, 1);
+    CHECK_INT(lease->heartbeat_count, heartbeats);
+    abandon(waiter);
+    come_to_rest();
+    bench_end();
+}
+
 /* While one is not answered, no other is sent: one that waits in line tells as much. */
 static void one_heartbeat_is_in_flight_at_a_time(void) {
     bench_begin();
@@ -193,6 +213,7 @@ int main(int argc, char **argv) {
         {"heartbeats go on by themselves", heartbeats_go_on_by_themselves},
         {"a lazy session sends them for members only", a_lazy_session_sends_them_for_members_only},
         {"without a connection no heartbeat is sent", without_a_connection_no_heartbeat_is_sent},
+        {"no other request is a heartbeat", no_other_request_is_a_heartbeat},
         {"one heartbeat is in flight at a time", one_heartbeat_is_in_flight_at_a_time},
         {"a connection that is back soon puts nothing off",
          a_connection_that_is_back_soon_puts_nothing_off},
