@@ -1,10 +1,10 @@
-/* acquire - the calls that take the lock and give it up. */
+/* acquire - the calls that take the lock and give it up. They stand on queue.c and handle.c. */
 #include "lock/lock.h"
 
 #include <limits.h>
 #include <stdlib.h>
 
-/* What can be said of a try without asking anybody; ZKL_OK: ask. */
+/* What can be said of a try without asking the servers; ZKL_OK: ask them. */
 static zkl_err try_at_once(const struct zkl_lock *l) {
     const struct zkli_engine *e = l->session->engine;
     if (l->current != NULL || !zkli_list_is_empty(&l->acquires))

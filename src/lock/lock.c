@@ -1,4 +1,4 @@
-/* lock - opening and closing a handle; see lock.h. */
+/* lock - opening and closing a handle; see lock.h. The calls stand on queue.c and handle.c. */
 #include "lock/lock.h"
 
 #include <stdatomic.h>

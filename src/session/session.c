@@ -1,4 +1,7 @@
-/* session - opening and closing a session, and the calls about it; see session.h. */
+/*
+ * session - opening and closing a session, and the calls about it; see session.h. The parent of the
+ * layer's other files: it starts and ends the threads, and hands the engine its host.
+ */
 #include "session/session_internal.h"
 
 #include <errno.h>
