@@ -1,7 +1,9 @@
-/* operation - see operation.h. */
+/* operation - see operation.h. Of this layer it calls monitor.c only. */
 #include "session/operation.h"
 
 #include <assert.h>
+
+#include "session/session_internal.h"
 
 bool zkli_operation_init(struct zkli_operation *o, struct zkl_session *s,
                          void (*on_deadline)(void *arg), void *arg) {

@@ -3,7 +3,8 @@
  *
  * One mutex guards a session and everything on it. zkli_session_lock brings the engine's clock up
  * to date. zkli_session_unlock sends what is to be sent. Between them the engine may be used.
- * No user code runs with the mutex held, save the log hook.
+ * No user code runs with the mutex held, save the log hook. What only the files of src/session may
+ * call is in session_internal.h. A call on a lock waits by an operation (operation.h).
  */
 #ifndef ZKLI_SESSION_SESSION_H
 #define ZKLI_SESSION_SESSION_H
@@ -71,12 +72,6 @@ void zkli_session_lock(struct zkl_session *s);
 void zkli_session_unlock(struct zkl_session *s);
 /* What unlock does before it unlocks: notices are handed out, requests sent, the timer set. */
 void zkli_session_settle(struct zkl_session *s);
-/* Waits on a condition with the mutex, which is released and taken again as by unlock and lock. */
-void zkli_session_wait(struct zkl_session *s, pthread_cond_t *condition);
-/* The same, until a time on CLOCK_MONOTONIC; false when it has come. */
-bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, int64_t until_ns);
-/* A condition for zkli_session_wait_until. False: out of memory. */
-bool zkli_condition_init(pthread_cond_t *condition);
 
 /* Every call on a session begins with this, without the lock. It takes a reference before it reads
  * anything of the session, which then stays in memory though another thread closes it meanwhile.

@@ -1,8 +1,11 @@
 /*
  * session_internal - what the files of src/session share. They call downwards only:
  *
- *   session -> timer -> helper -> monitor
- *           -> host  -> helper, callbacks -> monitor
+ *   session   -> timer -> helper -> monitor
+ *             -> host  -> helper, callbacks -> monitor
+ *   operation -> monitor
+ *
+ * session is the parent of the threads and of the host. operation is how a call of src/lock waits.
  */
 #ifndef ZKLI_SESSION_SESSION_INTERNAL_H
 #define ZKLI_SESSION_SESSION_INTERNAL_H
@@ -22,6 +25,12 @@ int64_t zkli_boottime_ns(void);
 int64_t zkli_monotonic_ns(void);
 /* Starts a thread that takes no signals. Returns 0 or an errno code. */
 int zkli_thread_start(pthread_t *ret_thread, void *(*run)(void *), void *arg);
+/* Waits on a condition with the mutex, which is released and taken again as by unlock and lock. */
+void zkli_session_wait(struct zkl_session *s, pthread_cond_t *condition);
+/* The same, until a time on CLOCK_MONOTONIC; false when it has come. */
+bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, int64_t until_ns);
+/* A condition for zkli_session_wait_until. False: out of memory. */
+bool zkli_condition_init(pthread_cond_t *condition);
 /* With the lock held: the timer thread wakes at this time, or before. */
 void zkli_session_arm(struct zkl_session *s, int64_t at_ns);
 /* The last reference is gone, or nothing but memory was made yet. */

@@ -2,7 +2,7 @@
  * client - a process with a session: the library's engine and locks, with the mutex, the threads
  * and the callbacks of src/session replaced by the simulation's turns; see sim.h.
  */
-#include "session/session_internal.h" /* how long a close waits */
+#include "session/session_internal.h" /* how a call waits, and how long a close does */
 #include "sim/sim.h"
 
 #include <assert.h>
@@ -24,7 +24,7 @@ int64_t client_clock(const struct client *c) {
     return clock_local(c->world->now_ns, c->ppm, c->offset_ns);
 }
 
-/* ---- What session.h promises to the lock layer ---- */
+/* ---- What session.h promises to the lock layer, and monitor.c to operation.c ---- */
 
 void zkli_session_lock(struct zkl_session *s) {
     struct client *c = client_of(s);
@@ -57,12 +57,6 @@ void zkli_session_wait(struct zkl_session *s, pthread_cond_t *condition) {
     (void)s;
     (void)condition;
     assert(false && "nothing waits in the simulation");
-}
-
-bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, int64_t until_ns) {
-    (void)until_ns;
-    zkli_session_wait(s, condition);
-    return false;
 }
 
 bool zkli_condition_init(pthread_cond_t *condition) {
