@@ -110,13 +110,6 @@ static void answer_order(struct zkli_member *m, size_t index, const struct zkli_
 
 /* ---- Listings ---- */
 
-static bool has_try(const struct zkli_list *askers) {
-    for (const struct zkli_list *link = askers->next; link != askers; link = link->next)
-        if (ZKLI_CONTAINER(link, struct zkli_member, asker)->core.is_try)
-            return true;
-    return false;
-}
-
 static void answer_asker(struct zkli_member *m, const struct zkli_listing *listing,
                          enum zkli_result result, int code) {
     bool is_refused = result == ZKLI_RESULT_DENIED || result == ZKLI_RESULT_ERROR;
@@ -139,17 +132,16 @@ static void answer_list(struct zkli_engine *e, struct zkli_list *askers,
     enum zkli_result result = reply->result;
     if (result == ZKLI_RESULT_OK && !zkli_listing_parse(&listing, e, reply))
         result = ZKLI_RESULT_NOMEM;
-    if (result == ZKLI_RESULT_OK)
+    if (result == ZKLI_RESULT_OK) {
         zkli_members_were_listed(dir, &listing);
-    if (result == ZKLI_RESULT_OK && has_try(askers))
         zkli_dir_mark_leaving(dir, e->siblings, listing.count);
+        zkli_orphans_find(dir, &listing);
+    }
     e->listing = &listing;
     struct zkli_list *link;
     while ((link = zkli_list_take_first(askers)) != NULL)
         answer_asker(ZKLI_CONTAINER(link, struct zkli_member, asker), &listing, result,
                      reply->code);
-    if (result == ZKLI_RESULT_OK)
-        zkli_orphans_find(dir, &listing);
     e->listing = NULL;
 }
 
@@ -168,7 +160,7 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
     /* Lost without a word about the connection: the port may have had no memory to report its end.
      * Watches are set again on the next connection. What was listed before is not relied on then.
      * */
-    if (reply->result == ZKLI_RESULT_LOST && zkli_is_connected(e))
+    if (reply->result == ZKLI_RESULT_LOST)
         e->connection++;
     if (slot.watch != NULL)
         zkli_watch_answered(e, slot.watch, reply->result == ZKLI_RESULT_OK);
@@ -220,11 +212,7 @@ void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const c
 static void send_member(struct zkli_member *m) {
     struct zkli_reply unsent = {.result = ZKLI_RESULT_OK};
     unsigned ask = 0;
-    if (zkli_requests_send_next(m, &ask, &unsent.result))
-        return;
-    if (ask == ZKLI_ASK_ORDER && m->ordering != NULL)
-        answer_ordering(m);
-    else
+    if (!zkli_requests_send_next(m, &ask, &unsent.result))
         answer(m, ask, &unsent);
 }
 
@@ -269,7 +257,10 @@ int64_t zkli_engine_settle(struct zkli_engine *e) {
         zkli_members_hand_out(e);
         send_all(e);
     } while (!zkli_list_is_empty(&e->noticed));
-    return zkli_timers_next(&e->timers);
+    int64_t next_ns = zkli_timers_next(&e->timers);
+    bool ends_sooner = e->lease_grade != ZKLI_LEASE_UNCERTAIN &&
+                       e->lease.certain_until_ns < next_ns;
+    return ends_sooner ? e->lease.certain_until_ns : next_ns;
 }
 
 void zkli_engine_tick(struct zkli_engine *e) {
@@ -324,7 +315,6 @@ struct zkli_engine *zkli_engine_new(const struct zkli_engine_options *o) {
 }
 
 void zkli_engine_free(struct zkli_engine *e) {
-    zkli_watches_reset(e);
     free(e->siblings);
     free(e->spare);
     free(e);

@@ -39,7 +39,6 @@ struct zkli_dir {
     size_t member_count;
     unsigned depth;
     struct zkli_engine *engine;
-    bool may_have_orphans; /* the next listing is looked through for them */
     struct zkli_visit visit;
     size_t length;
     char path[];
@@ -156,7 +155,7 @@ struct zkli_engine {
     bool has_looked; /* and found a connection, or the end of one, that was not reported */
     /* Lease */
     struct zkli_lease lease;
-    struct zkli_timer heartbeat, lease_end;
+    struct zkli_timer heartbeat;
     int64_t ample_until_ns;            /* if no heartbeat is acknowledged before */
     enum zkli_lease_grade lease_grade; /* at the last check */
     int64_t heartbeat_sent_ns;
@@ -254,7 +253,7 @@ void zkli_queries_init(struct zkli_engine *e);
 void zkli_queries_lost(struct zkli_engine *e, struct zkli_list *queries);
 /* No session will come: every query is done, without a reply. */
 void zkli_queries_end(struct zkli_engine *e);
-/* Its turn has come: sends it, or defers it. */
+/* Its turn has come: sends it. One with data is deferred, until there is room. */
 void zkli_query_send(struct zkli_engine *e, struct zkli_query *query);
 /* Sends the first of those that were deferred. False: there is none, or no room yet. */
 bool zkli_queries_send_deferred(struct zkli_engine *e);
@@ -297,8 +296,7 @@ void zkli_requests_forget(struct zkli_member *m);
 void zkli_requests_reset(struct zkli_engine *e, struct zkli_list *ret_queries);
 /* Whether there are slots for the next request of this one. */
 bool zkli_requests_have_slots(const struct zkli_engine *e, struct zkli_work *work);
-/* Sends the member's next request. False: this one could not be sent, and that is the answer to it;
- * for ORDER, if the member has an ordering: all of its reads are answered. */
+/* Sends the member's next request. False: this one could not be sent, and that is the answer to it. */
 bool zkli_requests_send_next(struct zkli_member *m, unsigned *ret_ask,
                              enum zkli_result *ret_result);
 /* Sends the directory's listing. False: it could not be sent; these members asked for it. */

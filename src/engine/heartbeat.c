@@ -4,14 +4,14 @@
  */
 #include "engine/engine_internal.h"
 
+#include <assert.h>
+
 /* ---- The lease ---- */
 
 void zkli_lease_check(struct zkli_engine *e) {
     enum zkli_lease_grade grade = ZKLI_LEASE_UNCERTAIN;
     if (zkli_engine_is_certain(e))
         grade = e->now_ns < e->ample_until_ns ? ZKLI_LEASE_AMPLE : ZKLI_LEASE_CERTAIN;
-    zkli_timer_set(&e->timers, &e->lease_end,
-                   grade == ZKLI_LEASE_UNCERTAIN ? ZKLI_NEVER : e->lease.certain_until_ns);
     if (grade == e->lease_grade)
         return;
     e->lease_grade = grade;
@@ -21,10 +21,6 @@ void zkli_lease_check(struct zkli_engine *e) {
 static void lease_changed(struct zkli_engine *e) {
     e->ample_until_ns = zkli_lease_ample_until(&e->lease, e->now_ns);
     zkli_lease_check(e);
-}
-
-static void lease_ended(void *arg) {
-    zkli_lease_check(arg);
 }
 
 void zkli_heartbeat_note_timeout(struct zkli_engine *e) {
@@ -57,10 +53,10 @@ static void send_heartbeat(void *arg) {
     bool is_in_flight = zkli_heartbeat_is_in_flight(e);
     if (is_in_flight)
         zkli_look_later(e); /* no answer since it was sent: is the port awake? */
-    if (!zkli_is_connected(e) || e->is_draining || is_in_flight)
+    assert(zkli_is_connected(e)); /* else the timer is not set */
+    if (e->is_draining || is_in_flight)
         return;
     if (is_idle(e)) {
-        e->ample_until_ns = e->now_ns; /* until the next one is acknowledged */
         zkli_timer_clear(&e->timers, &e->stall);
         return;
     }
@@ -112,7 +108,7 @@ static void expect_heartbeats_again(struct zkli_engine *e, bool is_new) {
 }
 
 void zkli_heartbeat_want(struct zkli_engine *e) {
-    if (!e->is_lazy || !zkli_is_connected(e) || e->heartbeat.is_set)
+    if (!zkli_is_connected(e) || e->heartbeat.is_set || zkli_heartbeat_is_in_flight(e))
         return;
     zkli_timer_set(&e->timers, &e->heartbeat, e->now_ns);
     expect_heartbeats(e);
@@ -171,7 +167,6 @@ void zkli_heartbeat_answered(struct zkli_engine *e, struct zkli_member *m,
 
 void zkli_heartbeat_init(struct zkli_engine *e) {
     zkli_timer_init(&e->heartbeat, send_heartbeat, e);
-    zkli_timer_init(&e->lease_end, lease_ended, e);
     zkli_timer_init(&e->stall, log_stall, e);
 }
 
@@ -191,7 +186,6 @@ void zkli_heartbeat_suspend(struct zkli_engine *e) {
 
 void zkli_heartbeat_end(struct zkli_engine *e) {
     zkli_timer_clear(&e->timers, &e->stall);
-    zkli_timer_clear(&e->timers, &e->lease_end);
     zkli_lease_end(&e->lease);
     e->lease_grade = ZKLI_LEASE_UNCERTAIN;
 }

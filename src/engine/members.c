@@ -175,7 +175,7 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
         return;
     event->is_connected = zkli_is_connected(e);
     event->is_certain = zkli_engine_is_certain(e);
-    event->is_ample = e->lease_grade == ZKLI_LEASE_AMPLE;
+    event->is_ample = event->is_certain && e->now_ns < e->ample_until_ns;
     event->connection = e->connection;
     event->session_id = e->session_id;
     event->fresh_uuid = e->fresh_uuid;

@@ -25,23 +25,15 @@ static bool is_known(const struct zkli_dir *dir, const char *child) {
     return false;
 }
 
-/* A member whose create was lost and that has not found out yet what became of it. */
-static bool has_unsure_member(const struct zkli_dir *dir) {
-    const struct zkli_list *head = &dir->members;
-    for (const struct zkli_list *link = head->next; link != head; link = link->next)
-        if (zkli_contender_is_unsure(&ZKLI_CONTAINER(link, struct zkli_member, dir_link)->core))
-            return true;
-    return false;
-}
-
 /* Replies come in order. So a member whose node is in the listing knows its name, or has lost the
- * reply to its create. */
+ * reply to its create. The count overlooks an orphan as long as some member's node is gone and the
+ * member has not been told. */
 static bool has_more_than_members(const struct zkli_dir *dir, const struct zkli_listing *listing) {
     size_t ours = 0, known = 0;
     for (size_t i = 0; i < listing->count; i++)
         ours += zkli_node_name_has_tag(listing->siblings[i].name, dir->engine->tag);
     const struct zkli_list *head = &dir->members;
-    for (const struct zkli_list *link = head->next; link != head && known < ours; link = link->next)
+    for (const struct zkli_list *link = head->next; link != head; link = link->next)
         known += ZKLI_CONTAINER(link, struct zkli_member, dir_link)->core.node[0] != '\0';
     return ours > known;
 }
@@ -70,23 +62,22 @@ static bool add_orphan(struct zkli_dir *dir, const char *child) {
  * before its own. To remember such nodes would take memory for as many as any client makes, and the
  * engine would have to learn of their end.
  */
-void zkli_orphans_find(struct zkli_dir *dir, const struct zkli_listing *listing) {
+static void look_through(struct zkli_dir *dir, const struct zkli_listing *listing) {
     struct zkli_engine *e = dir->engine;
-    if (has_more_than_members(dir, listing))
-        dir->may_have_orphans = true;
-    if (!dir->may_have_orphans)
-        return;
-    dir->may_have_orphans = has_unsure_member(dir) || zkli_list_is_linked(&dir->visit.link);
     for (size_t i = 0; i < listing->count; i++) {
         const char *child = listing->siblings[i].name;
         if (!zkli_node_name_has_tag(child, e->tag) || is_known(dir, child))
             continue;
         if (!add_orphan(dir, child)) {
-            dir->may_have_orphans = true; /* the next listing shows it again */
             visit_at(dir, e->now_ns + ZKLI_RETRY_LAST_NS);
             return;
         }
     }
+}
+
+void zkli_orphans_find(struct zkli_dir *dir, const struct zkli_listing *listing) {
+    if (has_more_than_members(dir, listing))
+        look_through(dir, listing);
 }
 
 /* ---- Visits ---- */
@@ -136,7 +127,7 @@ static void on_listing(struct zkli_query *query, const struct zkli_reply *reply)
     zkli_list_remove(&dir->visit.link);
     if (result == ZKLI_RESULT_OK) {
         zkli_members_were_listed(dir, &listing);
-        zkli_orphans_find(dir, &listing);
+        look_through(dir, &listing);
     }
     if (has_looked || result == ZKLI_RESULT_DENIED)
         end_visit(dir);
@@ -154,7 +145,6 @@ static void visit(void *arg) {
     }
     if (e->now_ns < e->connected_ns + timeout_ns)
         visit_at(dir, e->connected_ns + timeout_ns);
-    dir->may_have_orphans = true;
     dir->visit.is_behind_barrier = false;
     dir->visit.barrier = (struct zkli_query){.kind = ZKLI_QUERY_BARRIER, .done = on_barrier};
     dir->visit.listing = (struct zkli_query){
@@ -174,7 +164,6 @@ static void visit_at(struct zkli_dir *dir, int64_t at_ns) {
 
 void zkli_orphans_expect(struct zkli_dir *dir) {
     struct zkli_engine *e = dir->engine;
-    dir->may_have_orphans = true;
     visit_at(dir, e->now_ns + e->timeout_ms * ZKLI_NS_PER_MS);
 }
 
@@ -184,7 +173,6 @@ void zkli_orphans_forget(struct zkli_engine *e) {
         while (link != &e->dirs[i]) {
             struct zkli_dir *dir = ZKLI_CONTAINER(link, struct zkli_dir, link);
             link = link->next;
-            dir->may_have_orphans = false;
             zkli_timer_clear(&e->timers, &dir->visit.timer);
             if (zkli_list_is_linked(&dir->visit.link)) {
                 zkli_query_forget(e, &dir->visit.barrier);

@@ -88,7 +88,7 @@ static bool has_room(const struct zkli_engine *e, const struct zkli_query *query
 }
 
 void zkli_query_send(struct zkli_engine *e, struct zkli_query *query) {
-    if (query->bytes == 0 || (zkli_list_is_empty(&e->deferred) && has_room(e, query))) {
+    if (query->bytes == 0) {
         send_query(e, query);
         return;
     }

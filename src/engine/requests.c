@@ -204,11 +204,24 @@ static bool point_watcher(struct zkli_member *m, unsigned ask) {
     return zkli_watcher_point_to(ask == ZKLI_ASK_OWN ? &m->own : &m->predecessor, path);
 }
 
-/* Sends the next read of an ordering. False: it was not sent, and all the others are answered. */
-static bool send_order(struct zkli_member *m) {
+static void drop_first_unsent(struct zkli_member *m) {
+    m->unsent_count--;
+    memmove(m->unsent, m->unsent + 1, m->unsent_count * sizeof(m->unsent[0]));
+    if (m->unsent_count == 0)
+        zkli_list_remove(&m->work.link);
+}
+
+/* Sends the next read of the member's ordering. False: there was no memory for an ordering, or it
+ * was not sent, and all the others are answered. */
+static bool send_order(struct zkli_member *m, enum zkli_result *ret_result) {
     struct zkli_engine *e = m->engine;
     struct zkli_ordering *ordering = m->ordering;
     char path[ZKLI_PATH_MAX];
+    if (ordering == NULL || ordering->sent + 1 == ordering->count)
+        drop_first_unsent(m);
+    *ret_result = ZKLI_RESULT_NOMEM;
+    if (ordering == NULL)
+        return false;
     unsigned number = zkli_slot_reserve(e, ZKLI_USE_ORDER);
     size_t index = ordering->sent++;
     e->slots[number].member = m;
@@ -217,29 +230,23 @@ static bool send_order(struct zkli_member *m) {
     if (e->port->ops->get(e->port, number, path, false))
         return true;
     zkli_slot_release(e, number);
-    return !zkli_ordering_note(ordering, index, ZKLI_RESULT_LOST, 0);
-}
-
-static void drop_first_unsent(struct zkli_member *m) {
-    m->unsent_count--;
-    memmove(m->unsent, m->unsent + 1, m->unsent_count * sizeof(m->unsent[0]));
-    if (m->unsent_count == 0)
-        zkli_list_remove(&m->work.link);
+    if (!zkli_ordering_note(ordering, index, ZKLI_RESULT_LOST, 0))
+        return true;
+    ordering_drop(m);
+    *ret_result = ZKLI_RESULT_LOST;
+    return false;
 }
 
 bool zkli_requests_send_next(struct zkli_member *m, unsigned *ret_ask,
                              enum zkli_result *ret_result) {
     struct zkli_engine *e = m->engine;
     unsigned ask = m->unsent[0];
-    bool is_order = ask == ZKLI_ASK_ORDER;
     *ret_ask = ask;
-    if (!is_order || m->ordering == NULL || m->ordering->sent + 1 == m->ordering->count)
-        drop_first_unsent(m);
-    *ret_result = ZKLI_RESULT_LOST;
-    if (is_order && m->ordering != NULL)
-        return send_order(m);
+    if (ask == ZKLI_ASK_ORDER)
+        return send_order(m, ret_result);
+    drop_first_unsent(m);
     *ret_result = ZKLI_RESULT_NOMEM;
-    if (is_order || !point_watcher(m, ask))
+    if (!point_watcher(m, ask))
         return false;
     unsigned number = zkli_slot_reserve(e, ZKLI_USE_MEMBER);
     e->slots[number].member = m;
