@@ -68,10 +68,8 @@ static void look_through(struct zkli_dir *dir, const struct zkli_listing *listin
         const char *child = listing->siblings[i].name;
         if (!zkli_node_name_has_tag(child, e->tag) || is_known(dir, child))
             continue;
-        if (!add_orphan(dir, child)) {
+        if (!add_orphan(dir, child))
             visit_at(dir, e->now_ns + ZKLI_RETRY_LAST_NS);
-            return;
-        }
     }
 }
 

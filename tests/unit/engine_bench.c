@@ -55,10 +55,11 @@ static bool note_request(struct request request, const char *path) {
 static bool port_create(struct zkli_port *port, unsigned slot, const char *path, const char *data,
                         size_t length, enum zkli_create_mode mode) {
     enum kind kind = mode == ZKLI_EPHEMERAL_SEQUENTIAL ? CREATE : PARENT;
+    struct request request = {.kind = kind, .slot = slot, .mode = mode, .length = length};
     (void)port;
-    (void)data;
-    (void)length;
-    return note_request((struct request){.kind = kind, .slot = slot, .mode = mode}, path);
+    REQUIRE(length <= sizeof(request.data));
+    memcpy(request.data, data, length);
+    return note_request(request, path);
 }
 
 static bool port_list(struct zkli_port *port, unsigned slot, const char *path) {
@@ -347,6 +348,14 @@ static void begin_numbered(const char *prefix, int number) {
 void begin_many(const char *prefix, int count) {
     for (int i = 0; i < count; i++)
         begin_numbered(prefix, i);
+}
+
+size_t free_slots(void) {
+    size_t count = 0;
+    for (unsigned i = Bench.engine->free_slot; i != ZKLI_SLOTS;
+         i = Bench.engine->slots[i].next_free)
+        count++;
+    return count;
 }
 
 void fill_window(void) {

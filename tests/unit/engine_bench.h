@@ -23,6 +23,8 @@ struct request {
     unsigned slot;
     bool is_watched;
     enum zkli_create_mode mode;
+    size_t length; /* of the data */
+    char data[ZKLI_NODE_DATA_MAX];
     char path[ZKLI_PATH_MAX];
 };
 
@@ -122,6 +124,8 @@ zkl_err enter_queue(const char *name, bool is_try, struct owner **ret_owner);
 struct owner *begin(const char *name);
 /* So many, each in a queue of its own; the names begin like this. */
 void begin_many(const char *prefix, int count);
+/* Slots that are free. */
+size_t free_slots(void);
 /* As many as it takes to fill the window; their requests are not answered. */
 void fill_window(void);
 struct owner *hold(const char *name);

@@ -14,14 +14,6 @@ static void fill_with_queries(void) {
     REQUIRE(Bench.engine->free_slot == ZKLI_SLOTS);
 }
 
-static size_t free_slots(void) {
-    size_t count = 0;
-    for (unsigned i = Bench.engine->free_slot; i != ZKLI_SLOTS;
-         i = Bench.engine->slots[i].next_free)
-        count++;
-    return count;
-}
-
 static void the_answer_of_a_query_that_is_forgotten_reaches_no_other(void) {
     static const size_t forgotten[] = {0, 1, ZKLI_WINDOW - 1, ZKLI_WINDOW};
     fill_with_queries();
