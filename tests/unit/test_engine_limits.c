@@ -19,7 +19,8 @@ static void a_session_s_nodes_and_watches_have_a_limit(void) {
     }
     CHECK_INT(err, ZKL_LIMIT);
     CHECK_RANGE(Bench.engine->watch_bytes, ZKLI_WATCH_BYTES_MAX * 9 / 10, ZKLI_WATCH_BYTES_MAX);
-    CHECK(strstr(Bench.last_line, "limit is reached") != NULL);
+    CHECK(strstr(Bench.last_line, "bytes of node paths (at most 409600)") != NULL);
+    CHECK(strstr(Bench.last_line, "bytes of watched paths (at most 409600)") != NULL);
     come_to_rest(); /* holders need less */
     struct owner *owner;
     CHECK_INT(enter_queue("a", false, &owner), ZKL_OK);

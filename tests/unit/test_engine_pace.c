@@ -125,7 +125,152 @@ static void one_heartbeat_is_in_flight_at_a_time(void) {
     bench_end();
 }
 
+/* The first one of a silence is no reason to look: the port is looked at a second after the second
+ * was due. */
+static void silence_begins_with_the_second_heartbeat(void) {
+    bench_begin();
+    hold("a");
+    const int64_t sent_ns = Bench.engine->heartbeat.at_ns;
+    advance(sent_ns - Bench.now_ns);
+    CHECK(zkli_heartbeat_is_in_flight(Bench.engine));
+    CHECK(!Bench.engine->look.is_set);
+    const int64_t second_ns = Bench.engine->heartbeat.at_ns;
+    advance(second_ns - 1 - Bench.now_ns);
+    CHECK(!Bench.engine->look.is_set);
+    advance(1);
+    CHECK(Bench.engine->look.is_set && Bench.engine->look.at_ns == second_ns + ZKLI_LOOK_NS);
+    CHECK_INT(Bench.looks, 0);
+    serve_all();
+    CHECK(!Bench.engine->look.is_set); /* it was answered */
+    bench_end();
+}
+
+/* Neither a connection that was just told, nor one that a look found to be as it should be. */
+static void a_good_connection_is_not_looked_at(void) {
+    bench_start("/locks", false);
+    CHECK(Bench.engine->look.is_set);
+    bench_connect();
+    CHECK(!Bench.engine->look.is_set);
+    serve_all();
+    zkli_engine_enter(Bench.engine);
+    zkli_look_later(Bench.engine);
+    settle();
+    for (int i = 0; i < 40; i++) {
+        serve_all();
+        advance(50 * MS);
+    }
+    zkli_timer_clear(&Bench.engine->timers, &Bench.engine->look);
+    zkli_timer_set(&Bench.engine->timers, &Bench.engine->look, Bench.now_ns);
+    serve_all();
+    const size_t looks = Bench.looks;
+    advance(0);
+    CHECK_INT(Bench.looks, looks + 1);
+    CHECK(!Bench.engine->look.is_set);
+    serve_all();
+    bench_end();
+}
+
+/* A new session's lease is certain at once: who waits for it need not wait for a heartbeat. */
+static void a_new_session_grants_before_its_first_heartbeat_is_answered(void) {
+    bench_start("/locks", false);
+    struct owner *owner = begin("a");
+    bench_connect();
+    size_t kept = 0;
+    while (Bench.request_count > kept)
+        if (Bench.requests[kept].slot == ZKLI_SLOT_HEARTBEAT) {
+            kept++;
+        } else {
+            struct request request = take(kept);
+            serve_request(&request);
+        }
+    CHECK_INT(kept, 1);
+    CHECK_INT(owner->grants, 1);
+    serve_all();
+    bench_end();
+}
+
+/* After a lapse: who stands first is granted the lock by the answer that proves enough. */
+static void the_answer_that_proves_enough_grants(void) {
+    bench_begin();
+    cut(0);
+    advance(T);
+    bench_connect();
+    struct owner *owner = begin("a");
+    for (int i = 0; i < 200 && owner->grants == 0; i++) {
+        while (Bench.request_count > 0 && owner->grants == 0) {
+            struct request request = take(0);
+            bool is_heartbeat = request.slot == ZKLI_SLOT_HEARTBEAT;
+            const uint64_t news = zkli_engine_news(Bench.engine);
+            bool was_ample = Bench.engine->lease_grade == ZKLI_LEASE_AMPLE;
+            serve_request(&request);
+            bool is_ample = Bench.now_ns < Bench.engine->ample_until_ns &&
+                            zkli_engine_is_certain(Bench.engine);
+            if (is_heartbeat && !was_ample && is_ample)
+                CHECK(owner->grants == 1 && zkli_engine_news(Bench.engine) > news);
+        }
+        if (owner->grants == 0)
+            advance(50 * MS);
+    }
+    CHECK_INT(owner->grants, 1);
+    serve_all();
+    bench_end();
+}
+
 /* ---- What is not committed ---- */
+
+/* Nothing has been committed since: another connection has nothing to add. */
+static void what_was_said_is_not_said_again_on_the_next_connection(void) {
+    bench_begin();
+    advance(T);
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 1);
+    cut_and_connect(0);
+    advance(T / 2);
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 1);
+    serve_all();
+    bench_end();
+}
+
+/* Members that come while one is in flight put nothing off. */
+static void those_who_come_put_off_no_word_of_it(void) {
+    for (int is_lazy = 0; is_lazy < 2; is_lazy++) {
+        bench_start("/locks", is_lazy == 1);
+        bench_connect();
+        serve_all();
+        struct owner *holder = begin("a");
+        for (int i = 0; i < 100; i++) {
+            serve_all();
+            advance(50 * MS);
+        }
+        CHECK_INT(holder->grants, 1);
+        while (!zkli_heartbeat_is_in_flight(Bench.engine))
+            advance(10 * MS);
+        const int64_t due_ns = Bench.engine->stall.at_ns;
+        for (int i = 0; i < 40 && Bench.now_ns < due_ns; i++) {
+            begin("b");
+            CHECK(Bench.engine->stall.at_ns == due_ns);
+            advance(T / 50);
+        }
+        serve_all();
+        bench_end();
+    }
+}
+
+/* A heartbeat that is lost with its connection is not due before the next one. */
+static void without_a_connection_none_is_due(void) {
+    bench_begin();
+    hold("a");
+    while (!zkli_heartbeat_is_in_flight(Bench.engine))
+        advance(10 * MS);
+    cut(0);
+    CHECK(!Bench.engine->heartbeat.is_set);
+    CHECK(!zkli_heartbeat_is_in_flight(Bench.engine));
+    begin("b");
+    CHECK(!Bench.engine->heartbeat.is_set);
+    advance(T / 8);
+    bench_connect();
+    come_to_rest();
+    bench_end();
+}
 
 /* It would be told at this time, had the connection not broken. */
 static void a_connection_that_is_back_soon_puts_nothing_off(void) {
@@ -215,6 +360,15 @@ int main(int argc, char **argv) {
         {"without a connection no heartbeat is sent", without_a_connection_no_heartbeat_is_sent},
         {"no other request is a heartbeat", no_other_request_is_a_heartbeat},
         {"one heartbeat is in flight at a time", one_heartbeat_is_in_flight_at_a_time},
+        {"silence begins with the second heartbeat", silence_begins_with_the_second_heartbeat},
+        {"a good connection is not looked at", a_good_connection_is_not_looked_at},
+        {"a new session grants before its first heartbeat is answered",
+         a_new_session_grants_before_its_first_heartbeat_is_answered},
+        {"the answer that proves enough grants", the_answer_that_proves_enough_grants},
+        {"what was said is not said again on the next connection",
+         what_was_said_is_not_said_again_on_the_next_connection},
+        {"those who come put off no word of it", those_who_come_put_off_no_word_of_it},
+        {"without a connection none is due", without_a_connection_none_is_due},
         {"a connection that is back soon puts nothing off",
          a_connection_that_is_back_soon_puts_nothing_off},
         {"a new session has its own time", a_new_session_has_its_own_time},

@@ -184,6 +184,23 @@ static void a_visit_finds_what_the_count_overlooks(void) {
     bench_end();
 }
 
+/* The directory lives as long as the visit does. */
+static void a_visit_outlives_the_last_member(void) {
+    struct owner *owner;
+    struct zkli_dir *dir = begin_visit(&owner, T_MS);
+    struct request barrier = serve_until(BARRIER), list = serve_until(LIST);
+    release(owner);
+    serve_all();
+    CHECK(owner->member == NULL);
+    CHECK(is_under_way(dir) && dir->member_count == 0);
+    serve_request(&barrier);
+    const char *orphan = plant_with_our_tag(Bench.last_session);
+    serve_request(&list);
+    serve_all();
+    CHECK(tiny_find(&Bench.server, orphan) == NULL);
+    bench_end();
+}
+
 /* A name whose directory is in this bucket. */
 static void name_in_bucket(size_t bucket, char *ret_name, size_t size) {
     char path[64];
@@ -245,6 +262,7 @@ int main(int argc, char **argv) {
         {"a repeated visit comes at the sooner of two times",
          a_repeated_visit_comes_at_the_sooner_of_two_times},
         {"a visit finds what the count overlooks", a_visit_finds_what_the_count_overlooks},
+        {"a visit outlives the last member", a_visit_outlives_the_last_member},
         {"what a session expected ends with it", what_a_session_expected_ends_with_it},
     };
     return TEST_MAIN(argc, argv, "engine_visits", cases);
