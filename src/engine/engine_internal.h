@@ -296,7 +296,7 @@ void zkli_requests_forget(struct zkli_member *m);
 void zkli_requests_reset(struct zkli_engine *e, struct zkli_list *ret_queries);
 /* Whether there are slots for the next request of this one. */
 bool zkli_requests_have_slots(const struct zkli_engine *e, struct zkli_work *work);
-/* Sends the member's next request. False: this one could not be sent, and that is the answer to it. */
+/* Sends the member's next request. False: this one could not be sent, and that is its answer. */
 bool zkli_requests_send_next(struct zkli_member *m, unsigned *ret_ask,
                              enum zkli_result *ret_result);
 /* Sends the directory's listing. False: it could not be sent; these members asked for it. */

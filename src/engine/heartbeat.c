@@ -52,7 +52,7 @@ static void send_heartbeat(void *arg) {
     struct zkli_engine *e = arg;
     bool is_in_flight = zkli_heartbeat_is_in_flight(e);
     if (is_in_flight)
-        zkli_look_later(e); /* no answer since it was sent: is the port awake? */
+        zkli_look_later(e);       /* no answer since it was sent: is the port awake? */
     assert(zkli_is_connected(e)); /* else the timer is not set */
     if (e->is_draining || is_in_flight)
         return;

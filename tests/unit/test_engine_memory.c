@@ -14,12 +14,12 @@ static struct {
 } Memory;
 
 /* The linker puts these in the place of the C library's. */
-void *__real_malloc(size_t size);                        /* NOLINT: names of the linker's */
-void *__real_calloc(size_t count, size_t size);          /* NOLINT */
-void *__real_realloc(void *memory, size_t size);         /* NOLINT */
-void *__wrap_malloc(size_t size);                        /* NOLINT */
-void *__wrap_calloc(size_t count, size_t size);          /* NOLINT */
-void *__wrap_realloc(void *memory, size_t size);         /* NOLINT */
+void *__real_malloc(size_t size);                /* NOLINT: names of the linker's */
+void *__real_calloc(size_t count, size_t size);  /* NOLINT */
+void *__real_realloc(void *memory, size_t size); /* NOLINT */
+void *__wrap_malloc(size_t size);                /* NOLINT */
+void *__wrap_calloc(size_t count, size_t size);  /* NOLINT */
+void *__wrap_realloc(void *memory, size_t size); /* NOLINT */
 
 static bool fails(void) {
     if (!Memory.is_armed || (Memory.left > 0 && --Memory.left > 0) ||
@@ -202,9 +202,8 @@ static void so_it_is_where_each_node_is_read(void) {
 
 static void plant(size_t number) {
     char path[ZKLI_PATH_MAX];
-    (void)snprintf(path, sizeof(path),
-                   "/locks/a/_c_%.13s-0000-0000-%012zu-lock-%010zu", Bench.engine->tag, number,
-                   900 + number);
+    (void)snprintf(path, sizeof(path), "/locks/a/_c_%.13s-0000-0000-%012zu-lock-%010zu",
+                   Bench.engine->tag, number, 900 + number);
     (void)tiny_add(&Bench.server, path, Bench.last_session);
 }
 
@@ -271,10 +270,9 @@ static void the_first_orphan_has_the_spare_memory(void) {
 
 /* Its node counts against the session's limit; it watches nothing. */
 static void an_orphan_counts_with_its_node(void) {
-    struct owner *waiter;
     bench_begin();
     struct zkli_dir *dir = hold("a")->member->dir;
-    waiter = begin("a");
+    struct owner *waiter = begin("a");
     struct request list = serve_until(LIST);
     plant(0);
     const size_t node_bytes = Bench.engine->node_bytes, watch_bytes = Bench.engine->watch_bytes;
