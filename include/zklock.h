@@ -385,6 +385,7 @@ ZKL_API const char *zkl_lock_name(const zkl_lock *l);
  * The deadline is the caller's: reconnects, new sessions and new places in the queue do not extend
  * it. A grant needs a lease that heartbeats can extend in time. After an outage, or a silence of
  * more than T/8, it may wait up to T/2 for one. Where round trips take T/15, it is up to 0.6 T.
+ * After a silence of more than T/3 it may wait T longer.
  * **Returns:**
  * ZKL_OK: held, and certainly so at the moment of return.
  * ZKL_TIMEOUT: not acquired in time. If zkl_session_state is not ZKL_STATE_CONNECTED, no server

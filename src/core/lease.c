@@ -15,6 +15,14 @@ int64_t zkli_lease_period_ns(int64_t timeout_ns) {
  * of its connection, proves itself with the tenth; what that leaves is seen with the next. */
 #define AHEAD 11
 
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t later(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
 static int64_t end_of(const struct zkli_lease *lease, int64_t proven_ns) {
     return proven_ns + lease->timeout_ns - zkli_lease_margin_ns(lease->timeout_ns);
 }
@@ -23,7 +31,8 @@ void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begu
     memset(lease, 0, sizeof(*lease));
     lease->timeout_ns = timeout_ns;
     lease->touched_ns = begun_ns;
-    lease->certain_until_ns = end_of(lease, begun_ns);
+    lease->heard_until_ns = lease->certain_until_ns = end_of(lease, begun_ns);
+    lease->counts_from_ns = INT64_MIN;
 }
 
 /* How long a heartbeat takes: the shortest of those that are remembered. The first ones of a
@@ -46,10 +55,19 @@ static void forget_heartbeats(struct zkli_lease *lease) {
     lease->heartbeat_count = 0;
 }
 
-void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns) {
+/* Heard of before that moment, after it may have been due. */
+static void note_lapse(struct zkli_lease *lease, int64_t heard_ns) {
+    lease->counts_from_ns = heard_ns + lease->timeout_ns;
+}
+
+void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns, int64_t now_ns) {
+    if (now_ns >= lease->certain_until_ns)
+        note_lapse(lease, now_ns);
     if (timeout_ns < lease->timeout_ns)
         lease->timeout_ns = timeout_ns;
-    lease->certain_until_ns = end_of(lease, lease->touched_ns);
+    lease->heard_until_ns = end_of(lease, lease->touched_ns);
+    if (now_ns < lease->certain_until_ns)
+        lease->certain_until_ns = lease->heard_until_ns;
     forget_heartbeats(lease);
 }
 
@@ -58,8 +76,8 @@ void zkli_lease_shorten(struct zkli_lease *lease, int64_t timeout_ns) {
         return;
     lease->timeout_ns = timeout_ns;
     int64_t until_ns = end_of(lease, lease->touched_ns);
-    if (until_ns < lease->certain_until_ns)
-        lease->certain_until_ns = until_ns;
+    lease->certain_until_ns = least(lease->certain_until_ns, until_ns);
+    lease->heard_until_ns = least(lease->heard_until_ns, until_ns);
     forget_heartbeats(lease);
 }
 
@@ -71,10 +89,6 @@ static void forget_oldest(struct zkli_lease *lease, size_t count) {
     lease->heartbeat_count -= count;
     memmove(lease->heartbeats, lease->heartbeats + count,
             lease->heartbeat_count * sizeof(lease->heartbeats[0]));
-}
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
 }
 
 /* The longest time between two pings of a leader that has sent two of them within so long. */
@@ -93,19 +107,16 @@ static bool is_proven(const struct zkli_lease *lease, size_t i, int64_t witness_
     return witness_ns - next_ns >= pings_apart_ns(lease, within_ns);
 }
 
-void zkli_lease_heartbeat(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns) {
-    lease->touched_ns = sent_ns;
-    /* The index of the newest that the leader must know, plus one. */
-    size_t proven = lease->heartbeat_count > 0 ? lease->heartbeat_count - 1 : 0;
-    int64_t witness_ns = lease->heartbeats[proven].sent_ns;
-    while (proven > 0 && !is_proven(lease, proven - 1, witness_ns))
-        proven--;
-    if (proven > 0) {
-        int64_t until_ns = end_of(lease, lease->heartbeats[proven - 1].sent_ns);
-        if (until_ns > lease->certain_until_ns)
-            lease->certain_until_ns = until_ns;
-        forget_oldest(lease, proven - 1);
-    }
+/* The leader that answers has heard of the session, so that it lasts until then. */
+static void note_heard(struct zkli_lease *lease, int64_t until_ns, int64_t heard_ns) {
+    if (until_ns <= lease->heard_until_ns)
+        return;
+    if (heard_ns >= lease->heard_until_ns)
+        note_lapse(lease, heard_ns);
+    lease->heard_until_ns = until_ns;
+}
+
+static void remember(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns) {
     if (lease->heartbeat_count == ZKLI_LEASE_HEARTBEATS)
         forget_oldest(lease, 1);
     size_t count = lease->heartbeat_count++;
@@ -115,12 +126,27 @@ void zkli_lease_heartbeat(struct zkli_lease *lease, int64_t sent_ns, int64_t ack
     lease->heartbeats[count].acked_ns = acked_ns;
 }
 
-bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns) {
-    return lease->timeout_ns > 0 && now_ns < lease->certain_until_ns;
+void zkli_lease_heartbeat(struct zkli_lease *lease, enum zkli_heartbeat kind, int64_t sent_ns,
+                          int64_t acked_ns) {
+    /* The index of the newest that the leader must know, plus one. */
+    size_t proven = lease->heartbeat_count > 0 ? lease->heartbeat_count - 1 : 0;
+    int64_t witness_ns = lease->heartbeats[proven].sent_ns;
+    while (proven > 0 && !is_proven(lease, proven - 1, witness_ns))
+        proven--;
+    if (proven > 0) {
+        note_heard(lease, end_of(lease, lease->heartbeats[proven - 1].sent_ns), acked_ns);
+        forget_oldest(lease, proven - 1);
+    }
+    remember(lease, sent_ns, acked_ns);
+    if (kind == ZKLI_HEARTBEAT_SYNC)
+        return;
+    lease->touched_ns = sent_ns;
+    if (sent_ns >= lease->counts_from_ns)
+        lease->certain_until_ns = later(lease->certain_until_ns, lease->heard_until_ns);
 }
 
-static int64_t later(int64_t a, int64_t b) {
-    return a > b ? a : b;
+bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns) {
+    return lease->timeout_ns > 0 && now_ns < lease->certain_until_ns;
 }
 
 int64_t zkli_lease_ample_until(const struct zkli_lease *lease, int64_t now_ns) {
@@ -130,15 +156,17 @@ int64_t zkli_lease_ample_until(const struct zkli_lease *lease, int64_t now_ns) {
     int64_t period_ns = zkli_lease_period_ns(lease->timeout_ns);
     int64_t round_trip_ns = round_trip_of(lease);
     int64_t sent_ns = now_ns, least_ns = INT64_MAX, left_ns = INT64_MAX;
+    int64_t until_ns = lease->certain_until_ns; /* then what is heard, lapsed or not */
     if (lease->heartbeat_count > 0)
         sent_ns = later(now_ns, lease->heartbeats[lease->heartbeat_count - 1].sent_ns + period_ns);
     int64_t next_ns = sent_ns + round_trip_ns;
     for (int i = 0; i < AHEAD; i++) {
         int64_t acked_ns = sent_ns + round_trip_ns;
-        left_ns = ahead.certain_until_ns - acked_ns; /* at the least: this one adds to it */
+        left_ns = until_ns - acked_ns; /* at the least: this one adds to it */
         if (left_ns < least_ns)
             least_ns = left_ns;
-        zkli_lease_heartbeat(&ahead, sent_ns, acked_ns);
+        zkli_lease_heartbeat(&ahead, ZKLI_HEARTBEAT_BARRIER, sent_ns, acked_ns);
+        until_ns = ahead.heard_until_ns;
         sent_ns = later(sent_ns + period_ns, acked_ns);
     }
     if (left_ns < lease->timeout_ns / 20) /* in the long run */

@@ -37,6 +37,20 @@
  * (Nor may a follower lose the first heartbeat of a connection of which the client library told
  * neither the beginning nor the end of the one before.)
  *
+ * Heartbeats are of two kinds. A sync goes the same way as a barrier, by the channels between
+ * leader and follower. It costs less, for nothing is logged. But a leader that was deposed, and does
+ * not know it, answers syncs, too. So j, j' and m may be syncs. What they prove holds on the
+ * condition that the leader is in office: heard_until. A barrier that is acknowledged on the same
+ * connection shows that the leader was in office all that time. So it makes certain what was proved
+ * before.
+ *
+ * A leader takes the sessions that are due, and then ends them one by one (SessionTrackerImpl.run).
+ * What it hears of a session in between does not help: the session ends all the same. So once a
+ * lease has lapsed, what heartbeats prove counts on one more condition: that the session was not
+ * among those that were taken. It was due before the leader heard of it again, or never. It is
+ * assumed that the leader ends all the sessions that it takes within 0.9 T. So a barrier that is
+ * sent T later, and committed, shows that the session was not among them.
+ *
  * Not here: any clock. Times are nanoseconds of one clock that counts suspended time.
  */
 #ifndef ZKLI_CORE_LEASE_H
@@ -51,11 +65,18 @@
  * any. */
 #define ZKLI_LEASE_HEARTBEATS 10
 
+enum zkli_heartbeat {
+    ZKLI_HEARTBEAT_SYNC,
+    ZKLI_HEARTBEAT_BARRIER
+};
+
 struct zkli_lease {
     int64_t timeout_ns; /* T, as negotiated; 0: no session */
     int64_t certain_until_ns;
-    int64_t touched_ns;    /* when the last heartbeat acknowledged, or the connect, was sent */
-    int64_t round_trip_ns; /* the shortest of late on an earlier connection; at first, 0 */
+    int64_t heard_until_ns; /* the same, if this connection's leader is in office */
+    int64_t counts_from_ns; /* after a lapse: a barrier sent before makes nothing certain */
+    int64_t touched_ns;     /* when the last barrier acknowledged, or the connect, was sent */
+    int64_t round_trip_ns;  /* the shortest of late on an earlier connection; at first, 0 */
     size_t heartbeat_count;
     struct {
         int64_t before_ns; /* when the last but one before it was sent; long ago, if none was */
@@ -77,11 +98,12 @@ void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begu
  * matters. For the server that resumed the session has seen its transaction, or it would have
  * refused us; so its leader is the one that committed it, or a later one. Either that leader is
  * still in office, and has been told of the session just now; or the next one has started every
- * session's clock after that transaction. Heartbeats are counted anew.
+ * session's clock after that transaction. Heartbeats are counted anew. What syncs have proved is
+ * void, for their leader may have been deposed before they were sent.
  * The server may grant another timeout than before. A shorter one holds from now on; a longer one
  * does not, for it is known to this server alone, while the ensemble goes by the first.
  */
-void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns);
+void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns, int64_t now_ns);
 /* There was a new connection, and this is all that is known of it. No heartbeat that it answered
  * has been counted; so the last one that was counted is older, and the session lasts at least so
  * long after it. A longer timeout changes nothing. */
@@ -89,7 +111,8 @@ void zkli_lease_shorten(struct zkli_lease *lease, int64_t timeout_ns);
 /* The session is over, or it is not known any more when it will be. */
 void zkli_lease_end(struct zkli_lease *lease);
 /* A heartbeat sent and acknowledged on the present connection; in the order they were sent. */
-void zkli_lease_heartbeat(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns);
+void zkli_lease_heartbeat(struct zkli_lease *lease, enum zkli_heartbeat kind, int64_t sent_ns,
+                          int64_t acked_ns);
 bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns);
 /*
  * Until when a hold may begin, if no heartbeat is acknowledged before; no hold may begin if that is

@@ -155,7 +155,7 @@ void zkli_heartbeat_answered(struct zkli_engine *e, struct zkli_member *m,
         zkli_timer_clear(&e->timers, &e->look);
     if (reply->result == ZKLI_RESULT_OK && zkli_is_connected(e)) {
         e->heartbeat_refusal = 0;
-        zkli_lease_heartbeat(&e->lease, e->heartbeat_sent_ns, e->now_ns);
+        zkli_lease_heartbeat(&e->lease, ZKLI_HEARTBEAT_BARRIER, e->heartbeat_sent_ns, e->now_ns);
         expect_heartbeats(e);
         lease_changed(e);
     }
@@ -174,7 +174,7 @@ void zkli_heartbeat_begin(struct zkli_engine *e, bool is_new_session) {
     if (is_new_session)
         zkli_lease_begin(&e->lease, e->timeout_ms * ZKLI_NS_PER_MS, e->begun_ns);
     else
-        zkli_lease_reconnect(&e->lease, e->timeout_ms * ZKLI_NS_PER_MS);
+        zkli_lease_reconnect(&e->lease, e->timeout_ms * ZKLI_NS_PER_MS, e->now_ns);
     lease_changed(e);
     expect_heartbeats_again(e, is_new_session);
     send_heartbeat(e);

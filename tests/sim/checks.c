@@ -82,8 +82,13 @@ static void check_lease(struct world *w, int client) {
         return; /* the next one starts every session's clock anew */
     int session = w->ports[w->list[client].port].session;
     const struct tracked *t = &w->servers[w->leader].sessions[session];
-    if (t->is_known && !t->is_closing && server_clock(w, w->leader) > t->touched_ns + w->timeout_ns)
+    if (!t->is_known || t->is_closing)
+        return;
+    if (server_clock(w, w->leader) > t->touched_ns + w->timeout_ns)
         world_violate(w, CHECK_LEASE, "client %d is certain, and silent for longer than T", client);
+    if (t->is_due)
+        world_violate(w, CHECK_LEASE, "client %d is certain, and its session is being ended",
+                      client);
 }
 
 static void check_told(struct world *w, int client, struct handle *h) {

@@ -161,6 +161,23 @@ void quorum_follower(struct world *w, unsigned server, unsigned life) {
         world_at(w, until_ns, EVENT_FOLLOWER, server, life);
 }
 
+/* Since 3.5 the leader takes all sessions that are due, and then ends them one by one
+ * (SessionTrackerImpl.run). */
+void quorum_end_due(struct world *w, unsigned server, unsigned session) {
+    struct tracked *t = &w->servers[server].sessions[session];
+    if (w->servers[server].role != ROLE_LEADING || !t->is_due || t->is_closing)
+        return;
+    TRACE(w, "leader %u ends session %u", server, session);
+    w->figures->ended_heard += t->is_heard_late;
+    if (!quorum_leads(w, (int)server)) {
+        t->is_closing = true;
+        return;
+    }
+    w->figures->expiries++;
+    struct message close = {.kind = OP_CLOSE, .session = (int)session};
+    quorum_write(w, NONE, NONE, &close);
+}
+
 void quorum_expiry(struct world *w, unsigned server, unsigned life) {
     struct server *s = &w->servers[server];
     if (s->life != life)
@@ -168,16 +185,15 @@ void quorum_expiry(struct world *w, unsigned server, unsigned life) {
     int64_t local_ns = server_clock(w, (int)server);
     for (int i = 1; i <= w->session_count; i++) {
         struct tracked *t = &s->sessions[i];
-        if (!t->is_known || t->is_closing || t->expires_ns > local_ns)
+        if (!t->is_known || t->is_closing || t->is_due || t->expires_ns > local_ns)
             continue;
-        TRACE(w, "leader %u ends session %d", server, i);
-        if (!quorum_leads(w, (int)server)) {
-            t->is_closing = true;
-            continue;
-        }
-        w->figures->expiries++;
-        struct message close = {.kind = OP_CLOSE, .session = i};
-        quorum_write(w, NONE, NONE, &close);
+        t->is_due = true;
+        t->is_heard_late = false;
+        if (w->is_ending_slowly)
+            world_at(w, w->now_ns + world_between(w, 0, w->timeout_ns * 9 / 10), EVENT_END_DUE,
+                     server, (unsigned)i);
+        else
+            quorum_end_due(w, server, (unsigned)i);
     }
     schedule(w, (int)server, EVENT_EXPIRY, (local_ns / w->tick_ns + 1) * w->tick_ns);
 }

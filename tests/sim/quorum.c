@@ -128,6 +128,7 @@ void quorum_ping(struct world *w, int leader, int follower) {
 void quorum_track(struct world *w, int leader, int session) {
     struct tracked *t = &w->servers[leader].sessions[session];
     t->touched_ns = server_clock(w, leader);
+    t->is_heard_late = t->is_due;
     t->expires_ns = ((t->touched_ns + w->timeout_ns) / w->tick_ns + 1) * w->tick_ns;
 }
 

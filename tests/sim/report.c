@@ -60,6 +60,7 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "no quorum left", f->without_quorum, n);
     row(out, "elections", f->elections, n);
     row(out, "sessions expired", f->expiries, n);
+    row(out, "sessions ended though heard of", f->ended_heard, n);
     row(out, "sessions found moved", f->moves, n);
     row(out, "replies lost", f->lost_replies, n);
     row(out, "creates carried out late", f->late_creates, n);

@@ -20,6 +20,8 @@
 #define SKEWED_PERCENT 25
 /* Of those whose pings are late all the time. */
 #define LATE_PERCENT 25
+/* Of those whose leaders take their time to end the sessions that are due. */
+#define SLOW_END_PERCENT 60
 
 static void configure(struct world *w) {
     static const int ticks[] = {2, 2, 3, 4, 5, 5, 10};
@@ -33,6 +35,7 @@ static void configure(struct world *w) {
     w->skew = !world_chance(w, SKEWED_PERCENT) ? 0 : world_chance(w, 50) ? 1 : -1;
     w->is_late = world_chance(w, LATE_PERCENT);
     w->is_latest = world_chance(w, 50);
+    w->is_ending_slowly = world_chance(w, SLOW_END_PERCENT);
     w->operations_wanted = 50 + world_below(w, 30);
     w->faults_wanted = 3 + world_below(w, FAULTS_MAX - 3);
     w->hold_ns = w->timeout_ns / (2 + (int)world_below(w, 30));
@@ -188,6 +191,7 @@ static void (*const handlers[EVENT_KINDS])(struct world *w, unsigned a, unsigned
     [EVENT_LEADER] = quorum_leader,
     [EVENT_FOLLOWER] = quorum_follower,
     [EVENT_EXPIRY] = quorum_expiry,
+    [EVENT_END_DUE] = quorum_end_due,
     [EVENT_ELECT] = elect,
     [EVENT_HEAL] = fault_heal,
     [EVENT_IO] = port_io,

@@ -86,6 +86,7 @@ void quorum_start(struct world *w);
 void quorum_leader(struct world *w, unsigned server, unsigned life);
 void quorum_follower(struct world *w, unsigned server, unsigned life);
 void quorum_expiry(struct world *w, unsigned server, unsigned life);
+void quorum_end_due(struct world *w, unsigned server, unsigned session);
 void quorum_elect(struct world *w);
 void server_isolate(struct world *w, int server, bool is_isolated);
 bool server_is_isolated(const struct world *w, int server);

@@ -183,6 +183,8 @@ struct txn {
 
 struct tracked {
     bool is_known, is_closing;
+    bool is_due;                    /* taken, to be ended: what is heard of it helps no more */
+    bool is_heard_late;             /* and was heard of since */
     int owner;                      /* server */
     int64_t touched_ns, expires_ns; /* on the leader's clock */
 };
@@ -367,6 +369,7 @@ enum event_kind {
     EVENT_LEADER,
     EVENT_FOLLOWER,
     EVENT_EXPIRY,
+    EVENT_END_DUE,
     EVENT_ELECT,
     EVENT_HEAL,
     EVENT_IO,
@@ -417,6 +420,7 @@ struct world {
     int skew;                 /* leaders' clocks are slow and clients' fast (1), or so (-1), or 0 */
     bool is_late, is_latest;  /* pings, all the time; each by as much as may be */
     int64_t late_until_ns;    /* or so long */
+    bool is_ending_slowly;    /* leaders take some time to end the sessions that are due */
     int64_t hold_ns, rest_ns; /* how long actors hold, and rest, at most */
     unsigned fault_at[FAULTS_MAX]; /* operations */
     int64_t phase_until_ns;

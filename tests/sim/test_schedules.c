@@ -81,6 +81,7 @@ static void the_simulation_is_not_idle(void) {
     CU_ASSERT_TRUE(f->late_pings >= 10 * f->schedules);
     CU_ASSERT_TRUE(f->lost_touches >= f->schedules / 20);
     CU_ASSERT_TRUE(f->told_late >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->ended_heard >= f->schedules / 40);
 }
 
 /* The same seed, the same schedule: what was found can be looked at. */

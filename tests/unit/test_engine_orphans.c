@@ -284,10 +284,10 @@ static void a_hold_is_not_an_orphan(void) {
 /* Who may not list cannot look, and a session that is otherwise silent looks like any other. */
 static void a_visit_ends_when_it_is_refused_and_is_made_without_heartbeats(void) {
     struct request create;
-    bench_start("/locks", true);
-    bench_connect();
-    serve_all();
     for (int is_denied = 0; is_denied < 2; is_denied++) {
+        bench_start("/locks", true);
+        bench_connect();
+        serve_all();
         release(hold_after_a_lost_create(&create));
         serve_all();
         Bench.sent[LIST] = 0;
@@ -301,8 +301,8 @@ static void a_visit_ends_when_it_is_refused_and_is_made_without_heartbeats(void)
         serve_all();
         CHECK(zkli_list_is_empty(&Bench.engine->members));
         CHECK_INT(Bench.lines[ZKL_LOG_ERROR], is_denied);
+        bench_end();
     }
-    bench_end();
 }
 
 /* Other than heartbeats. */

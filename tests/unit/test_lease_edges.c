@@ -20,9 +20,10 @@ static void begin(void) {
 static void connect_with(const int64_t *round_trips_ms, size_t count) {
     for (size_t i = 0; i < count; i++) {
         int64_t sent_ns = ((int64_t)i + 1) * 1000 * MS;
-        zkli_lease_heartbeat(&Lease, sent_ns, sent_ns + round_trips_ms[i] * MS);
+        zkli_lease_heartbeat(&Lease, ZKLI_HEARTBEAT_BARRIER, sent_ns,
+                             sent_ns + round_trips_ms[i] * MS);
     }
-    zkli_lease_reconnect(&Lease, T);
+    zkli_lease_reconnect(&Lease, T, 5000 * MS);
 }
 
 static void the_quickest_of_a_connection_s_heartbeats_counts(void) {
@@ -49,13 +50,14 @@ static void three_heartbeats_make_an_earlier_connection_forgotten(void) {
 }
 
 static void heartbeat_ms(int64_t sent_ms, int64_t round_trip_ms) {
-    zkli_lease_heartbeat(&Lease, sent_ms * MS, (sent_ms + round_trip_ms) * MS);
+    zkli_lease_heartbeat(&Lease, ZKLI_HEARTBEAT_BARRIER, sent_ms * MS,
+                         (sent_ms + round_trip_ms) * MS);
 }
 
 /* Which heartbeat was proven last, and how long its round trip was. */
 static void check_proven(int64_t sent_ms, int64_t round_trip_ms) {
     CHECK(Lease.certain_until_ns == sent_ms * MS + T - zkli_lease_margin_ns(T));
-    zkli_lease_reconnect(&Lease, T);
+    zkli_lease_reconnect(&Lease, T, 5000 * MS);
     CHECK_INT(Lease.round_trip_ns, round_trip_ms * MS);
 }
 
@@ -106,7 +108,7 @@ static void a_new_session_is_ample_before_its_first_heartbeat(void) {
 static void where_round_trips_are_long_a_fortieth_is_ample(void) {
     begin();
     for (int64_t i = 0; i < 3; i++)
-        zkli_lease_heartbeat(&Lease, i * 3000 * MS, (i + 1) * 3000 * MS);
+        zkli_lease_heartbeat(&Lease, ZKLI_HEARTBEAT_BARRIER, i * 3000 * MS, (i + 1) * 3000 * MS);
     CHECK(zkli_lease_ample_until(&Lease, 9000 * MS) == Lease.certain_until_ns - T / 40);
 }
 

@@ -155,7 +155,7 @@ static void the_leader_has_heard_of_us_when_the_lease_says_so(void) {
         touch(&h);
         zkli_lease_begin(&lease, T, 0);
         for (size_t k = 0; k < BEATS; k++) {
-            zkli_lease_heartbeat(&lease, h.beats[k].sent, h.beats[k].acked);
+            zkli_lease_heartbeat(&lease, ZKLI_HEARTBEAT_BARRIER, h.beats[k].sent, h.beats[k].acked);
             int64_t proven = lease.certain_until_ns - T + zkli_lease_margin_ns(T);
             proofs += proven > 0;
             lost += is_lost(&h, &h.beats[k]);

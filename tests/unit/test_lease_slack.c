@@ -21,7 +21,7 @@ struct outlook {
 static struct zkli_lease lease_until(int64_t certain_until_ns, int64_t round_trip_ns) {
     struct zkli_lease lease;
     zkli_lease_begin(&lease, T, 0);
-    lease.certain_until_ns = certain_until_ns;
+    lease.certain_until_ns = lease.heard_until_ns = certain_until_ns;
     lease.round_trip_ns = round_trip_ns;
     return lease;
 }
@@ -31,10 +31,10 @@ static struct outlook look_ahead(struct zkli_lease lease, int64_t round_trip_ns)
     int64_t sent_ns = 0;
     for (int i = 0; i < AHEAD; i++) {
         int64_t acked_ns = sent_ns + round_trip_ns, next_ns = sent_ns + zkli_lease_period_ns(T);
-        outlook.last_ns = lease.certain_until_ns - acked_ns;
+        outlook.last_ns = lease.heard_until_ns - acked_ns;
         if (outlook.last_ns < outlook.least_ns)
             outlook.least_ns = outlook.last_ns;
-        zkli_lease_heartbeat(&lease, sent_ns, acked_ns);
+        zkli_lease_heartbeat(&lease, ZKLI_HEARTBEAT_BARRIER, sent_ns, acked_ns);
         sent_ns = next_ns > acked_ns ? next_ns : acked_ns;
     }
     return outlook;
@@ -50,6 +50,7 @@ static void a_hold_may_begin_as_long_as_that_much_is_left(void) {
             struct zkli_lease lease = lease_until(SMALLEST, round_trip_ns);
             struct outlook outlook = look_ahead(lease, round_trip_ns);
             lease.certain_until_ns += outlook.last_ns * 9 / 20 + slack_ns - outlook.least_ns;
+            lease.heard_until_ns = lease.certain_until_ns;
             outlook = look_ahead(lease, round_trip_ns);
             REQUIRE(outlook.least_ns - outlook.last_ns * 9 / 20 == slack_ns);
             int64_t expected_ns = slack_ns > 0 ? round_trip_ns + slack_ns : 0;
