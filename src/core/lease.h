@@ -38,8 +38,8 @@
  * neither the beginning nor the end of the one before.)
  *
  * Heartbeats are of two kinds. A sync goes the same way as a barrier, by the channels between
- * leader and follower. It costs less, for nothing is logged. But a leader that was deposed, and does
- * not know it, answers syncs, too. So j, j' and m may be syncs. What they prove holds on the
+ * leader and follower. It costs less, for nothing is logged. But a leader that was deposed, and
+ * does not know it, answers syncs, too. So j, j' and m may be syncs. What they prove holds on the
  * condition that the leader is in office: heard_until. A barrier that is acknowledged on the same
  * connection shows that the leader was in office all that time. So it makes certain what was proved
  * before.
