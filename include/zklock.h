@@ -245,9 +245,7 @@ typedef struct zkl_session_options {
                                 by default to 2 to 20 ticks: zkl_session_timeout_ms says T */
     int connect_timeout_ms;  /* how long zkl_session_open, zkl_inspect and zkl_list wait at most, 1
                                 to 3600000 [10000] */
-    bool lazy_heartbeat;     /* no heartbeat while nothing is held or waited for: the first acquire
-                                after idling may take 0.6 T longer. Else an idle session makes a
-                                committed write each T/16, too */
+    bool lazy_heartbeat;     /* ignored: reserved */
     bool manual_dispatch;    /* must be false: ZKL_UNSUPPORTED otherwise */
     const char *root;        /* of the locks: an absolute path, at most 255 bytes ["/locks"] */
     const char *label;       /* shown in queues; bytes beyond 128 are cut off [none] */
@@ -258,6 +256,12 @@ typedef struct zkl_session_options {
     zkl_event_fn on_event;   /* events of the session [none] */
     zkl_log_fn log;          /* [none: nothing is logged] */
     void *arg;               /* handed to on_event and log */
+    bool keep_session;       /* zkl_session_id stays the same until the session expires. Else a
+                                session that has rested, with nothing held or waited for, is replaced
+                                by a new one at the next acquire: that takes a few milliseconds, and
+                                no event tells of it. A session that is kept asks the servers for
+                                two syncs each T/3 or so while it rests */
+    uint8_t reserved[7];     /* must be zero */
 } zkl_session_options;
 
 /* A compound literal, for C: &ZKL_SESSION_OPTIONS(.session_timeout_ms = 4000). In C++ fill a

@@ -43,8 +43,7 @@ static bool is_printed(int status) {
 
 static int list(const cli_options *options, listing *l) {
     zkl_session *session;
-    const cli_session_request request = {.connect_timeout_ms = CLI_CONNECT_TIMEOUT_MS,
-                                         .is_lazy = true};
+    const cli_session_request request = {.connect_timeout_ms = CLI_CONNECT_TIMEOUT_MS};
     int status = cli_session_open(&session, options, &request);
     if (status != CLI_EXIT_OK)
         return status;

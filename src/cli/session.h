@@ -9,13 +9,12 @@
 #define CLI_CONNECT_TIMEOUT_MS 10000
 
 /*
- * Options beyond the command line's: how long to wait for a server, whether to send no heartbeats
- * while nothing is held, and who hears of events. Returns an exit status; CLI_EXIT_OK: *ret_session
+ * Options beyond the command line's: how long to wait for a server, and who hears of
+ * events. Returns an exit status; CLI_EXIT_OK: *ret_session
  * is the caller's to close.
  */
 typedef struct cli_session_request {
     int connect_timeout_ms;
-    bool is_lazy;
     zkl_event_fn on_event;
     void *arg; /* handed to on_event */
 } cli_session_request;

@@ -154,8 +154,7 @@ static int print_queue(const cli_options *options, const zkl_queue *queue) {
 int cli_show(const cli_options *options) {
     zkl_session *session;
     zkl_queue *queue = NULL;
-    const cli_session_request request = {.connect_timeout_ms = CLI_CONNECT_TIMEOUT_MS,
-                                         .is_lazy = true};
+    const cli_session_request request = {.connect_timeout_ms = CLI_CONNECT_TIMEOUT_MS};
     int status = cli_session_open(&session, options, &request);
     if (status != CLI_EXIT_OK)
         return status;

@@ -95,7 +95,7 @@ static unsigned resume(contender *c, const event *e) {
     if (!zkli_contender_is_parked(c) || !e->is_connected)
         return 0;
     if (c->state == ZKLI_IDLE)
-        return zkli_contender_begin(c);
+        return zkli_contender_begin(c, e);
     if (c->state == ZKLI_PROBING)
         return zkli_contender_send(c, ZKLI_ASK_LIST);
     if (c->state == ZKLI_PARENTING)
@@ -119,6 +119,8 @@ static unsigned on_expired(contender *c, const event *e) {
     if (zkli_contender_has_left(c))
         return zkli_contender_forget(c);
     bool had_place = c->node[0] != '\0';
+    if (c->state != ZKLI_IDLE) /* else it waits for another session, to make its node there */
+        c->has_probed = false;
     zkli_contender_forget_node(c);
     memcpy(c->uuid, e->fresh_uuid, sizeof(c->uuid));
     c->told_position = 0;
@@ -159,6 +161,8 @@ static unsigned on_predecessor_event(contender *c, const event *e) {
 }
 
 static unsigned on_lease(contender *c, const event *e) {
+    if (c->state == ZKLI_IDLE)
+        return resume(c, e);
     if (c->state == ZKLI_ADMITTED)
         return zkli_contender_try_to_hold(c, e);
     if (c->state == ZKLI_HELD && !e->is_certain)
@@ -234,7 +238,10 @@ struct zkli_actions zkli_contender_step(contender *c, const event *e) {
     assert(handlers[e->type] != NULL);
     unsigned bits = handlers[e->type](c, e);
     zkli_contender_check(c);
-    struct zkli_actions actions = {.is_retried = (bits & ZKLI_DO_RETRY) != 0};
+    struct zkli_actions actions = {
+        .is_retried = (bits & ZKLI_DO_RETRY) != 0,
+        .awaits_session = (bits & ZKLI_DO_AWAIT_SESSION) != 0,
+    };
     set_flight(&actions, bits);
     set_notices(&actions, bits);
     return actions;

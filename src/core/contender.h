@@ -81,7 +81,8 @@ struct zkli_actions {
     size_t flight_count;
     enum zkli_notice notices[ZKLI_NOTICES]; /* in the order in which they came about */
     size_t notice_count;
-    bool is_retried; /* send RETRY after a while */
+    bool is_retried;     /* send RETRY after a while */
+    bool awaits_session; /* it goes on with LEASE, or in another session */
 };
 
 enum zkli_contender_event_type {
@@ -109,9 +110,10 @@ struct zkli_contender_event {
     enum zkli_contender_event_type type;
     /* Always: */
     bool is_connected;
-    bool is_certain;     /* the lease, at this moment */
-    bool is_ample;       /* certain, and for long enough to begin a hold on */
-    uint64_t connection; /* number of the present connection, also across sessions */
+    bool is_certain;        /* the lease, at this moment */
+    bool is_ample;          /* certain, and for long enough to begin a hold on */
+    bool is_to_be_replaced; /* the session, by another: no node is made in this one */
+    uint64_t connection;    /* number of the present connection, also across sessions */
     int64_t session_id;
     const char *fresh_uuid; /* used for a new place: then .uuid of the contender equals it */
     /* By type: */
@@ -128,6 +130,7 @@ struct zkli_contender_event {
 struct zkli_contender {
     enum zkli_contender_state state;
     bool is_try;
+    bool has_probed;       /* a try: it found no other contender */
     unsigned depth;        /* components of the directory's path */
     unsigned parent_level; /* which one is created: 1 the directory, 2 its parent; 0 none */
     unsigned in_flight;    /* ZKLI_ASK_ bits */

@@ -41,9 +41,10 @@ static unsigned decide_probing(contender *c, const event *e) {
     enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_LIST);
     if (result == ZKLI_RESULT_OK && c->staying > 0)
         return zkli_contender_fail(c, e, ZKL_BUSY);
-    if (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_NO_NODE)
-        return zkli_contender_enqueue(c);
-    return zkli_contender_fail_or_retry(c, e, result);
+    if (result != ZKLI_RESULT_OK && result != ZKLI_RESULT_NO_NODE)
+        return zkli_contender_fail_or_retry(c, e, result);
+    c->has_probed = true;
+    return zkli_contender_begin(c, e);
 }
 
 static unsigned decide_parenting(contender *c, const event *e) {

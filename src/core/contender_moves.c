@@ -127,22 +127,28 @@ unsigned zkli_contender_enqueue(contender *c) {
                                       (c->parent_level == 1 ? ZKLI_ASK_PARENT : 0));
 }
 
-unsigned zkli_contender_begin(contender *c) {
-    if (!c->is_try)
+unsigned zkli_contender_begin(contender *c, const event *e) {
+    if (c->is_try && !c->has_probed) {
+        zkli_contender_move(c, ZKLI_PROBING);
+        return zkli_contender_send(c, ZKLI_ASK_LIST);
+    }
+    if (!e->is_to_be_replaced)
         return zkli_contender_enqueue(c);
-    zkli_contender_move(c, ZKLI_PROBING);
-    return zkli_contender_send(c, ZKLI_ASK_LIST);
+    if (c->state != ZKLI_IDLE)
+        zkli_contender_move(c, ZKLI_IDLE);
+    return ZKLI_DO_AWAIT_SESSION;
 }
 
 unsigned zkli_contender_begin_anew(contender *c, const event *e) {
     zkli_contender_forget_node(c);
     memcpy(c->uuid, e->fresh_uuid, sizeof(c->uuid));
     c->told_position = 0;
+    c->has_probed = false;
     if (!e->is_connected) {
         zkli_contender_move(c, ZKLI_IDLE);
         return 0;
     }
-    return zkli_contender_begin(c);
+    return zkli_contender_begin(c, e);
 }
 
 unsigned zkli_contender_requeue(contender *c, const event *e) {

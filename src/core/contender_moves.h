@@ -15,7 +15,8 @@ enum {
     ZKLI_DO_FAIL = 1u << 12,
     ZKLI_DO_LOSE = 1u << 13,
     ZKLI_DO_FORGET = 1u << 14,
-    ZKLI_DO_RETRY = 1u << 15
+    ZKLI_DO_RETRY = 1u << 15,
+    ZKLI_DO_AWAIT_SESSION = 1u << 16
 };
 
 typedef struct zkli_contender contender;
@@ -33,7 +34,8 @@ enum zkli_result zkli_contender_result_of(const contender *c, unsigned op);
 /* Nothing can be done now: go on at the next connection, or, connected, after a while. */
 unsigned zkli_contender_park(contender *c, const event *e);
 
-unsigned zkli_contender_begin(contender *c);
+/* A try lists first. A node is made when it may be. */
+unsigned zkli_contender_begin(contender *c, const event *e);
 unsigned zkli_contender_enqueue(contender *c);
 /*
  * There is no node of ours: begin once more, under a new uuid. Numbers repeat at the counter's end.

@@ -11,6 +11,10 @@ int64_t zkli_lease_period_ns(int64_t timeout_ns) {
     return timeout_ns / 16;
 }
 
+int64_t zkli_lease_pause_ns(int64_t timeout_ns) {
+    return timeout_ns / 4 + timeout_ns / 22;
+}
+
 /* Heartbeats until what they leave repeats itself: the third, the first that may have two before it
  * of its connection, proves itself with the tenth; what that leaves is seen with the next. */
 #define AHEAD 11

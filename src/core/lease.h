@@ -91,6 +91,9 @@ int64_t zkli_lease_margin_ns(int64_t timeout_ns);
  * long as a round trip is T/60 or less. With T/15 less than half would be left. */
 int64_t zkli_lease_period_ns(int64_t timeout_ns);
 
+/* From the answer of what is proven to its witness, at the least. */
+int64_t zkli_lease_pause_ns(int64_t timeout_ns);
+
 /* A new session, whose connect was begun at that time: its creation starts the leader's clock. */
 void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begun_ns);
 /*

@@ -1,8 +1,8 @@
 /*
- * engine - the parent of the engine's other files: it opens and ends sessions, hands each reply and
- * each watch event to the part that it concerns, and settles.
+ * engine - the parent of the engine's other files: it hands each reply and each watch event to the
+ * part that it concerns, and settles.
  *
- * The parts call downwards only, in this order: orphans, heartbeat, members, requests, directories,
+ * The parts call downwards only, in this order: life, orphans, heartbeat, members, requests, directories,
  * queries, watches, slots, host. What a part has to say upwards it returns, or leaves in a list of
  * the engine: members with notices, watches that fired, requests that could not be sent.
  */
@@ -160,8 +160,12 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
     /* Lost without a word about the connection: the port may have had no memory to report its end.
      * Watches are set again on the next connection. What was listed before is not relied on then.
      * */
-    if (reply->result == ZKLI_RESULT_LOST)
+    if (reply->result == ZKLI_RESULT_LOST) {
         e->connection++;
+        e->connected_ns = e->now_ns;
+    } else if (e->pace == ZKLI_PACE_REST && zkli_is_connected(e)) {
+        zkli_timer_clear(&e->timers, &e->look);
+    }
     if (slot.watch != NULL)
         zkli_watch_answered(e, slot.watch, reply->result == ZKLI_RESULT_OK);
     switch (slot.use) {
@@ -255,8 +259,12 @@ void zkli_engine_enter(struct zkli_engine *e) {
 int64_t zkli_engine_settle(struct zkli_engine *e) {
     do {
         zkli_members_hand_out(e);
+        zkli_succession_go_on(e);
+        zkli_heartbeat_hasten(e);
         send_all(e);
     } while (!zkli_list_is_empty(&e->noticed));
+    if (e->pace == ZKLI_PACE_REST && e->in_flight > 0)
+        zkli_look_later(e); /* there is no heartbeat that would find it asleep */
     int64_t next_ns = zkli_timers_next(&e->timers);
     bool ends_sooner = e->lease_grade != ZKLI_LEASE_UNCERTAIN &&
                        e->lease.certain_until_ns < next_ns;
@@ -265,219 +273,6 @@ int64_t zkli_engine_settle(struct zkli_engine *e) {
 
 void zkli_engine_tick(struct zkli_engine *e) {
     zkli_timers_run(&e->timers, e->now_ns);
-}
-
-/* ---- Life ---- */
-
-static void open_session(struct zkli_engine *e) {
-    e->begun_ns = e->now_ns;
-    e->port = e->host->new_port(e->host_arg);
-    if (e->port == NULL) {
-        zkli_timer_set(&e->timers, &e->reopen, e->now_ns + ZKLI_RETRY_LAST_NS);
-        return;
-    }
-    e->has_looked = false;
-    zkli_look_later(e);
-    e->host->open_port(e->host_arg, e->port);
-}
-
-static void look(void *arg);
-
-static void reopen(void *arg) {
-    open_session(arg);
-}
-
-struct zkli_engine *zkli_engine_new(const struct zkli_engine_options *o) {
-    struct zkli_engine *e = calloc(1, sizeof(*e));
-    if (e == NULL)
-        return NULL;
-    e->host = o->host;
-    e->host_arg = o->host_arg;
-    e->root = o->root;
-    e->chroot_length = o->chroot_length;
-    e->asked_timeout_ms = o->asked_timeout_ms;
-    e->is_lazy = o->is_lazy;
-    e->who = o->who;
-    e->state = ZKL_STATE_CONNECTING;
-    zkli_list_init(&e->members);
-    zkli_list_init(&e->noticed);
-    zkli_list_init(&e->visits);
-    for (size_t i = 0; i < ZKLI_BUCKETS; i++)
-        zkli_list_init(&e->dirs[i]);
-    zkli_timer_init(&e->reopen, reopen, e);
-    zkli_timer_init(&e->look, look, e);
-    zkli_engine_refresh_tag(e);
-    zkli_heartbeat_init(e);
-    zkli_watches_init(e);
-    zkli_queries_init(e);
-    zkli_slots_init(e);
-    return e;
-}
-
-void zkli_engine_free(struct zkli_engine *e) {
-    free(e->siblings);
-    free(e->spare);
-    free(e);
-}
-
-bool zkli_engine_start(struct zkli_engine *e) {
-    open_session(e);
-    return e->port != NULL;
-}
-
-/* The one place where a session's state changes. */
-static void move(struct zkli_engine *e, zkl_state to) {
-    assert(e->state != ZKL_STATE_CLOSED);
-    assert(to != ZKL_STATE_CONNECTED || e->state == ZKL_STATE_CONNECTING ||
-           e->state == ZKL_STATE_SUSPENDED);
-    assert(to != ZKL_STATE_SUSPENDED || e->state == ZKL_STATE_CONNECTED);
-    e->state = to;
-}
-
-static void suspend(struct zkli_engine *e) {
-    if (!zkli_is_connected(e))
-        return;
-    move(e, ZKL_STATE_SUSPENDED);
-    e->has_looked = false;
-    zkli_look_later(e);
-    zkli_heartbeat_suspend(e);
-    e->host->on_session_event(e->host_arg, ZKL_EVENT_SUSPENDED, false);
-}
-
-/* Once, unless it changes again. */
-static void log_timeout(struct zkli_engine *e) {
-    bool is_as_asked = e->asked_timeout_ms == 0 || e->timeout_ms == e->asked_timeout_ms;
-    if (is_as_asked || e->timeout_ms == e->logged_timeout_ms)
-        return;
-    e->logged_timeout_ms = e->timeout_ms;
-    zkli_engine_log(e, ZKL_LOG_INFO,
-                    "the servers grant a session timeout of %d ms instead of %d ms", e->timeout_ms,
-                    e->asked_timeout_ms);
-}
-
-static void on_connected(struct zkli_engine *e) {
-    bool is_new = e->session_id == 0;
-    bool is_first = e->connection == 0;
-    suspend(e); /* the client may change servers without a word of the broken connection */
-    move(e, ZKL_STATE_CONNECTED);
-    zkli_timer_clear(&e->timers, &e->look);
-    e->connection++;
-    e->connected_ns = e->now_ns;
-    e->session_id = e->port->ops->session_id(e->port);
-    e->timeout_ms = e->port->ops->timeout_ms(e->port);
-    zkli_engine_log(e, ZKL_LOG_INFO, "%s session 0x%llx, timeout %d ms",
-                    is_new ? "opened" : "resumed", (unsigned long long)e->session_id,
-                    e->timeout_ms);
-    log_timeout(e);
-    zkli_heartbeat_begin(e, is_new);
-    if (!is_first)
-        e->host->on_session_event(e->host_arg, ZKL_EVENT_RESUMED, is_new);
-    zkli_members_step_all(e, ZKLI_EV_CONNECTED);
-}
-
-/* The session is over, with its nodes, watches and requests. Nothing is certain any more. The
- * caller has the port closed. */
-static struct zkli_port *end_session(struct zkli_engine *e) {
-    struct zkli_port *port = e->port;
-    struct zkli_list queries;
-    zkli_list_init(&queries);
-    e->port = NULL;
-    e->session_id = 0;
-    zkli_requests_reset(e, &queries);
-    zkli_queries_lost(e, &queries);
-    zkli_watches_reset(e);
-    zkli_heartbeat_end(e);
-    zkli_engine_refresh_tag(e);
-    zkli_members_step_all(e, ZKLI_EV_EXPIRED);
-    zkli_orphans_forget(e);
-    return port;
-}
-
-void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
-                          enum zkli_port_state state) {
-    if (port != e->port)
-        return;
-    switch (state) {
-    case ZKLI_PORT_CONNECTED:
-        on_connected(e);
-        break;
-    case ZKLI_PORT_CONNECTING:
-        suspend(e);
-        break;
-    case ZKLI_PORT_EXPIRED:
-        zkli_engine_log(e, ZKL_LOG_WARN, "session 0x%llx has expired; opening another",
-                        (unsigned long long)e->session_id);
-        suspend(e);
-        move(e, ZKL_STATE_CONNECTING);
-        (void)end_session(e);
-        open_session(e); /* first: closing may take its time */
-        e->host->close_port(e->host_arg, port);
-        break;
-    case ZKLI_PORT_FAILED:
-        zkli_engine_log(e, ZKL_LOG_WARN, "a session could not be made ready: out of memory");
-        zkli_engine_on_open_failed(e, port);
-        break;
-    case ZKLI_PORT_AUTH_FAILED:
-        zkli_engine_log(e, ZKL_LOG_ERROR, "the server rejects the credentials");
-        suspend(e);
-        move(e, ZKL_STATE_AUTH_FAILED);
-        zkli_members_abandon_all(e, ZKL_AUTH_FAILED);
-        (void)end_session(e);
-        e->host->close_port(e->host_arg, port);
-        zkli_queries_end(e);
-        break;
-    }
-}
-
-/* The port's report may just be on its way to us. So a connection, or its end, counts when it was
- * there at the look before. The requests in flight stay: the port will answer them, even if it has
- * answered none and reported nothing so far. */
-static void look(void *arg) {
-    struct zkli_engine *e = arg;
-    if (e->port == NULL || e->port->ops->look == NULL)
-        return;
-    enum zkli_port_state state = e->port->ops->look(e->port);
-    bool is_final = state != ZKLI_PORT_CONNECTED && state != ZKLI_PORT_CONNECTING;
-    bool is_other = (state == ZKLI_PORT_CONNECTED) != zkli_is_connected(e);
-    bool is_news = is_final || (is_other && e->has_looked);
-    zkli_heartbeat_note_timeout(e);
-    if (!zkli_is_connected(e) || zkli_heartbeat_is_in_flight(e) || is_other) {
-        zkli_look_later(e);
-        e->has_looked = is_other;
-    }
-    if (is_news)
-        zkli_engine_on_state(e, e->port, state);
-}
-
-void zkli_engine_on_open_failed(struct zkli_engine *e, struct zkli_port *port) {
-    if (port != e->port)
-        return;
-    e->port = NULL;
-    e->host->close_port(e->host_arg, port);
-    zkli_timer_set(&e->timers, &e->reopen, e->now_ns + ZKLI_RETRY_LAST_NS);
-}
-
-void zkli_engine_drain(struct zkli_engine *e) {
-    e->is_draining = true;
-    zkli_members_abandon_all(e, ZKL_CLOSED);
-}
-
-bool zkli_engine_is_drained(const struct zkli_engine *e) {
-    return e->in_flight == 0;
-}
-
-void zkli_engine_shut(struct zkli_engine *e) {
-    if (e->state == ZKL_STATE_CLOSED)
-        return;
-    zkli_members_abandon_all(e, ZKL_CLOSED);
-    zkli_timer_clear(&e->timers, &e->reopen);
-    zkli_timer_clear(&e->timers, &e->look);
-    zkli_heartbeat_suspend(e);
-    move(e, ZKL_STATE_CLOSED); /* without the event SUSPENDED: this end was asked for */
-    struct zkli_port *port = end_session(e);
-    if (port != NULL)
-        e->host->close_port(e->host_arg, port);
-    zkli_queries_end(e);
 }
 
 /* ---- Members ---- */
@@ -489,11 +284,11 @@ zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, 
         return ZKL_CLOSED;
     if (e->state == ZKL_STATE_AUTH_FAILED)
         return ZKL_AUTH_FAILED;
+    zkli_heartbeat_want(e);
     zkl_err err = zkli_members_add(ret_member, e, name, label, is_try, thread);
     if (err != ZKL_OK)
         return err;
     zkli_member_attach(*ret_member, notify, arg);
-    zkli_heartbeat_want(e);
     return ZKL_OK;
 }
 

@@ -49,7 +49,7 @@ struct zkli_engine_options {
     const char *root;     /* borrowed */
     size_t chroot_length; /* bytes that the client library puts before each path */
     int asked_timeout_ms; /* of the servers, who may grant another; 0: not known */
-    bool is_lazy;
+    bool keeps_session;   /* it is not replaced by another while nothing is held or waited for */
     struct zkli_node_data who;
 };
 
@@ -86,6 +86,8 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
                           const struct zkli_reply *reply);
 void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const char *path,
                           enum zkli_watch_type type);
+/* What new ports are opened with is not what it was. */
+void zkli_engine_hosts_changed(struct zkli_engine *e);
 void zkli_engine_log(struct zkli_engine *e, zkl_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

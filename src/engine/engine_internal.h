@@ -85,6 +85,7 @@ struct zkli_member {
     struct zkli_ordering *ordering;
     struct zkli_timer retry;
     int64_t retry_wait_ns;
+    int64_t begun_ns;      /* when the acquire began */
     bool was_refused;      /* the log has it */
     int64_t refused_czxid; /* of its last node that no heartbeat could check, or 0 */
     size_t node_bytes;     /* of the budgets */
@@ -126,7 +127,20 @@ enum zkli_lease_grade {
     ZKLI_LEASE_AMPLE      /* enough to begin one */
 };
 
+enum zkli_pace {
+    ZKLI_PACE_REST,    /* no heartbeats */
+    ZKLI_PACE_SYNCS,   /* a pair of them a little more often than each third of T */
+    ZKLI_PACE_BARRIERS /* one each T/16 */
+};
+
 #define ZKLI_BUCKETS 1024
+
+/* A session that is being opened to take the place of this one. */
+struct zkli_successor {
+    struct zkli_port *port; /* NULL: there is none */
+    int64_t begun_ns;
+    bool is_connected;
+};
 
 struct zkli_engine {
     const struct zkli_host *host;
@@ -136,7 +150,7 @@ struct zkli_engine {
     size_t chroot_length; /* bytes that the client library puts before each path */
     int asked_timeout_ms;
     int logged_timeout_ms; /* the last one that was not as asked */
-    bool is_lazy;
+    bool keeps_session;
     struct zkli_node_data who;
     char tag[ZKLI_TAG_LENGTH + 1]; /* in the uuids of this session */
     /* Life */
@@ -150,19 +164,28 @@ struct zkli_engine {
     int64_t begun_ns; /* when the connect of the present session was begun */
     int64_t now_ns;
     bool has_no_containers;
+    struct zkli_successor successor;
+    bool is_successor_wanted;      /* a member waits for it */
+    int64_t no_successor_until_ns; /* none was to be had */
     struct zkli_timer reopen;
     struct zkli_timer look;
     bool has_looked; /* and found a connection, or the end of one, that was not reported */
     /* Lease */
     struct zkli_lease lease;
     struct zkli_timer heartbeat;
-    int64_t ample_until_ns;            /* if no heartbeat is acknowledged before */
-    enum zkli_lease_grade lease_grade; /* at the last check */
+    int64_t ample_until_ns;             /* if no heartbeat is acknowledged before */
+    enum zkli_lease_grade lease_grade;  /* at the last check */
+    bool was_ample;                     /* since this session began */
+    enum zkli_pace pace;                /* of the last heartbeat; what it was when one was due */
+    enum zkli_heartbeat heartbeat_kind; /* the last one's */
     int64_t heartbeat_sent_ns;
-    struct zkli_timer stall; /* until heartbeats have not been answered for T */
+    bool is_second_due;       /* the last sync was the first of its pair */
+    bool is_heartbeat_wanted; /* without waiting until it is due */
+    struct zkli_timer stall;  /* until heartbeats have not been answered for T */
     int heartbeat_refusal; /* the code of the last answer, if that was a refusal; the log has it */
     /* Members */
     struct zkli_list members;
+    size_t standing;           /* members with a node, or about to have one */
     struct zkli_list noticed;  /* members with notices to hand out */
     struct zkli_member *spare; /* to delete an orphan when there is no memory */
     struct zkli_list dirs[ZKLI_BUCKETS];
@@ -193,6 +216,18 @@ static inline bool zkli_is_connected(const struct zkli_engine *e) {
 
 static inline bool zkli_engine_is_certain(const struct zkli_engine *e) {
     return zkli_lease_is_certain(&e->lease, e->now_ns);
+}
+
+/* A contender that queues now can be granted the lock, should it be admitted in time. */
+static inline bool zkli_lease_is_fit(const struct zkli_engine *e) {
+    return zkli_engine_is_certain(e) &&
+           e->now_ns + zkli_lease_period_ns(e->lease.timeout_ns) < e->ample_until_ns;
+}
+
+/* Nothing would be lost with this session, and another may have a better lease. */
+static inline bool zkli_is_to_be_replaced(const struct zkli_engine *e) {
+    return e->standing == 0 && e->was_ample && !e->keeps_session &&
+           e->now_ns >= e->no_successor_until_ns && !zkli_lease_is_fit(e);
 }
 
 static inline bool zkli_heartbeat_is_in_flight(const struct zkli_engine *e) {
@@ -344,8 +379,10 @@ void zkli_heartbeat_begin(struct zkli_engine *e, bool is_new_session);
 void zkli_heartbeat_suspend(struct zkli_engine *e);
 /* The session is over. */
 void zkli_heartbeat_end(struct zkli_engine *e);
-/* A member was added, or a visit has begun: a lazy session's heartbeats may have to begin. */
+/* A member is about to be added, or a visit has begun. */
 void zkli_heartbeat_want(struct zkli_engine *e);
+/* Sends one at once, if one is wanted and the pace would have it later. */
+void zkli_heartbeat_hasten(struct zkli_engine *e);
 /* m: whose node it checked, or NULL. */
 void zkli_heartbeat_answered(struct zkli_engine *e, struct zkli_member *m,
                              const struct zkli_reply *reply);
@@ -365,5 +402,11 @@ void zkli_orphans_expect(struct zkli_dir *dir);
 void zkli_orphans_find(struct zkli_dir *dir, const struct zkli_listing *listing);
 /* The session is over, and so are all nodes of it. */
 void zkli_orphans_forget(struct zkli_engine *e);
+
+/* ---- Life (life.c) ---- */
+
+/* Opens a session to take this one's place, if a member waits for that, and lets it take that place
+ * when all is ready; or goes without. */
+void zkli_succession_go_on(struct zkli_engine *e);
 
 #endif

@@ -1,6 +1,10 @@
 /*
  * heartbeat - the heartbeats of a session, the lease that they extend, and the looks at a port that
  * does not answer. Not here: what three heartbeats prove (core/lease.h).
+ *
+ * Their pace is that of what there is to lose. While nothing is held or waited for, none is sent,
+ * and the lease runs out. Where all wait, and have waited for T, syncs keep it on a condition; the
+ * barrier that is sent when one of them is admitted makes it certain. Else each is a barrier.
  */
 #include "engine/engine_internal.h"
 
@@ -15,12 +19,22 @@ void zkli_lease_check(struct zkli_engine *e) {
     if (grade == e->lease_grade)
         return;
     e->lease_grade = grade;
+    e->was_ample = e->was_ample || grade == ZKLI_LEASE_AMPLE;
     zkli_members_step_all(e, ZKLI_EV_LEASE);
 }
 
+/* It is ample with a barrier each period from now on, not at another pace. */
 static void lease_changed(struct zkli_engine *e) {
-    e->ample_until_ns = zkli_lease_ample_until(&e->lease, e->now_ns);
+    bool goes_on = e->pace == ZKLI_PACE_BARRIERS;
+    e->ample_until_ns = goes_on ? zkli_lease_ample_until(&e->lease, e->now_ns) : e->now_ns;
     zkli_lease_check(e);
+}
+
+static void set_pace(struct zkli_engine *e, enum zkli_pace pace) {
+    if (pace == e->pace)
+        return;
+    e->pace = pace;
+    lease_changed(e);
 }
 
 void zkli_heartbeat_note_timeout(struct zkli_engine *e) {
@@ -43,9 +57,41 @@ void zkli_look_later(struct zkli_engine *e) {
     zkli_timer_set(&e->timers, &e->look, e->now_ns + ZKLI_LOOK_NS);
 }
 
-/* A lazy session without contenders has nothing to lose. */
-static bool is_idle(const struct zkli_engine *e) {
-    return e->is_lazy && zkli_list_is_empty(&e->members) && zkli_list_is_empty(&e->visits);
+/* A member that has waited for T is likely to wait on: syncs keep the lease until then. (In quick
+ * succession hand-offs do not wait for a barrier.) */
+static bool is_patient(const struct zkli_member *m) {
+    const struct zkli_engine *e = m->engine;
+    return m->core.state == ZKLI_WAITING && e->now_ns - m->begun_ns >= e->lease.timeout_ns;
+}
+
+static enum zkli_pace pace_of(const struct zkli_engine *e) {
+    if (!zkli_list_is_empty(&e->visits))
+        return ZKLI_PACE_BARRIERS;
+    const struct zkli_list *head = &e->members;
+    for (const struct zkli_list *link = head->next; link != head; link = link->next)
+        if (!is_patient(ZKLI_CONTAINER(link, struct zkli_member, link)))
+            return ZKLI_PACE_BARRIERS;
+    return zkli_list_is_empty(head) && !e->keeps_session ? ZKLI_PACE_REST : ZKLI_PACE_SYNCS;
+}
+
+static bool send_sync(struct zkli_engine *e) {
+    e->heartbeat_kind = ZKLI_HEARTBEAT_SYNC;
+    e->heartbeat_sent_ns = e->host->now_ns(e->host_arg);
+    return e->port->ops->sync(e->port, ZKLI_SLOT_HEARTBEAT);
+}
+
+/* The clock is read before the request can leave. */
+static bool send_barrier(struct zkli_engine *e, struct zkli_member *witness) {
+    char node[ZKLI_PATH_MAX];
+    if (witness != NULL)
+        zkli_dir_child_path(node, witness->dir, witness->core.node);
+    e->heartbeat_kind = ZKLI_HEARTBEAT_BARRIER;
+    e->heartbeat_sent_ns = e->host->now_ns(e->host_arg);
+    return e->port->ops->barrier(e->port, ZKLI_SLOT_HEARTBEAT, witness != NULL ? node : NULL);
+}
+
+static void beat_after(struct zkli_engine *e, int64_t ns) {
+    zkli_timer_set(&e->timers, &e->heartbeat, e->now_ns + ns);
 }
 
 static void send_heartbeat(void *arg) {
@@ -56,23 +102,18 @@ static void send_heartbeat(void *arg) {
     assert(zkli_is_connected(e)); /* else the timer is not set */
     if (e->is_draining || is_in_flight)
         return;
-    if (is_idle(e)) {
+    e->is_heartbeat_wanted = false;
+    set_pace(e, pace_of(e));
+    if (e->pace == ZKLI_PACE_REST) {
         zkli_timer_clear(&e->timers, &e->stall);
         return;
     }
-    int64_t period_ns = zkli_lease_period_ns(e->lease.timeout_ns);
-    zkli_timer_set(&e->timers, &e->heartbeat, e->now_ns + period_ns);
+    beat_after(e, zkli_lease_period_ns(e->lease.timeout_ns));
     struct zkli_member *witness = zkli_members_witness(e);
-    char node[ZKLI_PATH_MAX];
-    if (witness != NULL)
-        zkli_dir_child_path(node, witness->dir, witness->core.node);
-    /* The clock is read before the request can leave. */
-    e->heartbeat_sent_ns = e->host->now_ns(e->host_arg);
-    bool is_sent = e->port->ops->barrier(e->port, ZKLI_SLOT_HEARTBEAT,
-                                         witness != NULL ? node : NULL);
-    if (is_sent) {
+    bool is_sync = e->pace == ZKLI_PACE_SYNCS;
+    if (is_sync ? send_sync(e) : send_barrier(e, witness)) {
         e->slots[ZKLI_SLOT_HEARTBEAT] = (struct zkli_slot){.use = ZKLI_USE_HEARTBEAT,
-                                                           .member = witness};
+                                                           .member = is_sync ? NULL : witness};
         e->in_flight++;
     } else {
         zkli_look_later(e); /* perhaps the session is over, and the port has not said so */
@@ -108,10 +149,18 @@ static void expect_heartbeats_again(struct zkli_engine *e, bool is_new) {
 }
 
 void zkli_heartbeat_want(struct zkli_engine *e) {
-    if (!zkli_is_connected(e) || e->heartbeat.is_set || zkli_heartbeat_is_in_flight(e))
+    if (zkli_is_connected(e) && !e->stall.is_set)
+        expect_heartbeats(e);
+    if (e->pace == ZKLI_PACE_BARRIERS && e->heartbeat.is_set)
         return;
-    zkli_timer_set(&e->timers, &e->heartbeat, e->now_ns);
-    expect_heartbeats(e);
+    set_pace(e, ZKLI_PACE_BARRIERS);
+    e->is_heartbeat_wanted = true;
+}
+
+void zkli_heartbeat_hasten(struct zkli_engine *e) {
+    if (!e->is_heartbeat_wanted || !zkli_is_connected(e) || zkli_heartbeat_is_in_flight(e))
+        return;
+    send_heartbeat(e);
 }
 
 /* ---- Answers ---- */
@@ -129,6 +178,21 @@ static void on_refused(struct zkli_engine *e, struct zkli_member *m,
     m->refused_czxid = m->core.czxid;
     if (reply->result == ZKLI_RESULT_NO_NODE)
         zkli_member_node_gone(m);
+}
+
+/* Syncs come in pairs: of two heartbeats in a row a follower loses one at most. The second goes out
+ * when the first is answered, the next pair a pause after that. */
+static void go_on(struct zkli_engine *e, bool is_answered) {
+    if (!zkli_is_connected(e))
+        return;
+    bool is_pair = e->pace == ZKLI_PACE_SYNCS && is_answered;
+    e->is_second_due = is_pair && !e->is_second_due;
+    if (e->is_second_due)
+        send_heartbeat(e);
+    else if (is_pair)
+        beat_after(e, zkli_lease_pause_ns(e->lease.timeout_ns));
+    else if (!e->heartbeat.is_set) /* it was due while this one was in flight */
+        beat_after(e, 0);
 }
 
 /*
@@ -155,12 +219,11 @@ void zkli_heartbeat_answered(struct zkli_engine *e, struct zkli_member *m,
         zkli_timer_clear(&e->timers, &e->look);
     if (reply->result == ZKLI_RESULT_OK && zkli_is_connected(e)) {
         e->heartbeat_refusal = 0;
-        zkli_lease_heartbeat(&e->lease, ZKLI_HEARTBEAT_BARRIER, e->heartbeat_sent_ns, e->now_ns);
+        zkli_lease_heartbeat(&e->lease, e->heartbeat_kind, e->heartbeat_sent_ns, e->now_ns);
         expect_heartbeats(e);
         lease_changed(e);
     }
-    if (zkli_is_connected(e) && !e->heartbeat.is_set) /* it was due while this one was in flight */
-        zkli_timer_set(&e->timers, &e->heartbeat, e->now_ns);
+    go_on(e, reply->result == ZKLI_RESULT_OK);
 }
 
 /* ---- Life ---- */
@@ -170,14 +233,27 @@ void zkli_heartbeat_init(struct zkli_engine *e) {
     zkli_timer_init(&e->stall, log_stall, e);
 }
 
+/* Waiters do not all ask at once when many sessions lose their server together. */
+static void begin_later(struct zkli_engine *e) {
+    uint32_t random;
+    e->host->random(e->host_arg, &random, sizeof(random));
+    int64_t at_most_ns = e->lease.timeout_ns / 8;
+    beat_after(e, (int64_t)random % (at_most_ns + 1));
+}
+
 void zkli_heartbeat_begin(struct zkli_engine *e, bool is_new_session) {
     if (is_new_session)
         zkli_lease_begin(&e->lease, e->timeout_ms * ZKLI_NS_PER_MS, e->begun_ns);
     else
         zkli_lease_reconnect(&e->lease, e->timeout_ms * ZKLI_NS_PER_MS, e->now_ns);
+    e->pace = ZKLI_PACE_BARRIERS; /* as it can be */
     lease_changed(e);
     expect_heartbeats_again(e, is_new_session);
-    send_heartbeat(e);
+    e->is_second_due = false;
+    if (!is_new_session && pace_of(e) == ZKLI_PACE_SYNCS)
+        begin_later(e);
+    else
+        send_heartbeat(e);
 }
 
 void zkli_heartbeat_suspend(struct zkli_engine *e) {
@@ -188,4 +264,5 @@ void zkli_heartbeat_end(struct zkli_engine *e) {
     zkli_timer_clear(&e->timers, &e->stall);
     zkli_lease_end(&e->lease);
     e->lease_grade = ZKLI_LEASE_UNCERTAIN;
+    e->was_ample = false;
 }

@@ -77,6 +77,7 @@ zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e,
         return is_allowed ? ZKL_NOMEM : ZKL_LIMIT;
     }
     zkli_contender_init(&m->core, e->fresh_uuid, is_try, dir->depth);
+    m->begun_ns = e->now_ns;
     zkli_engine_refresh_uuid(e);
     m->thread = thread;
     zkli_node_data_cut(m->label, label == NULL ? e->who.label : label);
@@ -140,6 +141,12 @@ static void adjust(struct zkli_member *m) {
     }
 }
 
+/* It has a node that it wants, or has asked for one. */
+static bool stands(enum zkli_contender_state state) {
+    return state != ZKLI_IDLE && state != ZKLI_PROBING && state != ZKLI_CLAIMING &&
+           state != ZKLI_LEAVING && state != ZKLI_GONE;
+}
+
 static void remove_notice(struct zkli_member *m, enum zkli_notice notice) {
     size_t kept = 0;
     for (size_t i = 0; i < m->notice_count; i++)
@@ -176,6 +183,7 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     event->is_connected = zkli_is_connected(e);
     event->is_certain = zkli_engine_is_certain(e);
     event->is_ample = event->is_certain && e->now_ns < e->ample_until_ns;
+    event->is_to_be_replaced = zkli_is_to_be_replaced(e);
     event->connection = e->connection;
     event->session_id = e->session_id;
     event->fresh_uuid = e->fresh_uuid;
@@ -186,8 +194,14 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     if (before == ZKLI_CLAIMING && m->core.state == ZKLI_LEAVING)
         zkli_engine_log(e, ZKL_LOG_INFO, "deleting a node of ours that was left in %s",
                         m->dir->path);
+    e->standing += stands(m->core.state);
+    e->standing -= stands(before);
     if (m->core.state != before)
         adjust(m);
+    if (m->core.state == ZKLI_ADMITTED && e->pace == ZKLI_PACE_SYNCS)
+        e->is_heartbeat_wanted = true; /* a barrier may be all it takes */
+    if (actions.awaits_session)
+        e->is_successor_wanted = true;
     carry_out(m, &actions);
 }
 

@@ -25,16 +25,22 @@ static bool is_known(const struct zkli_dir *dir, const char *child) {
     return false;
 }
 
+static bool has_node(const struct zkli_contender *c) {
+    return c->node[0] != '\0' && c->state != ZKLI_LEAVING;
+}
+
 /* Replies come in order. So a member whose node is in the listing knows its name, or has lost the
- * reply to its create. The count overlooks an orphan as long as some member's node is gone and the
- * member has not been told. */
+ * reply to its create. Nodes that are leaving may be gone already, and do not count. The count
+ * overlooks an orphan as long as some other member's node is gone and the member has not been told:
+ * a third party has deleted it. */
 static bool has_more_than_members(const struct zkli_dir *dir, const struct zkli_listing *listing) {
     size_t ours = 0, known = 0;
     for (size_t i = 0; i < listing->count; i++)
-        ours += zkli_node_name_has_tag(listing->siblings[i].name, dir->engine->tag);
+        ours += !listing->siblings[i].is_leaving &&
+                zkli_node_name_has_tag(listing->siblings[i].name, dir->engine->tag);
     const struct zkli_list *head = &dir->members;
     for (const struct zkli_list *link = head->next; link != head; link = link->next)
-        known += ZKLI_CONTAINER(link, struct zkli_member, dir_link)->core.node[0] != '\0';
+        known += has_node(&ZKLI_CONTAINER(link, struct zkli_member, dir_link)->core);
     return ours > known;
 }
 

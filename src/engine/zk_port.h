@@ -92,6 +92,9 @@ struct zkli_port_ops {
     /* A write that changes nothing. OK: it was committed, and the node is there, if one is named;
      * no other answer says that anything was committed. A node has to be one that is ours. */
     bool (*barrier)(struct zkli_port *port, unsigned slot, const char *node);
+    /* A request that goes to the leader and back, behind what was sent before. OK: by a server that
+     * is the leader, or was. */
+    bool (*sync)(struct zkli_port *port, unsigned slot);
     /* All of the operations, which zkli_multi_check has taken, or none. OK: committed. False also
      * where memory is short, or where the connection has gone and on_state is about to say so. */
     bool (*multi)(struct zkli_port *port, unsigned slot, const struct zkli_op *ops, size_t count);

@@ -35,6 +35,9 @@ static zkl_err check_options(const zkl_session_options *o) {
         return ZKL_INVALID;
     if (o->acl != ZKL_ACL_OPEN && (o->acl != ZKL_ACL_CREATOR || o->auth == NULL))
         return ZKL_INVALID;
+    for (size_t i = 0; i < sizeof(o->reserved); i++)
+        if (o->reserved[i] != 0)
+            return ZKL_INVALID;
     return o->tls != NULL || o->manual_dispatch ? ZKL_UNSUPPORTED : ZKL_OK;
 }
 
@@ -75,7 +78,7 @@ static struct zkli_engine *new_engine(struct zkl_session *s, const zkl_session_o
         .root = s->root,
         .chroot_length = zkli_hosts_chroot_length(s->hosts),
         .asked_timeout_ms = s->session_timeout_ms,
-        .is_lazy = o->lazy_heartbeat,
+        .keeps_session = o->keep_session,
     };
     describe_self(&options.who, o->label);
     return zkli_engine_new(&options);
@@ -304,6 +307,7 @@ static bool take_hosts(struct zkl_session *s, const char *hosts) {
     }
     free(s->hosts);
     s->hosts = joined;
+    zkli_engine_hosts_changed(s->engine);
     struct zkli_port *port = zkli_engine_port(s->engine);
     if (port == NULL) {
         free(servers);

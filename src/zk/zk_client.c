@@ -453,6 +453,17 @@ static bool client_barrier(struct zkli_port *port, unsigned slot, const char *no
     return end_sending(client, slot, code);
 }
 
+static void on_synced(int code, const char *path, const void *data) {
+    (void)path;
+    on_written(code, data);
+}
+
+static bool client_sync(struct zkli_port *port, unsigned slot) {
+    struct client *client = client_of(port);
+    int code = zoo_async(atomic_load(&client->handle), "/", on_synced, context_for(client, slot));
+    return end_sending(client, slot, code);
+}
+
 static int64_t client_session_id(struct zkli_port *port) {
     return zoo_client_id(atomic_load(&client_of(port)->handle))->client_id;
 }
@@ -562,6 +573,7 @@ struct zkli_port *zkli_client_new(const struct zkli_client_config *config) {
         .get = client_get,
         .remove = client_remove,
         .barrier = client_barrier,
+        .sync = client_sync,
         .multi = client_multi,
         .session_id = client_session_id,
         .timeout_ms = client_timeout_ms,

@@ -44,8 +44,25 @@ static void arm_tick(struct client *c, int64_t local_ns) {
              ++c->tick_stamp);
 }
 
+static unsigned port_number(const struct client *c, struct zkli_port *port) {
+    return (unsigned)(ZKLI_CONTAINER(port, struct port, base) - c->world->ports);
+}
+
+static void note_port(struct client *c) {
+    const struct zkli_engine *e = c->session.engine;
+    if (e->port == NULL)
+        return;
+    int port = (int)port_number(c, e->port);
+    bool is_other = c->port != NONE && port != c->port;
+    c->world->figures->successions += is_other && zkli_engine_is_connected(e) &&
+                                      c->world->ports[c->port].state == PORT_CONNECTED;
+    c->port = port;
+}
+
 void zkli_session_settle(struct zkl_session *s) {
-    arm_tick(client_of(s), zkli_engine_settle(s->engine));
+    struct client *c = client_of(s);
+    arm_tick(c, zkli_engine_settle(s->engine));
+    note_port(c);
 }
 
 void zkli_session_unlock(struct zkl_session *s) {
@@ -151,10 +168,6 @@ static struct zkli_port *host_new_port(void *arg) {
     return port_new(c->world, number_of(c));
 }
 
-static unsigned port_number(const struct client *c, struct zkli_port *port) {
-    return (unsigned)(ZKLI_CONTAINER(port, struct port, base) - c->world->ports);
-}
-
 static void host_open_port(void *arg, struct zkli_port *port) {
     struct client *c = arg;
     struct world *w = c->world;
@@ -201,13 +214,24 @@ static void on_state(void *arg, struct zkli_port *port, enum zkli_port_state sta
     shut_if_drained(c);
 }
 
+/* A single barrier has made certain what only syncs had proved. */
+static void note_reply(struct client *c, struct zkli_port *port, unsigned slot,
+                       const struct zkli_reply *reply) {
+    struct zkli_engine *e = c->session.engine;
+    const struct zkli_lease before = e->lease;
+    zkli_engine_on_reply(e, port, slot, reply);
+    c->world->figures->proofs_by_syncs += before.certain_until_ns <= e->now_ns &&
+                                          before.heard_until_ns > e->now_ns &&
+                                          zkli_engine_is_certain(e);
+}
+
 static void on_reply(void *arg, struct zkli_port *port, unsigned slot,
                      const struct zkli_reply *reply) {
     struct client *c = arg;
     if (!c->is_open)
         return;
     zkli_session_lock(&c->session);
-    zkli_engine_on_reply(c->session.engine, port, slot, reply);
+    note_reply(c, port, slot, reply);
     zkli_session_unlock(&c->session);
     shut_if_drained(c);
 }
@@ -248,7 +272,7 @@ void client_open(struct world *w, unsigned client, unsigned unused) {
     s->references = 1;
     s->pid = getpid();
     s->engine = zkli_engine_new(&(struct zkli_engine_options){
-        .host = &host, .host_arg = c, .root = "/locks", .is_lazy = world_chance(w, 20)});
+        .host = &host, .host_arg = c, .root = "/locks", .keeps_session = world_chance(w, 20)});
     assert(s->engine != NULL);
     TRACE(w, "client %u begins", client);
     zkli_session_lock(s);

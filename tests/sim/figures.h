@@ -63,7 +63,7 @@ struct figures {
     uint64_t again, again_refused, again_lost, given_up, given_up_early, unreleased;
     uint64_t refused, forgotten, looks, double_faults, without_quorum, elections, expiries, moves,
         writes, lost_replies, late_creates, late_pings, lost_touches, told_late, watches_resent,
-        past_counter, ended_heard;
+        past_counter, ended_heard, syncs, proofs_by_syncs, successions;
 };
 
 extern const char *const fault_names[FAULT_KINDS];

@@ -275,6 +275,11 @@ static bool port_multi(struct zkli_port *base, unsigned slot, const struct zkli_
     return true;
 }
 
+static bool port_sync(struct zkli_port *base, unsigned slot) {
+    port_of(base)->world->figures->syncs++;
+    return send(base, OP_SYNC, slot, NULL, false, false);
+}
+
 /* With a request that nobody waits for, as zk_client.c sends it to wake the client library. */
 static enum zkli_port_state port_look(struct zkli_port *base) {
     struct port *p = port_of(base);
@@ -316,7 +321,8 @@ static void send_watches(struct world *w, struct port *p) {
 /* Of a new session: by the network, or else by the thread that delivers. */
 static bool is_told_late(const struct world *w, const struct port *p) {
     const struct client *c = &w->list[p->client];
-    return c->is_told_late && c->is_open && c->session.engine->session_id == 0;
+    return c->is_told_late && c->is_open &&
+           c->session.engine->session_id != port_session_id(p->session);
 }
 
 static void on_connected(struct world *w, struct port *p, int session) {
@@ -527,6 +533,7 @@ struct zkli_port *port_new(struct world *w, int client) {
         .get = port_get,
         .remove = port_remove,
         .barrier = port_barrier,
+        .sync = port_sync,
         .multi = port_multi,
         .session_id = session_id,
         .timeout_ms = timeout_ms,
@@ -539,7 +546,6 @@ struct zkli_port *port_new(struct world *w, int client) {
     list_init(&p->in_flight);
     list_init(&p->deliveries);
     p->server = (int)world_below(w, SERVERS);
-    w->list[client].port = number_of(w, p);
     return &p->base;
 }
 

@@ -51,6 +51,9 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "tries without an answer", f->unreachable, n);
     row(out, "canceled", f->cancels, n);
     row(out, "closed", f->closes, n);
+    row(out, "syncs", f->syncs, n);
+    row(out, "leases by syncs and a barrier", f->proofs_by_syncs, n);
+    row(out, "sessions in another's place", f->successions, n);
     row(out, "sends refused", f->refused, n);
     row(out, "states not told", f->forgotten, n);
     row(out, "looks at the state", f->looks, n);

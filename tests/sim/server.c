@@ -563,4 +563,10 @@ void server_applied(struct world *w, int server, const struct txn *txn, const st
     }
     if (txn->type == TXN_CLOSE)
         server_close_conns(w, server, txn->session);
+    for (int i = 0; i < w->conns_used; i++) {
+        const struct conn *c = &w->conns[i];
+        if (c->state == CONN_OPEN && c->server == server && c->queue.first != NONE &&
+            w->messages[c->queue.first].kind == OP_SYNC)
+            answer(w, i); /* it may have waited for this */
+    }
 }

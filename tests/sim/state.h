@@ -340,7 +340,7 @@ struct client {
     unsigned pause;   /* a number for each */
     bool was_certain; /* the lease, when the session was entered */
     unsigned stamp;   /* a new one with each process */
-    int port;         /* the newest; NONE */
+    int port;         /* the engine's, or its last; NONE */
     int64_t tick_ns;  /* when the timer goes off, real time */
     unsigned tick_stamp;
     uint64_t seen_news;

@@ -14,7 +14,7 @@ static void host_random(void *arg, void *ret_bytes, size_t size) {
     static uint32_t last; /* uuids need to differ, and no more */
     (void)arg;
     memset(ret_bytes, 0, size);
-    last++;
+    last += UINT32_C(0x9e3779b1);
     memcpy(ret_bytes, &last, sizeof(last) < size ? sizeof(last) : size);
 }
 
@@ -83,6 +83,11 @@ static bool port_barrier(struct zkli_port *port, unsigned slot, const char *node
     return note_request((struct request){.kind = BARRIER, .slot = slot}, node == NULL ? "" : node);
 }
 
+static bool port_sync(struct zkli_port *port, unsigned slot) {
+    (void)port;
+    return note_request((struct request){.kind = SYNC, .slot = slot}, "");
+}
+
 /* Goes by the path of its last operation. */
 static bool port_multi(struct zkli_port *port, unsigned slot, const struct zkli_op *ops,
                        size_t count) {
@@ -111,6 +116,7 @@ static struct zkli_port *host_new_port(void *arg) {
         .get = port_get,
         .remove = port_remove,
         .barrier = port_barrier,
+        .sync = port_sync,
         .multi = port_multi,
         .session_id = port_session_id,
         .timeout_ms = port_timeout_ms,
@@ -242,6 +248,27 @@ void bench_connect(void) {
     tell_state(ZKLI_PORT_CONNECTED);
 }
 
+struct fake_port *successor_port(void) {
+    REQUIRE(Bench.engine->successor.port != NULL);
+    return ZKLI_CONTAINER(Bench.engine->successor.port, struct fake_port, port);
+}
+
+void tell_successor(enum zkli_port_state state) {
+    struct fake_port *port = successor_port();
+    port->state = state;
+    zkli_engine_enter(Bench.engine);
+    zkli_engine_on_state(Bench.engine, &port->port, state);
+    settle();
+}
+
+void connect_successor(void) {
+    for (size_t i = Bench.request_count; i-- > 0;)
+        if (Bench.requests[i].slot == ZKLI_SLOT_HEARTBEAT)
+            (void)take(i);
+    successor_port()->session_id = ++Bench.last_session;
+    tell_successor(ZKLI_PORT_CONNECTED);
+}
+
 void cut(size_t done) {
     size_t in_flight = Bench.request_count;
     tell_state(ZKLI_PORT_CONNECTING);
@@ -266,7 +293,7 @@ void expire(void) {
 
 /* ---- The bench ---- */
 
-void bench_start(const char *root, bool is_lazy) {
+void bench_start(const char *root, bool keeps_session) {
     static const struct zkli_host host = {
         .now_ns = host_now_ns,
         .random = host_random,
@@ -280,7 +307,7 @@ void bench_start(const char *root, bool is_lazy) {
     Bench.now_ns = 1000 * T_MS * MS;
     Bench.timeout_ms = T_MS;
     Bench.engine = zkli_engine_new(
-        &(struct zkli_engine_options){.host = &host, .root = root, .is_lazy = is_lazy});
+        &(struct zkli_engine_options){.host = &host, .root = root, .keeps_session = keeps_session});
     REQUIRE(Bench.engine != NULL);
     zkli_engine_enter(Bench.engine);
     REQUIRE(zkli_engine_start(Bench.engine));

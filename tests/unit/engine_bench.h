@@ -70,7 +70,7 @@ extern struct bench {
 
 /* ---- The bench ---- */
 
-void bench_start(const char *root, bool is_lazy);
+void bench_start(const char *root, bool keeps_session);
 /* With a session, and no contender on it. */
 void bench_begin(void);
 /* Ends the session; every owner must have been told, and have no member left. */
@@ -110,6 +110,11 @@ void come_to_rest(void);
 /* ---- Connections and sessions ---- */
 
 void bench_connect(void);
+/* Of the session that is to take this one's place: its port, which has to be there. */
+struct fake_port *successor_port(void);
+void tell_successor(enum zkli_port_state state);
+/* The same for a connection. Heartbeats of the present session are not answered any more. */
+void connect_successor(void);
 /* The connection breaks; the requests in flight are lost, the first few of them after they were
  * done. */
 void cut(size_t done);

@@ -163,7 +163,7 @@ void fake_complete(const struct call *call, int code, const struct zkli_reply *r
         code = reply->result == ZKLI_RESULT_EXISTS ? ZNODEEXISTS : ZNONODE;
     if (call->kind == CREATE)
         call->done.create(code, reply->path, &stat, call->data);
-    else if (call->kind == PARENT)
+    else if (call->kind == PARENT || call->kind == SYNC)
         call->done.parent(code, reply->path, call->data);
     else if (call->kind == LIST)
         call->done.list(code, code == ZOK ? &list : NULL, call->data);
@@ -376,8 +376,10 @@ int zoo_add_auth(zhandle_t *zh, const char *scheme, const char *cert, int certLe
 }
 
 int zoo_async(zhandle_t *zh, const char *path, string_completion_t completion, const void *data) {
-    (void)zh;
-    completion(ZOK, path, data);
+    struct call call = {.kind = SYNC, .done.parent = completion, .data = data};
+    if (data != NULL)
+        return fake_call(zh, &call, path);
+    completion(ZOK, path, data); /* nobody waits for it */
     return ZOK;
 }
 

@@ -131,6 +131,7 @@ static void what_has_no_data_passes_by(void) {
 /* What is deferred has had its turn: acquires that come again and again do not starve it. */
 static void a_write_that_waited_takes_the_next_slot(void) {
     bench_begin();
+    (void)hold("h");
     write_data(0, BYTES_MAX);
     write_data(1, 1);
     write_data(2, 1);

@@ -329,6 +329,7 @@ static void where_answers_are_slow_a_hold_begins_all_the_same(void) {
     for (size_t before = 20; before < 20 + COUNT(round_trips); before++) {
         size_t steps = 0;
         bench_begin();
+        (void)hold("h");
         for (; steps < before; steps++)
             answer_later(round_trips[steps % COUNT(round_trips)] * MS);
         struct owner *owner = begin("a");
@@ -345,6 +346,9 @@ static void where_answers_are_slow_a_hold_begins_all_the_same(void) {
 /* When the reply is late, the next one follows at once. */
 static void a_heartbeat_that_was_due_while_another_was_under_way_follows_it(void) {
     bench_begin();
+    (void)hold("h");
+    advance(T_MS / 10 * MS); /* its watch is set, too */
+    serve_all();
     advance(T_MS / 10 * MS);
     CHECK_INT(Bench.request_count, 1);
     advance(T_MS / 10 * MS);
@@ -362,23 +366,33 @@ static void a_heartbeat_that_was_due_while_another_was_under_way_follows_it(void
 /* One that was refused, or that the server did not do, proves nothing. */
 static void a_heartbeat_that_was_not_done_proves_nothing(void) {
     bench_begin();
+    static const char other[] = "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000000";
+    (void)tiny_add(&Bench.server, "/locks", 0);
+    (void)tiny_add(&Bench.server, "/locks/a", 0);
+    (void)tiny_add(&Bench.server, other, 99);
+    Bench.server.number = 1;
+    struct owner *waiter = begin("a");
+    serve_all();
     int64_t end_ns = Bench.engine->lease.certain_until_ns;
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 9; i++) {
         Bench.refused = i % 2 == 0 ? 1u << BARRIER : 0;
         advance(T_MS / 10 * MS);
         if (Bench.request_count > 0)
             answer_next(BARRIER, ZKLI_RESULT_AGAIN);
     }
+    advance(T_MS / 10 * MS);
     CHECK_INT(Bench.engine->lease.certain_until_ns, end_ns);
     CHECK(!zkli_engine_is_certain(Bench.engine));
     Bench.refused = 0;
+    delete_node(other);
     come_to_rest();
     CHECK(zkli_engine_is_certain(Bench.engine));
+    CHECK_INT(waiter->grants, 1);
     bench_end();
 }
 
-static void lazy_heartbeats_are_for_those_who_hold_or_wait(void) {
-    bench_start("/locks", true);
+static void heartbeats_are_for_those_who_hold_or_wait(void) {
+    bench_start("/locks", false);
     bench_connect();
     come_to_rest();
     CHECK_INT(Bench.sent[BARRIER], 0);
@@ -532,8 +546,7 @@ int main(int argc, char **argv) {
          a_heartbeat_that_was_due_while_another_was_under_way_follows_it},
         {"a heartbeat that was not done proves nothing",
          a_heartbeat_that_was_not_done_proves_nothing},
-        {"lazy heartbeats are for those who hold or wait",
-         lazy_heartbeats_are_for_those_who_hold_or_wait},
+        {"heartbeats are for those who hold or wait", heartbeats_are_for_those_who_hold_or_wait},
         {"nothing is sent while the session is being closed",
          nothing_is_sent_while_the_session_is_being_closed},
         {"locks whose names share a bucket are two", locks_whose_names_share_a_bucket_are_two},

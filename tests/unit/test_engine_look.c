@@ -27,10 +27,11 @@ static void pass_look(void) {
 
 /* A heartbeat is under way, and nobody answers. */
 static void begin_silence(void) {
-    serve_all();
-    while (!zkli_heartbeat_is_in_flight(Bench.engine))
-        advance(PERIOD_NS);
-    CHECK_INT(Bench.request_count, 1);
+    do {
+        serve_all();
+        while (!zkli_heartbeat_is_in_flight(Bench.engine))
+            advance(PERIOD_NS);
+    } while (Bench.request_count > 1); /* with the first, a holder sets its watch */
 }
 
 static void lose_all(void) {
@@ -69,6 +70,7 @@ static void a_connection_of_which_nothing_was_told_counts_at_the_second_look(voi
 /* Nor does what was seen of the end of the last connection, or of the session before. */
 static void a_look_before_the_news_is_none_after_them(void) {
     bench_begin();
+    (void)hold("h");
     begin_silence();
     become(ZKLI_PORT_CONNECTING);
     pass_look();
@@ -139,6 +141,7 @@ static void an_end_of_which_nothing_was_told_counts_at_the_second_look(void) {
  * proved, it is not said how long ago it began; and it may have a shorter timeout. */
 static void a_heartbeat_that_an_unknown_connection_answers_proves_nothing(void) {
     bench_begin();
+    (void)hold("h");
     begin_silence();
     int64_t last_ns = Bench.engine->lease.touched_ns, end_ns = Bench.engine->lease.certain_until_ns;
     size_t beats = Bench.engine->lease.heartbeat_count;
@@ -164,6 +167,7 @@ static void a_heartbeat_that_an_unknown_connection_answers_proves_nothing(void) 
 
 static void an_end_that_was_seen_once_is_forgotten(void) {
     bench_begin();
+    (void)hold("h");
     for (int i = 0; i < 3; i++) {
         begin_silence();
         become(ZKLI_PORT_CONNECTING);
@@ -217,6 +221,7 @@ static void a_heartbeat_that_is_lost_has_the_connection_looked_at(void) {
 /* As for one that the port refuses. */
 static void so_has_one_that_is_not_sent(void) {
     bench_begin();
+    (void)hold("h");
     come_to_rest();
     Bench.refused = 1u << BARRIER;
     become(ZKLI_PORT_CONNECTING);
@@ -252,6 +257,7 @@ static void behind_a_lost_reply_the_predecessors_end_is_no_grant(void) {
  * on which more would be certain. */
 static void a_heartbeat_that_is_lost_on_a_good_connection_changes_no_lease(void) {
     bench_begin();
+    (void)hold("h");
     begin_silence();
     int64_t end_ns = Bench.engine->lease.certain_until_ns;
     answer_next(BARRIER, ZKLI_RESULT_LOST);
@@ -276,6 +282,7 @@ static void a_shorter_timeout_holds_from_the_next_answer_on(void) {
         bool is_shorter = timeout_ms < T_MS;
         int64_t shorter_ns = (is_shorter ? timeout_ms : T_MS) * MS;
         bench_begin();
+        (void)hold("h");
         come_to_rest();
         begin_silence();
         int64_t last_ns = Bench.engine->lease.touched_ns,
@@ -299,8 +306,9 @@ static void a_shorter_timeout_holds_from_the_next_answer_on(void) {
         } else {
             CHECK_INT(Bench.engine->lease.heartbeat_count, beats);
         }
+        struct owner *owner = begin("a");
         come_to_rest();
-        CHECK(zkli_engine_is_certain(Bench.engine));
+        CHECK_INT(owner->grants, 1);
         bench_end();
     }
 }
@@ -326,6 +334,7 @@ static void a_shorter_timeout_is_looked_for_in_silence(void) {
 
 static void heartbeats_that_are_refused_do_not_put_off_the_look(void) {
     bench_begin();
+    (void)hold("h");
     Bench.refused = 1u << BARRIER;
     become(ZKLI_PORT_EXPIRED);
     for (int i = 0; i < 4 && Bench.port_count < 2; i++)
@@ -336,9 +345,8 @@ static void heartbeats_that_are_refused_do_not_put_off_the_look(void) {
 }
 
 /* Each asks for a heartbeat, though one is under way. */
-static void nor_do_those_who_come_to_a_lazy_session(void) {
-    bench_start("/locks", true);
-    bench_connect();
+static void nor_do_those_who_come_to_a_session_that_rested(void) {
+    bench_begin();
     (void)begin("a");
     advance(0);
     CHECK(zkli_heartbeat_is_in_flight(Bench.engine));
@@ -384,7 +392,8 @@ int main(int argc, char **argv) {
         {"a shorter timeout is looked for in silence", a_shorter_timeout_is_looked_for_in_silence},
         {"heartbeats that are refused do not put off the look",
          heartbeats_that_are_refused_do_not_put_off_the_look},
-        {"nor do those who come to a lazy session", nor_do_those_who_come_to_a_lazy_session},
+        {"nor do those who come to a session that rested",
+         nor_do_those_who_come_to_a_session_that_rested},
         {"a port that answers is not looked at", a_port_that_answers_is_not_looked_at},
     };
     return TEST_MAIN(argc, argv, "engine_look", cases);

@@ -195,10 +195,17 @@ static void what_is_lost_of_its_deletion_is_made_up_for(void) {
     }
 }
 
+/* A session that is not replaced when it has rested. */
+static void begin_kept(void) {
+    bench_start("/locks", true);
+    bench_connect();
+    serve_all();
+}
+
 /* Nobody looks for it any more; but whoever of ours stands behind it sees it. */
 static void later_than_that_it_is_deleted_by_a_waiter_behind_it(void) {
     struct request create;
-    bench_begin();
+    begin_kept();
     release(hold_after_a_lost_create(&create));
     pass(2 * T);
     carry_out(&create);
@@ -214,7 +221,7 @@ static void later_than_that_it_is_deleted_by_a_waiter_behind_it(void) {
 /* An orphan that no member looks for any more, and another client's node behind it: its path. */
 static const char *plant_orphan_and_another(void) {
     struct request create;
-    bench_begin();
+    begin_kept();
     release(hold_after_a_lost_create(&create));
     pass(2 * T);
     carry_out(&create);
@@ -372,8 +379,74 @@ static void a_session_s_end_is_the_end_of_its_orphans(void) {
     bench_end();
 }
 
+/* A member's node that is gone, though its reply was lost, does not hide an orphan: no visit is due
+ * any more that would find it. */
+static void a_node_that_is_leaving_hides_none(void) {
+    for (int is_first = 0; is_first < 2; is_first++) {
+        struct request create;
+        struct owner *waiter, *holder;
+        begin_kept();
+        release(hold_after_a_lost_create(&create));
+        pass(3 * T);
+        if (is_first) {
+            waiter = begin("a");
+            answer_next(CREATE, ZKLI_RESULT_AGAIN);
+            serve_all();
+            holder = hold("a");
+        } else {
+            holder = hold("a");
+            waiter = begin("a");
+            answer_next(CREATE, ZKLI_RESULT_AGAIN);
+            serve_all();
+        }
+        carry_out(&create);
+        advance(20 * MS);
+        struct request again = serve_until(CREATE);
+        release(holder);
+        serve_request(&again);
+        cut_and_connect(Bench.request_count); /* all is done, and the replies are lost */
+        pass(3 * T);
+        CHECK_INT(waiter->grants, 1);
+        CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 1);
+        bench_end();
+    }
+}
+
+/* Neither the end of a connection nor the next one was told. What was asked for on the first may be
+ * carried out on the second, until that is as old as T. */
+static void a_reply_that_is_lost_begins_a_connection_for_visits(void) {
+    struct request create;
+    begin_kept();
+    release(hold_after_a_lost_create(&create));
+    serve_all();
+    pass(T - 1000 * MS);
+    size_t lists = Bench.sent[LIST];
+    struct owner *owner = begin("a"); /* not answered yet */
+    while (Bench.sent[LIST] < lists + 2)
+        advance(50 * MS); /* the visit is under way, behind it */
+    size_t i = 0;
+    while (Bench.requests[i].kind != CREATE)
+        i++;
+    create = Bench.requests[i];
+    while (Bench.request_count > 0) {
+        struct request request = take(0);
+        answer(&request, ZKLI_RESULT_LOST);
+    }
+    pass(3000 * MS);
+    abandon(owner);
+    serve_all();
+    CHECK(owner->member == NULL);
+    carry_out(&create);
+    pass(2 * T);
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 0);
+    bench_end();
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
+        {"a node that is leaving hides none", a_node_that_is_leaving_hides_none},
+        {"a reply that is lost begins a connection for visits",
+         a_reply_that_is_lost_begins_a_connection_for_visits},
         {"ahead of ours it is deleted at once", ahead_of_ours_it_is_deleted_at_once},
         {"behind ours it is deleted within the timeout",
          behind_ours_it_is_deleted_within_the_timeout},

@@ -22,6 +22,7 @@ enum kind {
     REMOVE,
     BARRIER, /* a transaction that only checks, or a delete that names a version */
     MULTI,   /* any other transaction */
+    SYNC,
     AUTH,
     KINDS
 };

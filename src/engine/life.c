@@ -1,0 +1,333 @@
+/*
+ * life - how sessions begin and end, and how one takes the place of another; connections; what the
+ * port says of its state.
+ *
+ * A session that rests loses its lease. To prove another takes some time, longer than to open
+ * another session, whose creation starts the leader's clock. So a contender that comes then waits
+ * until another session has taken the place of this one. That is done when nothing of this session
+ * is left on the servers. Meanwhile this one's heartbeats go on, should there be no other.
+ */
+#include "engine/engine_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* The one place where a session's state changes. */
+static void move(struct zkli_engine *e, zkl_state to) {
+    assert(e->state != ZKL_STATE_CLOSED);
+    assert(to != ZKL_STATE_CONNECTED || e->state == ZKL_STATE_CONNECTING ||
+           e->state == ZKL_STATE_SUSPENDED);
+    assert(to != ZKL_STATE_SUSPENDED || e->state == ZKL_STATE_CONNECTED);
+    e->state = to;
+}
+
+static void suspend(struct zkli_engine *e) {
+    if (!zkli_is_connected(e))
+        return;
+    move(e, ZKL_STATE_SUSPENDED);
+    e->has_looked = false;
+    zkli_look_later(e);
+    zkli_heartbeat_suspend(e);
+    e->host->on_session_event(e->host_arg, ZKL_EVENT_SUSPENDED, false);
+}
+
+/* Once, unless it changes again. */
+static void log_timeout(struct zkli_engine *e) {
+    bool is_as_asked = e->asked_timeout_ms == 0 || e->timeout_ms == e->asked_timeout_ms;
+    if (is_as_asked || e->timeout_ms == e->logged_timeout_ms)
+        return;
+    e->logged_timeout_ms = e->timeout_ms;
+    zkli_engine_log(e, ZKL_LOG_INFO,
+                    "the servers grant a session timeout of %d ms instead of %d ms", e->timeout_ms,
+                    e->asked_timeout_ms);
+}
+
+/* The port is connected. */
+static void begin_connection(struct zkli_engine *e, const char *how) {
+    bool is_new = e->session_id == 0;
+    e->connection++;
+    e->connected_ns = e->now_ns;
+    e->session_id = e->port->ops->session_id(e->port);
+    e->timeout_ms = e->port->ops->timeout_ms(e->port);
+    zkli_engine_log(e, ZKL_LOG_INFO, "%s session 0x%llx, timeout %d ms", how,
+                    (unsigned long long)e->session_id, e->timeout_ms);
+    log_timeout(e);
+    zkli_heartbeat_begin(e, is_new);
+}
+
+static void on_connected(struct zkli_engine *e) {
+    bool is_new = e->session_id == 0;
+    bool is_first = e->connection == 0;
+    suspend(e); /* the client may change servers without a word of the broken connection */
+    move(e, ZKL_STATE_CONNECTED);
+    zkli_timer_clear(&e->timers, &e->look);
+    begin_connection(e, is_new ? "opened" : "resumed");
+    if (!is_first)
+        e->host->on_session_event(e->host_arg, ZKL_EVENT_RESUMED, is_new);
+    zkli_members_step_all(e, ZKLI_EV_CONNECTED);
+}
+
+/* The session is over, with its nodes, watches and requests. Nothing is certain any more. The
+ * caller has the port closed. */
+static struct zkli_port *end_session(struct zkli_engine *e) {
+    struct zkli_port *port = e->port;
+    struct zkli_list queries;
+    zkli_list_init(&queries);
+    e->port = NULL;
+    e->session_id = 0;
+    zkli_requests_reset(e, &queries);
+    zkli_queries_lost(e, &queries);
+    zkli_watches_reset(e);
+    zkli_heartbeat_end(e);
+    zkli_engine_refresh_tag(e);
+    zkli_members_step_all(e, ZKLI_EV_EXPIRED);
+    zkli_orphans_forget(e);
+    return port;
+}
+
+/* ---- A session in place of this one ---- */
+
+static struct zkli_port *take_successor(struct zkli_engine *e) {
+    struct zkli_port *port = e->successor.port;
+    e->begun_ns = e->successor.begun_ns;
+    e->successor = (struct zkli_successor){.port = NULL};
+    return port;
+}
+
+/* Contenders go on here, if they may. */
+static void close_successor(struct zkli_engine *e) {
+    struct zkli_port *port = e->successor.port;
+    e->successor = (struct zkli_successor){.port = NULL};
+    if (port != NULL)
+        e->host->close_port(e->host_arg, port);
+    zkli_members_step_all(e, ZKLI_EV_LEASE);
+}
+
+/* The lease of this session has to do, when its heartbeats have proved enough. */
+static void go_without_successor(struct zkli_engine *e) {
+    e->no_successor_until_ns = e->now_ns + e->lease.timeout_ns;
+    close_successor(e);
+}
+
+static void open_successor(struct zkli_engine *e) {
+    e->successor.begun_ns = e->now_ns;
+    e->successor.port = e->host->new_port(e->host_arg);
+    if (e->successor.port == NULL)
+        go_without_successor(e);
+    else
+        e->host->open_port(e->host_arg, e->successor.port);
+}
+
+/* No node is left on the servers, and no reply is awaited but a heartbeat's. */
+static bool is_clear(const struct zkli_engine *e) {
+    const struct zkli_list *head = &e->members;
+    for (const struct zkli_list *link = head->next; link != head; link = link->next)
+        if (ZKLI_CONTAINER(link, struct zkli_member, link)->core.state != ZKLI_IDLE)
+            return false;
+    return e->in_flight == zkli_heartbeat_is_in_flight(e);
+}
+
+/* A session that is connected stays so, and the program is not told. */
+static void succeed(struct zkli_engine *e) {
+    bool was_connected = zkli_is_connected(e);
+    struct zkli_port *last = end_session(e);
+    e->port = take_successor(e);
+    if (was_connected) {
+        begin_connection(e, "in place of one whose lease had run out, opened");
+        zkli_members_step_all(e, ZKLI_EV_CONNECTED);
+    } else {
+        on_connected(e);
+    }
+    e->host->close_port(e->host_arg, last);
+}
+
+void zkli_succession_go_on(struct zkli_engine *e) {
+    bool is_wanted = e->is_successor_wanted;
+    e->is_successor_wanted = false;
+    bool is_of_use = zkli_is_to_be_replaced(e);
+    if (e->is_draining)
+        return;
+    if (e->successor.port == NULL) {
+        if (is_wanted && is_of_use && zkli_is_connected(e))
+            open_successor(e);
+        else if (is_wanted && !is_of_use)
+            zkli_members_step_all(e, ZKLI_EV_LEASE);
+        return;
+    }
+    if (!is_of_use)
+        close_successor(e);
+    else if (e->now_ns >= e->successor.begun_ns + e->lease.timeout_ns)
+        go_without_successor(e);
+    else if (e->successor.is_connected && is_clear(e))
+        succeed(e);
+}
+
+static void on_state_of_successor(struct zkli_engine *e, enum zkli_port_state state) {
+    e->successor.is_connected = state == ZKLI_PORT_CONNECTED;
+    if (state != ZKLI_PORT_CONNECTED && state != ZKLI_PORT_CONNECTING)
+        go_without_successor(e);
+}
+
+void zkli_engine_hosts_changed(struct zkli_engine *e) {
+    if (e->successor.port != NULL)
+        close_successor(e); /* who waits for one asks again */
+}
+
+/* ---- Sessions ---- */
+
+static void open_session(struct zkli_engine *e) {
+    if (e->successor.port != NULL) {
+        bool is_connected = e->successor.is_connected;
+        e->port = take_successor(e);
+        zkli_look_later(e);
+        if (is_connected)
+            on_connected(e);
+        return;
+    }
+    e->begun_ns = e->now_ns;
+    e->port = e->host->new_port(e->host_arg);
+    if (e->port == NULL) {
+        zkli_timer_set(&e->timers, &e->reopen, e->now_ns + ZKLI_RETRY_LAST_NS);
+        return;
+    }
+    e->has_looked = false;
+    zkli_look_later(e);
+    e->host->open_port(e->host_arg, e->port);
+}
+
+static void reopen(void *arg) {
+    open_session(arg);
+}
+
+void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
+                          enum zkli_port_state state) {
+    if (port != NULL && port == e->successor.port)
+        on_state_of_successor(e, state);
+    if (port != e->port)
+        return;
+    switch (state) {
+    case ZKLI_PORT_CONNECTED:
+        on_connected(e);
+        break;
+    case ZKLI_PORT_CONNECTING:
+        suspend(e);
+        break;
+    case ZKLI_PORT_EXPIRED:
+        zkli_engine_log(e, ZKL_LOG_WARN, "session 0x%llx has expired; opening another",
+                        (unsigned long long)e->session_id);
+        suspend(e);
+        move(e, ZKL_STATE_CONNECTING);
+        (void)end_session(e);
+        open_session(e); /* first: closing may take its time */
+        e->host->close_port(e->host_arg, port);
+        break;
+    case ZKLI_PORT_FAILED:
+        zkli_engine_log(e, ZKL_LOG_WARN, "a session could not be made ready: out of memory");
+        zkli_engine_on_open_failed(e, port);
+        break;
+    case ZKLI_PORT_AUTH_FAILED:
+        zkli_engine_log(e, ZKL_LOG_ERROR, "the server rejects the credentials");
+        suspend(e);
+        move(e, ZKL_STATE_AUTH_FAILED);
+        close_successor(e);
+        zkli_members_abandon_all(e, ZKL_AUTH_FAILED);
+        (void)end_session(e);
+        e->host->close_port(e->host_arg, port);
+        zkli_queries_end(e);
+        break;
+    }
+}
+
+/* The port's report may just be on its way to us. So a connection, or its end, counts when it was
+ * there at the look before. The requests in flight stay: the port will answer them, even if it has
+ * answered none and reported nothing so far. */
+static void look(void *arg) {
+    struct zkli_engine *e = arg;
+    if (e->port == NULL || e->port->ops->look == NULL)
+        return;
+    enum zkli_port_state state = e->port->ops->look(e->port);
+    bool is_final = state != ZKLI_PORT_CONNECTED && state != ZKLI_PORT_CONNECTING;
+    bool is_other = (state == ZKLI_PORT_CONNECTED) != zkli_is_connected(e);
+    bool is_news = is_final || (is_other && e->has_looked);
+    zkli_heartbeat_note_timeout(e);
+    if (!zkli_is_connected(e) || e->in_flight > 0 || is_other) {
+        zkli_look_later(e);
+        e->has_looked = is_other;
+    }
+    if (is_news)
+        zkli_engine_on_state(e, e->port, state);
+}
+
+void zkli_engine_on_open_failed(struct zkli_engine *e, struct zkli_port *port) {
+    if (port != NULL && port == e->successor.port)
+        go_without_successor(e);
+    if (port != e->port)
+        return;
+    e->port = NULL;
+    e->host->close_port(e->host_arg, port);
+    zkli_timer_set(&e->timers, &e->reopen, e->now_ns + ZKLI_RETRY_LAST_NS);
+}
+
+void zkli_engine_drain(struct zkli_engine *e) {
+    e->is_draining = true;
+    zkli_members_abandon_all(e, ZKL_CLOSED);
+}
+
+bool zkli_engine_is_drained(const struct zkli_engine *e) {
+    return e->in_flight == 0;
+}
+
+void zkli_engine_shut(struct zkli_engine *e) {
+    if (e->state == ZKL_STATE_CLOSED)
+        return;
+    zkli_members_abandon_all(e, ZKL_CLOSED);
+    close_successor(e);
+    zkli_timer_clear(&e->timers, &e->reopen);
+    zkli_timer_clear(&e->timers, &e->look);
+    zkli_heartbeat_suspend(e);
+    move(e, ZKL_STATE_CLOSED); /* without the event SUSPENDED: this end was asked for */
+    struct zkli_port *port = end_session(e);
+    if (port != NULL)
+        e->host->close_port(e->host_arg, port);
+    zkli_queries_end(e);
+}
+
+/* ---- The engine ---- */
+
+struct zkli_engine *zkli_engine_new(const struct zkli_engine_options *o) {
+    struct zkli_engine *e = calloc(1, sizeof(*e));
+    if (e == NULL)
+        return NULL;
+    e->host = o->host;
+    e->host_arg = o->host_arg;
+    e->root = o->root;
+    e->chroot_length = o->chroot_length;
+    e->asked_timeout_ms = o->asked_timeout_ms;
+    e->keeps_session = o->keeps_session;
+    e->who = o->who;
+    e->state = ZKL_STATE_CONNECTING;
+    zkli_list_init(&e->members);
+    zkli_list_init(&e->noticed);
+    zkli_list_init(&e->visits);
+    for (size_t i = 0; i < ZKLI_BUCKETS; i++)
+        zkli_list_init(&e->dirs[i]);
+    zkli_timer_init(&e->reopen, reopen, e);
+    zkli_timer_init(&e->look, look, e);
+    zkli_engine_refresh_tag(e);
+    zkli_heartbeat_init(e);
+    zkli_watches_init(e);
+    zkli_queries_init(e);
+    zkli_slots_init(e);
+    return e;
+}
+
+void zkli_engine_free(struct zkli_engine *e) {
+    free(e->siblings);
+    free(e->spare);
+    free(e);
+}
+
+bool zkli_engine_start(struct zkli_engine *e) {
+    open_session(e);
+    return e->port != NULL;
+}

@@ -1,0 +1,390 @@
+/* A session that has rested, and another that takes its place. */
+#include "unit/engine_bench.h"
+
+#define T (T_MS * MS)
+
+static void pass(int64_t ns) {
+    for (int64_t passed = 0; passed < ns; passed += 50 * MS) {
+        serve_all();
+        advance(50 * MS);
+    }
+    serve_all();
+}
+
+/* It has been connected, and has had nothing to do for so long. */
+static void rest(int64_t ns) {
+    bench_begin();
+    pass(ns);
+    CHECK_INT(Bench.sent[BARRIER] + Bench.sent[SYNC], 0);
+}
+
+/* Of the events of a session. */
+static void check_untold(void) {
+    CHECK_INT(Bench.engine->state, ZKL_STATE_CONNECTED);
+    CHECK_INT(Bench.events[ZKL_EVENT_SUSPENDED] + Bench.events[ZKL_EVENT_RESUMED], 0);
+}
+
+/* ---- It is replaced ---- */
+
+static void after_a_rest_another_session_takes_its_place(void) {
+    rest(3 * T);
+    int64_t first = zkli_engine_session_id(Bench.engine);
+    struct owner *owner = begin("a");
+    CHECK_INT(Bench.port_count, 2);
+    CHECK(successor_port()->is_opened);
+    CHECK_INT(Bench.sent[CREATE], 0);
+    check_untold();
+    CHECK(zkli_engine_session_id(Bench.engine) == first);
+    connect_successor();
+    CHECK(zkli_engine_session_id(Bench.engine) != first);
+    CHECK(Bench.ports[0].is_closed && !Bench.ports[1].is_closed);
+    CHECK_INT(Bench.sent[CREATE], 1);
+    serve_all();
+    CHECK_INT(owner->grants, 1); /* the lease is that of a new session */
+    CHECK((owner->notices & TOLD(REQUEUED)) == 0);
+    check_untold();
+    CHECK_INT(Bench.port_count, 2);
+    bench_end();
+}
+
+static void all_that_have_come_go_on_in_it(void) {
+    rest(3 * T);
+    struct owner *first = begin("a"), *second = begin("b"), *third = begin("a");
+    CHECK_INT(Bench.port_count, 2);
+    abandon(third);
+    CHECK(third->member == NULL);
+    connect_successor();
+    serve_all();
+    CHECK(first->grants == 1 && second->grants == 1);
+    bench_end();
+}
+
+/* Nothing waits for it any more, and it has the better lease. */
+static void it_is_replaced_though_the_contender_has_left(void) {
+    rest(3 * T);
+    abandon(begin("a"));
+    connect_successor();
+    CHECK(Bench.ports[0].is_closed);
+    check_untold();
+    CHECK_INT(hold("a")->grants, 1);
+    CHECK_INT(Bench.port_count, 2);
+    bench_end();
+}
+
+static void a_try_lists_before_another_session_is_opened(void) {
+    for (int is_taken = 0; is_taken < 2; is_taken++) {
+        struct owner *owner = NULL;
+        rest(3 * T);
+        (void)tiny_add(&Bench.server, "/locks", 0);
+        (void)tiny_add(&Bench.server, "/locks/a", 0);
+        if (is_taken)
+            (void)tiny_add(&Bench.server,
+                           "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000000", 99);
+        CHECK_INT(enter_queue("a", true, &owner), ZKL_OK);
+        CHECK_INT(Bench.port_count, 1);
+        serve_all();
+        CHECK_INT(owner->error, is_taken ? ZKL_BUSY : ZKL_OK);
+        CHECK_INT(Bench.port_count, is_taken ? 1 : 2);
+        if (!is_taken) {
+            size_t lists = Bench.sent[LIST];
+            connect_successor();
+            CHECK_INT(Bench.sent[CREATE], 1);
+            CHECK_INT(Bench.sent[LIST], lists + 1); /* behind its create */
+            serve_all();
+            CHECK_INT(owner->grants, 1);
+        }
+        bench_end();
+    }
+}
+
+/* A node that is given up is gone before its session is closed: closing may take its time. */
+static void not_before_what_is_left_of_it_is_gone(void) {
+    bench_begin();
+    struct owner *lost = hold("a");
+    size_t creates = Bench.sent[CREATE];
+    cut(0);
+    advance(2 * T);
+    CHECK((lost->notices & TOLD(LOST)) != 0);
+    bench_connect();
+    struct request remove = serve_until(REMOVE);
+    struct owner *owner = begin("a");
+    connect_successor();
+    CHECK(!Bench.ports[0].is_closed);
+    CHECK_INT(Bench.sent[CREATE], creates);
+    serve_request(&remove);
+    CHECK(Bench.ports[0].is_closed);
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+/* A reply is not thrown away. */
+static void not_before_a_query_is_answered(void) {
+    struct asked asked;
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    ask(&asked, ZKLI_QUERY_LIST);
+    connect_successor();
+    CHECK(!Bench.ports[0].is_closed);
+    serve_all();
+    check_asked(&asked, 1, 1);
+    CHECK(Bench.ports[0].is_closed);
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+/* An outage ends with a session that is new, and the program is told of that. */
+static void without_a_connection_it_ends_the_outage(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    cut(0);
+    connect_successor();
+    CHECK_INT(Bench.engine->state, ZKL_STATE_CONNECTED);
+    CHECK_INT(Bench.events[ZKL_EVENT_RESUMED], 1);
+    CHECK(Bench.is_new_session);
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+static void a_session_that_ends_meanwhile_is_followed_by_it(void) {
+    for (int is_first = 0; is_first < 2; is_first++) {
+        struct asked asked;
+        rest(3 * T);
+        struct owner *owner = begin("a");
+        ask(&asked, ZKLI_QUERY_LIST); /* so that it is not ready to be replaced */
+        struct fake_port *port = successor_port();
+        if (is_first)
+            connect_successor();
+        Bench.request_count = 0;
+        tell_state(ZKLI_PORT_EXPIRED);
+        CHECK_INT(Bench.port_count, 2);
+        CHECK(Bench.engine->port == &port->port && Bench.engine->successor.port == NULL);
+        if (!is_first)
+            bench_connect();
+        CHECK_INT(Bench.events[ZKL_EVENT_RESUMED], 1);
+        serve_all();
+        CHECK_INT(owner->grants, 1);
+        bench_end();
+    }
+}
+
+/* ---- It is not ---- */
+
+static void while_its_lease_is_fit_it_stays(void) {
+    rest(T / 20);
+    CHECK_INT(hold("a")->grants, 1);
+    CHECK_INT(Bench.port_count, 1);
+    bench_end();
+}
+
+static void with_a_contender_in_a_queue_it_stays(void) {
+    bench_begin();
+    struct owner *holder = hold("a");
+    (void)begin("a");
+    serve_all();
+    cut(0);
+    advance(2 * T);
+    CHECK((holder->notices & TOLD(LOST)) != 0);
+    bench_connect();
+    (void)begin("b");
+    pass(T / 2);
+    CHECK_INT(Bench.port_count, 1);
+    bench_end();
+}
+
+static void one_that_is_kept_stays_and_a_barrier_is_all_it_takes(void) {
+    bench_start("/locks", true);
+    bench_connect();
+    pass(5 * T);
+    size_t syncs = Bench.sent[SYNC];
+    CHECK_INT(Bench.sent[BARRIER], 0);
+    CHECK(!zkli_engine_is_certain(Bench.engine));
+    pass(T);
+    CHECK_RANGE(Bench.sent[SYNC] - syncs, 5, 8);
+    struct owner *owner = begin("a");
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    CHECK_INT(Bench.port_count, 1);
+    CHECK_INT(Bench.sent[BARRIER], 1);
+    bench_end();
+}
+
+/* The first proof of the session itself, a timeout after a lapse. */
+static void check_goes_on_alone(struct owner *owner) {
+    CHECK(Bench.engine->successor.port == NULL);
+    CHECK_INT(Bench.sent[CREATE], 1); /* it queues at once, */
+    pass(T * 7 / 5);
+    CHECK_INT(owner->grants, 0);
+    pass(T / 5);
+    CHECK_INT(owner->grants, 1); /* and is granted when the lease counts again */
+    check_untold();
+    bench_end();
+}
+
+static void where_no_other_is_to_be_had_it_stays(void) {
+    static const enum zkli_port_state ends[] = {ZKLI_PORT_EXPIRED, ZKLI_PORT_AUTH_FAILED,
+                                                ZKLI_PORT_FAILED};
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        rest(3 * T);
+        struct owner *owner = begin("a");
+        tell_successor(ends[i]);
+        CHECK(Bench.ports[1].is_closed);
+        check_goes_on_alone(owner);
+    }
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    zkli_engine_enter(Bench.engine);
+    zkli_engine_on_open_failed(Bench.engine, &successor_port()->port);
+    settle();
+    CHECK(Bench.ports[1].is_closed);
+    check_goes_on_alone(owner);
+    rest(3 * T);
+    Bench.has_no_ports = true;
+    check_goes_on_alone(begin("a"));
+}
+
+static void one_that_does_not_connect_is_given_up_in_time(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    tell_successor(ZKLI_PORT_CONNECTING);
+    pass(T - 100 * MS);
+    CHECK(!successor_port()->is_closed);
+    CHECK_INT(Bench.sent[CREATE], 0);
+    pass(200 * MS);
+    CHECK(Bench.ports[1].is_closed);
+    pass(T);
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+/* The lease has not lapsed: a first proof is enough, if that is sooner. */
+static void it_stays_if_its_own_lease_is_good_first(void) {
+    rest(T * 3 / 10);
+    struct owner *owner = begin("a");
+    CHECK_INT(Bench.port_count, 2);
+    pass(T / 2 + 100 * MS);
+    CHECK_INT(owner->grants, 1);
+    CHECK(Bench.ports[1].is_closed && !Bench.ports[0].is_closed);
+    bench_end();
+}
+
+static void after_one_that_failed_none_is_tried_for_a_timeout(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    tell_successor(ZKLI_PORT_FAILED);
+    serve_all();
+    abandon(owner);
+    serve_all();
+    abandon(begin("a"));
+    CHECK_INT(Bench.port_count, 2);
+    pass(T);
+    (void)begin("a");
+    CHECK_INT(Bench.port_count, 3);
+    connect_successor();
+    serve_all();
+    bench_end();
+}
+
+static void another_list_of_servers_asks_for_another(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    zkli_engine_enter(Bench.engine);
+    zkli_engine_hosts_changed(Bench.engine);
+    settle();
+    CHECK(Bench.ports[1].is_closed);
+    CHECK_INT(Bench.port_count, 3);
+    connect_successor();
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+static void a_session_that_is_closed_closes_it(void) {
+    for (int is_drained = 0; is_drained < 2; is_drained++) {
+        rest(3 * T);
+        struct owner *owner = begin("a");
+        if (is_drained) {
+            drain();
+            connect_successor();
+            CHECK(!Bench.ports[0].is_closed);
+        }
+        shut();
+        CHECK_INT(owner->error, ZKL_CLOSED);
+        CHECK(Bench.ports[1].is_closed);
+        bench_end();
+    }
+}
+
+static void rejected_credentials_end_both(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    tell_state(ZKLI_PORT_AUTH_FAILED);
+    CHECK_INT(owner->error, ZKL_AUTH_FAILED);
+    CHECK(Bench.ports[0].is_closed && Bench.ports[1].is_closed);
+    bench_end();
+}
+
+/* ---- What is granted is kept ---- */
+
+/* However long it has rested, the hold that begins then has a lease that heartbeats extend in time,
+ * whether another session is to be had or not. */
+static void a_hold_that_begins_after_a_rest_is_as_good_as_any(void) {
+    for (int64_t rest_ns = 0; rest_ns < T; rest_ns += 125 * MS) {
+        int64_t least_ns = T;
+        bench_begin();
+        struct owner *owner = hold("a");
+        pass(3 * T);
+        release(owner);
+        serve_all();
+        pass(rest_ns);
+        owner = begin("a");
+        for (int64_t passed = 0; passed < 3 * T; passed += 5 * MS) {
+            serve_all();
+            int64_t left_ns = Bench.engine->lease.certain_until_ns - Bench.now_ns;
+            if (owner->grants == 1 && left_ns < least_ns)
+                least_ns = left_ns;
+            advance(5 * MS);
+        }
+        CHECK_INT(owner->grants, 1);
+        CHECK(zkli_member_is_held(owner->member));
+        CHECK_RANGE(least_ns, T * 23 / 100, T);
+        release(owner);
+        serve_all();
+        bench_end();
+    }
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"after a rest another session takes its place",
+         after_a_rest_another_session_takes_its_place},
+        {"all that have come go on in it", all_that_have_come_go_on_in_it},
+        {"it is replaced though the contender has left",
+         it_is_replaced_though_the_contender_has_left},
+        {"a try lists before another session is opened",
+         a_try_lists_before_another_session_is_opened},
+        {"not before what is left of it is gone", not_before_what_is_left_of_it_is_gone},
+        {"not before a query is answered", not_before_a_query_is_answered},
+        {"without a connection it ends the outage", without_a_connection_it_ends_the_outage},
+        {"a session that ends meanwhile is followed by it",
+         a_session_that_ends_meanwhile_is_followed_by_it},
+        {"while its lease is fit it stays", while_its_lease_is_fit_it_stays},
+        {"with a contender in a queue it stays", with_a_contender_in_a_queue_it_stays},
+        {"one that is kept stays, and a barrier is all it takes",
+         one_that_is_kept_stays_and_a_barrier_is_all_it_takes},
+        {"where no other is to be had it stays", where_no_other_is_to_be_had_it_stays},
+        {"one that does not connect is given up in time",
+         one_that_does_not_connect_is_given_up_in_time},
+        {"it stays if its own lease is good first", it_stays_if_its_own_lease_is_good_first},
+        {"after one that failed none is tried for a timeout",
+         after_one_that_failed_none_is_tried_for_a_timeout},
+        {"another list of servers asks for another", another_list_of_servers_asks_for_another},
+        {"a session that is closed closes it", a_session_that_is_closed_closes_it},
+        {"rejected credentials end both", rejected_credentials_end_both},
+        {"a hold that begins after a rest is as good as any",
+         a_hold_that_begins_after_a_rest_is_as_good_as_any},
+    };
+    return TEST_MAIN(argc, argv, "engine_succession", cases);
+}

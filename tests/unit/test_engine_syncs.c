@@ -1,0 +1,171 @@
+/* The lease of those who have waited for long: kept by syncs, and made certain by a barrier. */
+#include "unit/engine_bench.h"
+
+#define T (T_MS * MS)
+
+static const char Other[] = "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000000";
+
+static void pass(int64_t ns) {
+    for (int64_t passed = 0; passed < ns; passed += 10 * MS) {
+        serve_all();
+        advance(10 * MS);
+    }
+    serve_all();
+}
+
+/* Behind another client's node, since just now. */
+static struct owner *wait_behind_another(void) {
+    bench_begin();
+    (void)tiny_add(&Bench.server, "/locks", 0);
+    (void)tiny_add(&Bench.server, "/locks/a", 0);
+    (void)tiny_add(&Bench.server, Other, 99);
+    Bench.server.number = 1;
+    struct owner *owner = begin("a");
+    serve_all();
+    CHECK_INT(owner->member->core.state, ZKLI_WAITING);
+    return owner;
+}
+
+static void in_the_first_t_of_a_wait_the_lease_is_that_of_a_holder(void) {
+    struct owner *owner = wait_behind_another();
+    size_t barriers = Bench.sent[BARRIER];
+    pass(T - 200 * MS);
+    CHECK_RANGE(Bench.sent[BARRIER] - barriers, 14, 16);
+    CHECK_INT(Bench.sent[SYNC], 0);
+    barriers = Bench.sent[BARRIER];
+    delete_node(Other);
+    CHECK_INT(owner->grants, 1); /* the news is the grant */
+    CHECK_INT(Bench.sent[BARRIER], barriers);
+    release(owner);
+    serve_all();
+    bench_end();
+}
+
+static void then_there_are_syncs_and_no_writes(void) {
+    struct owner *owner = wait_behind_another();
+    pass(T + T / 16);
+    const size_t barriers = Bench.sent[BARRIER], syncs = Bench.sent[SYNC];
+    pass(10 * T);
+    CHECK_INT(Bench.sent[BARRIER], barriers);
+    CHECK_RANGE(Bench.sent[SYNC] - syncs, 60, 70); /* two each 0.295 T and a little */
+    CHECK(!zkli_engine_is_certain(Bench.engine));
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 0);
+    abandon(owner);
+    serve_all();
+    bench_end();
+}
+
+/* At any moment between two pairs. */
+static void one_barrier_makes_the_lease_ample(void) {
+    for (int64_t ns = 0; ns < T / 3; ns += 20 * MS) {
+        struct owner *owner = wait_behind_another();
+        pass(4 * T + ns);
+        const size_t barriers = Bench.sent[BARRIER];
+        delete_node(Other);
+        CHECK_INT(owner->grants, 0);
+        serve_all(); /* a sync may be in flight, too */
+        CHECK_INT(Bench.sent[BARRIER], barriers + 1);
+        CHECK_INT(owner->grants, 1);
+        pass(3 * T);
+        CHECK(zkli_member_is_held(owner->member));
+        release(owner);
+        serve_all();
+        bench_end();
+    }
+}
+
+/* What a barrier cannot make good: no answer to syncs for long. The lease lapses. */
+static void behind_a_stall_it_takes_a_timeout_and_a_first_proof(void) {
+    struct owner *owner = wait_behind_another();
+    pass(4 * T);
+    advance(T); /* a sync is not answered */
+    serve_all();
+    delete_node(Other);
+    pass(T);
+    CHECK_INT(owner->grants, 0);
+    pass(T * 6 / 10);
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+static void who_comes_to_those_who_wait_brings_barriers(void) {
+    struct owner *waiter = wait_behind_another();
+    pass(4 * T);
+    size_t barriers = Bench.sent[BARRIER], syncs = Bench.sent[SYNC];
+    struct owner *owner = begin("b");
+    CHECK_INT(Bench.sent[BARRIER], barriers + 1);
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    pass(T);
+    CHECK_RANGE(Bench.sent[BARRIER] - barriers, 15, 18);
+    CHECK_INT(Bench.sent[SYNC], syncs);
+    release(owner);
+    pass(T);
+    CHECK_RANGE(Bench.sent[SYNC] - syncs, 5, 8);
+    abandon(waiter);
+    serve_all();
+    bench_end();
+}
+
+/* A thousand sessions that lose their server do not all ask the next one at once. */
+static void a_new_connection_is_not_asked_at_once(void) {
+    int64_t first_ns = T, last_ns = 0;
+    for (int i = 0; i < 40; i++) {
+        (void)wait_behind_another();
+        pass(4 * T);
+        cut_and_connect(0);
+        CHECK_INT(Bench.request_count, 0);
+        int64_t begun_ns = Bench.now_ns;
+        while (Bench.request_count == 0 && Bench.now_ns < begun_ns + T)
+            advance(10 * MS);
+        CHECK(Bench.requests[0].kind == SYNC);
+        int64_t after_ns = Bench.now_ns - begun_ns;
+        first_ns = after_ns < first_ns ? after_ns : first_ns;
+        last_ns = after_ns > last_ns ? after_ns : last_ns;
+        serve_all();
+        bench_end();
+    }
+    CHECK_RANGE(last_ns, T / 50, T / 8 + 10 * MS);
+    CHECK(first_ns < last_ns);
+}
+
+static void a_sync_that_is_refused_is_sent_again_after_a_while(void) {
+    static const enum zkli_result results[] = {ZKLI_RESULT_AGAIN, ZKLI_RESULT_ERROR,
+                                               ZKLI_RESULT_LOST};
+    for (size_t i = 0; i < COUNT(results); i++) {
+        struct owner *owner = wait_behind_another();
+        pass(4 * T);
+        while (Bench.request_count == 0)
+            advance(10 * MS);
+        answer_next(SYNC, results[i]);
+        CHECK_INT(Bench.request_count, 0);
+        size_t syncs = Bench.sent[SYNC];
+        advance(T / 20);
+        CHECK_INT(Bench.sent[SYNC], syncs);
+        advance(T / 50);
+        CHECK_INT(Bench.sent[SYNC], syncs + 1);
+        serve_all();
+        pass(T);
+        delete_node(Other);
+        serve_all();
+        CHECK_INT(owner->grants, 1);
+        bench_end();
+    }
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"in the first T of a wait the lease is that of a holder",
+         in_the_first_t_of_a_wait_the_lease_is_that_of_a_holder},
+        {"then there are syncs, and no writes", then_there_are_syncs_and_no_writes},
+        {"one barrier makes the lease ample", one_barrier_makes_the_lease_ample},
+        {"behind a stall it takes a timeout and a first proof",
+         behind_a_stall_it_takes_a_timeout_and_a_first_proof},
+        {"who comes to those who wait brings barriers",
+         who_comes_to_those_who_wait_brings_barriers},
+        {"a new connection is not asked at once", a_new_connection_is_not_asked_at_once},
+        {"a sync that is refused is sent again after a while",
+         a_sync_that_is_refused_is_sent_again_after_a_while},
+    };
+    return TEST_MAIN(argc, argv, "engine_syncs", cases);
+}
