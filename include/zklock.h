@@ -256,11 +256,10 @@ typedef struct zkl_session_options {
     zkl_event_fn on_event;   /* events of the session [none] */
     zkl_log_fn log;          /* [none: nothing is logged] */
     void *arg;               /* handed to on_event and log */
-    bool keep_session;       /* zkl_session_id stays the same until the session expires. Else a
-                                session that has rested, with nothing held or waited for, is replaced
-                                by a new one at the next acquire: that takes a few milliseconds, and
-                                no event tells of it. A session that is kept asks the servers for
-                                two syncs each T/3 or so while it rests */
+    bool keep_session;       /* zkl_session_id stays the same until the session expires. Else the
+                                next acquire, after a rest with nothing held or waited for, opens
+                                another session in its place. No event tells of it. A session that
+                                is kept makes two syncs each 0.3 T while it rests */
     uint8_t reserved[7];     /* must be zero */
 } zkl_session_options;
 
@@ -595,8 +594,7 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_li
 #ifdef __cplusplus
 }
 #endif
-
-/* Fences, for the resource's side, are in zklock_fence.h. This includes it for every program. */
+/* Fences, for the resource's side. */
 #include "zklock_fence.h"
 
 #endif /* ZKLOCK_H */

@@ -83,9 +83,9 @@ int cli_session_open(zkl_session **ret_session, const cli_options *options,
     zkl_session_options session =
         ZKL_SESSION_OPTIONS(.session_timeout_ms = options->session_timeout_ms,
                             .connect_timeout_ms = request->connect_timeout_ms,
-                            .root = options->root,
-                            .label = options->label, .on_event = request->on_event,
-                            .arg = request->arg, .log = cli_message_log);
+                            .root = options->root, .label = options->label,
+                            .on_event = request->on_event, .arg = request->arg,
+                            .log = cli_message_log);
     if (options->auth_file != NULL && !read_auth_file(options->auth_file, line, sizeof(line),
                                                       &session.auth_scheme, &session.auth))
         return CLI_EXIT_USAGE;

@@ -307,8 +307,7 @@ static void on_connected(struct client *client, zhandle_t *handle) {
         deliver_state(client, ZKLI_PORT_FAILED);
 }
 
-/* The handle's own watcher, for the session; node watches have another, for they are handed every
- * session event as well. */
+/* The handle's own watcher; node watches have another, for they hear of session events, too. */
 static void on_session_event(zhandle_t *handle, int type, int state, const char *path,
                              void *context) {
     unsigned number;

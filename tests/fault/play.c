@@ -353,8 +353,7 @@ static bool enter_protagonist(play *p) {
     zkl_err err = zkl_session_open(
         &p->session, proxy_hosts(p->proxy),
         &ZKL_SESSION_OPTIONS(.session_timeout_ms = p->timeout_ms, .connect_timeout_ms = LIMIT_MS,
-                             .root = fixture_root(), .lazy_heartbeat = p->scenario->pings > 0,
-                             .on_event = events_on, .arg = p->events));
+                             .root = fixture_root(), .on_event = events_on, .arg = p->events));
     if (err != ZKL_OK)
         return play_fail(p, "the session is %s", zkl_errname(err));
     return open_lock(p, PROTAGONIST, p->session);

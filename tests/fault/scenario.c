@@ -389,7 +389,7 @@ const scenario Scenarios[SCENARIOS] = {
     {.name = "acquire contended", .run = run_contended, .is_taken = true, .beats = 1},
     {.name = "hand-off", .run = run_hand_off, .is_taken = true, .beats = 1},
     {.name = "hold", .run = run_held, .beats = HELD_BEATS},
-    {.name = "idle, lazy", .run = run_idle, .beats = 1, .pings = IDLE_PINGS},
+    {.name = "rest", .run = run_idle, .beats = 1, .pings = IDLE_PINGS},
     {.name = "try, free", .run = run_try_free, .beats = 1},
     {.name = "try, taken", .run = run_try_taken, .is_taken = true, .beats = 1},
     {.name = "timeout", .run = run_timeout, .is_taken = true, .beats = 1},

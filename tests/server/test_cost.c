@@ -67,9 +67,8 @@ static void a_try_on_a_held_lock_writes_nothing(void) {
 
     /* A plain client holds, because one of ours would write its heartbeats meanwhile. */
     plant_contender(name, CURATOR, path);
-    zkl_session *s = session_open_with(
-        proxy_hosts(p),
-        (zkl_session_options){.session_timeout_ms = T_LONG, .lazy_heartbeat = true});
+    zkl_session *s = session_open_with(proxy_hosts(p),
+                                       (zkl_session_options){.session_timeout_ms = T_LONG});
     zkl_lock *l = lock_open(s, name, NULL);
     CHECK(raw_stat_of(fixture_raw(), lock_dir(name), &before));
     proxy_forget(p);
@@ -90,26 +89,20 @@ static void a_try_on_a_held_lock_writes_nothing(void) {
     uproot(path);
 }
 
-static void only_a_lazy_session_is_silent_when_idle(void) {
+/* Nothing but the client library's own pings; or a pair of syncs each 0.3 T, if it is to be kept. */
+static void a_session_that_rests_asks_for_nothing(void) {
     proxy *p = proxy_new();
-
-    zkl_session *lazy = session_open_with(
-        proxy_hosts(p),
-        (zkl_session_options){.session_timeout_ms = T_NORMAL, .lazy_heartbeat = true});
-    int64_t end = clock_ms() + T_NORMAL / 2;
-    proxy_forget(p);
-    WAIT_UNTIL(clock_ms() >= end, T_NORMAL);
-    CHECK_INT(proxy_count(p, PROXY_ANY, NULL), 0);
-    session_close(lazy);
-
-    zkl_session *eager = session_open(proxy_hosts(p), T_NORMAL, NULL);
-    proxy_forget(p);
-    end = clock_ms() + T_NORMAL / 2;
-    WAIT_UNTIL(clock_ms() >= end, T_NORMAL);
-    /* One each T/16; a few less on a busy machine, never many more. */
-    CHECK_RANGE(proxy_count(p, PROXY_BARRIER, NULL), 3, 9);
-    CHECK_INT(requests(p), 0);
-    session_close(eager);
+    for (int is_kept = 0; is_kept < 2; is_kept++) {
+        zkl_session *s = session_open_with(
+            proxy_hosts(p),
+            (zkl_session_options){.session_timeout_ms = T_NORMAL, .keep_session = is_kept == 1});
+        int64_t end = clock_ms() + T_NORMAL;
+        proxy_forget(p);
+        WAIT_UNTIL(clock_ms() >= end, 2 * T_NORMAL);
+        CHECK_INT(proxy_count(p, PROXY_BARRIER, NULL), 0);
+        CHECK_RANGE(proxy_count(p, PROXY_ANY, NULL), is_kept ? 4 : 0, is_kept ? 8 : 0);
+        session_close(s);
+    }
     proxy_close(p);
 }
 
@@ -264,7 +257,7 @@ static const test_case Cases[] = {
      a_waiter_costs_four_requests_until_it_holds},
     {"a try on a held lock is one read and writes nothing (T13)",
      a_try_on_a_held_lock_writes_nothing},
-    {"only a lazy session is silent when idle", only_a_lazy_session_is_silent_when_idle},
+    {"a session that rests asks for nothing", a_session_that_rests_asks_for_nothing},
     {"a hundred releases wake exactly one of a hundred waiters each, in order (T24, T33)",
      a_hundred_releases_wake_one_waiter_each},
     {"waiters on one handle cost the server nothing while they wait (T24)",

@@ -1,6 +1,6 @@
 /*
  * Time. Deadlines and giving up: a wait ends when its caller says, and leaves nothing behind. The
- * silences of lazy sessions. And the time of day, which may be set back or forth while a client
+ * rests of sessions. And the time of day, which may be set back or forth while a client
  * waits or holds: this program's own clock functions stand before the C library's, which is how the
  * day is changed without rights.
  */
@@ -315,7 +315,7 @@ static void check_that_holds_last(int rounds, bool in_outage) {
     int64_t from_ms[SILENCES];
 
     for (size_t i = 0; i < SILENCES; i++) {
-        clients[i] = client_open_lazy(fresh_name("silent"), T_NORMAL);
+        clients[i] = client_open_proxied(fresh_name("silent"), T_NORMAL);
         from_ms[i] = clock_ms();
     }
     for (int round = 0; round < rounds; round++) {

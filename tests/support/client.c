@@ -40,19 +40,6 @@ client *client_open_proxied(const char *name, int timeout_ms) {
     return finish(c);
 }
 
-client *client_open_lazy(const char *name, int timeout_ms) {
-    client *c = new_client(name);
-
-    c->proxy = proxy_new();
-    c->session = session_open_with(proxy_hosts(c->proxy), (zkl_session_options){
-                                                              .session_timeout_ms = timeout_ms,
-                                                              .lazy_heartbeat = true,
-                                                              .on_event = events_on,
-                                                              .arg = c->events,
-                                                          });
-    return finish(c);
-}
-
 client *client_open_on(client *c, const char *name) {
     client *other = new_client(name);
 

@@ -21,8 +21,6 @@ typedef struct client {
 client *client_open(const char *name, int timeout_ms);
 client *client_open_at(const char *hosts, const char *name, int timeout_ms);
 client *client_open_proxied(const char *name, int timeout_ms);
-/* Proxied, with a session that beats only while something is held or waited for. */
-client *client_open_lazy(const char *name, int timeout_ms);
 /* Another handle, thread and recorder on the session of c; to be closed before c. */
 client *client_open_on(client *c, const char *name);
 /* Closes the lock alone; client_close does the rest. */

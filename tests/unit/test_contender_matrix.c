@@ -312,7 +312,6 @@ struct outcome {
      IN(S_LISTING_PARKED) | IN(S_ARMING) | IN(S_ARMING_OWN) | IN(S_REARMING) | ADMITTED)
 
 static const struct outcome outcomes[] = {
-    /* A connection, or the time for another try: what is parked goes on. */
     {IN(S_IDLE), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_ENQUEUING, CREATE_AND_LIST)},
     {IN(S_IDLE), ZKLI_EV_LEASE, ANY, ON(ZKLI_ENQUEUING, CREATE_AND_LIST)},
     {IN(S_PROBING_PARKED), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_PROBING, ZKLI_ASK_LIST)},
