@@ -89,7 +89,7 @@ static void a_try_on_a_held_lock_writes_nothing(void) {
     uproot(path);
 }
 
-/* Nothing but the client library's own pings; or a pair of syncs each 0.3 T, if it is to be kept. */
+/* Nothing but the client library's pings; or a pair of syncs each 0.3 T, if it is to be kept. */
 static void a_session_that_rests_asks_for_nothing(void) {
     proxy *p = proxy_new();
     for (int is_kept = 0; is_kept < 2; is_kept++) {

@@ -21,7 +21,8 @@ static zkl_err open_and_hold(void *arg) {
     struct opening *o = arg;
     const zkl_session_options options = ZKL_SESSION_OPTIONS(.session_timeout_ms = T_MS,
                                                             .connect_timeout_ms = 3 * SOON_MS,
-                                                            .root = fixture_root());
+                                                            .root = fixture_root(),
+                                                            .keep_session = true);
     zkl_err err = zkl_session_open(&o->session, o->hosts, &options);
 
     if (err == ZKL_OK)
