@@ -307,7 +307,7 @@ ZKL_API zkl_err zkl_session_close(zkl_session *s);
 
 /* What the session is doing at this moment. */
 ZKL_API zkl_state zkl_session_state(zkl_session *s);
-/* ZooKeeper's session id; 0 while there is none. After an expiry the new session has another. */
+/* ZooKeeper's session id; 0 while there is none. A new session has another: see keep_session. */
 ZKL_API int64_t zkl_session_id(zkl_session *s);
 /* T. A holder's crash frees its locks after about T: docs/operations.md has the bounds. */
 ZKL_API int zkl_session_timeout_ms(zkl_session *s);

@@ -23,7 +23,8 @@ static bool all_is_refused(void) {
         &ZKL_SESSION_OPTIONS(.session_timeout_ms = 1, .connect_timeout_ms = 0,
                              .lazy_heartbeat = true, .manual_dispatch = false, .root = NULL,
                              .label = NULL, .auth_scheme = NULL, .auth = NULL, .acl = ZKL_ACL_OPEN,
-                             .tls = NULL, .on_event = on_event, .log = on_log, .arg = NULL);
+                             .tls = NULL, .on_event = on_event, .log = on_log, .arg = NULL,
+                             .keep_session = false);
     const zkl_lock_options *l = &ZKL_LOCK_OPTIONS(.kind = ZKL_MUTEX, .permits = 0,
                                                   .recursive = true, .linger_ms = 0,
                                                   .local_handoffs = 0, .want_wanted = false,

@@ -82,6 +82,8 @@ static void options_that_make_no_sense_are_refused(void) {
         {{.acl = (zkl_acl)7, .auth_scheme = "digest", .auth = "u:p"}, ZKL_INVALID},
         {{.tls = "cert"}, ZKL_UNSUPPORTED},
         {{.manual_dispatch = true}, ZKL_UNSUPPORTED},
+        {{.reserved = {1}}, ZKL_INVALID},
+        {{.reserved = {0, 0, 0, 0, 0, 0, 1}}, ZKL_INVALID},
     };
     fake_reset();
     for (size_t i = 0; i < COUNT(cases); i++) {
