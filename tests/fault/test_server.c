@@ -47,7 +47,8 @@ static void the_end_of_a_working_server_is_survived(void) {
 }
 
 static const test_case Cases[] = {
-    {"a freeze of T/4 in the middle of any scenario costs nothing", a_short_freeze_costs_nothing},
+    {"a freeze of T/4 in the middle of any scenario costs no more than time",
+     a_short_freeze_costs_nothing},
     {"a freeze for longer than T in the middle of any scenario is survived",
      a_long_freeze_is_survived},
     {"a server that dies before it reads what is under way is survived",
