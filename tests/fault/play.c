@@ -78,9 +78,9 @@ void play_frames_end(play *p) {
         p->trace_count = proxy_trace(p->proxy, p->trace, TRACE_MAX);
 }
 
-/* A session that has to end does so up to two ticks after its timeout. Before a server stands still
- * for a short time, the frame that it strikes at is held until all scenarios are there. In so long a
- * silence a lease may lapse, and then a first proof counts a timeout later. */
+/* A session that has to end does so up to two ticks after its timeout. Before a server stands
+ * still for a short time, the frame that it strikes at is held until all scenarios are there. In
+ * so long a silence a lease may lapse, and then a first proof counts a timeout later. */
 int64_t play_in_time_ms(const play *p) {
     if (p->mode == FAULT_SERVER_SHORT && !p->scenario->is_close)
         return p->stall_ms + p->timeout_ms * 8 / 5 + SLACK_MS;
