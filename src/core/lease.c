@@ -39,23 +39,33 @@ void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begu
     lease->counts_from_ns = INT64_MIN;
 }
 
-/* How long a heartbeat takes: the shortest of those that are remembered. The first ones of a
- * connection may have been held up by what broke the last. */
+/* So many of a connection, and those of earlier ones do not matter. Its first ones may have been
+ * held up by what broke the last. */
 #define FEW 3
 
-static int64_t round_trip_of(const struct zkli_lease *lease) {
-    int64_t shortest_ns = lease->heartbeat_count < FEW ? lease->round_trip_ns : INT64_MAX;
-    for (size_t i = 0; i < lease->heartbeat_count; i++) {
-        int64_t took_ns = lease->heartbeats[i].acked_ns - lease->heartbeats[i].sent_ns;
-        if (took_ns < shortest_ns)
-            shortest_ns = took_ns;
-    }
-    return shortest_ns;
+static int64_t took_ns(const struct zkli_lease *lease, size_t i) {
+    return lease->heartbeats[i].acked_ns - lease->heartbeats[i].sent_ns;
+}
+
+static int64_t quickest_of(const struct zkli_lease *lease) {
+    int64_t quickest_ns = lease->heartbeat_count < FEW ? lease->quickest_ns : INT64_MAX;
+    for (size_t i = 0; i < lease->heartbeat_count; i++)
+        quickest_ns = least(quickest_ns, took_ns(lease, i));
+    return quickest_ns;
+}
+
+int64_t zkli_lease_slowest_ns(const struct zkli_lease *lease) {
+    int64_t slowest_ns = lease->heartbeat_count < FEW ? lease->slowest_ns : 0;
+    for (size_t i = 0; i < lease->heartbeat_count; i++)
+        slowest_ns = later(slowest_ns, took_ns(lease, i));
+    return slowest_ns;
 }
 
 static void forget_heartbeats(struct zkli_lease *lease) {
+    lease->is_resumed = true;
+    lease->slowest_ns = zkli_lease_slowest_ns(lease);
     if (lease->heartbeat_count >= FEW)
-        lease->round_trip_ns = round_trip_of(lease);
+        lease->quickest_ns = quickest_of(lease);
     lease->heartbeat_count = 0;
 }
 
@@ -101,14 +111,14 @@ static int64_t pings_apart_ns(const struct zkli_lease *lease, int64_t within_ns)
     return least(lease->timeout_ns / 4, by_any_clock_ns) + lease->timeout_ns / 22;
 }
 
-/* Whether the leader must know of a heartbeat that has another one between it and the witness. */
-static bool is_proven(const struct zkli_lease *lease, size_t i, int64_t witness_ns) {
+/* When a witness may be sent by which the leader must know of a heartbeat. There is another one
+ * between the two. */
+static int64_t witness_from_ns(const struct zkli_lease *lease, size_t i) {
     int64_t acked_ns = lease->heartbeats[i].acked_ns, next_ns = lease->heartbeats[i + 1].acked_ns;
     int64_t before_ns = lease->heartbeats[i].before_ns;
-    if (witness_ns - acked_ns < pings_apart_ns(lease, lease->timeout_ns))
-        return false;
     int64_t within_ns = least(acked_ns - before_ns, (next_ns - before_ns) / 2);
-    return witness_ns - next_ns >= pings_apart_ns(lease, within_ns);
+    return later(acked_ns + pings_apart_ns(lease, lease->timeout_ns),
+                 next_ns + pings_apart_ns(lease, within_ns));
 }
 
 /* The leader that answers has heard of the session, so that it lasts until then. */
@@ -121,8 +131,10 @@ static void note_heard(struct zkli_lease *lease, int64_t until_ns, int64_t heard
 }
 
 static void remember(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns) {
-    if (lease->heartbeat_count == ZKLI_LEASE_HEARTBEATS)
+    if (lease->heartbeat_count == ZKLI_LEASE_HEARTBEATS) {
+        lease->is_resumed = false; /* in such a hurry nothing would be proved */
         forget_oldest(lease, 1);
+    }
     size_t count = lease->heartbeat_count++;
     lease->heartbeats[count].before_ns = count < 2 ? sent_ns - lease->timeout_ns
                                                    : lease->heartbeats[count - 2].sent_ns;
@@ -135,9 +147,10 @@ void zkli_lease_heartbeat(struct zkli_lease *lease, enum zkli_heartbeat kind, in
     /* The index of the newest that the leader must know, plus one. */
     size_t proven = lease->heartbeat_count > 0 ? lease->heartbeat_count - 1 : 0;
     int64_t witness_ns = lease->heartbeats[proven].sent_ns;
-    while (proven > 0 && !is_proven(lease, proven - 1, witness_ns))
+    while (proven > 0 && witness_ns < witness_from_ns(lease, proven - 1))
         proven--;
     if (proven > 0) {
+        lease->is_resumed = false;
         note_heard(lease, end_of(lease, lease->heartbeats[proven - 1].sent_ns), acked_ns);
         forget_oldest(lease, proven - 1);
     }
@@ -149,6 +162,16 @@ void zkli_lease_heartbeat(struct zkli_lease *lease, enum zkli_heartbeat kind, in
         lease->certain_until_ns = later(lease->certain_until_ns, lease->heard_until_ns);
 }
 
+int64_t zkli_lease_hurry_ns(const struct zkli_lease *lease) {
+    if (!lease->is_resumed)
+        return INT64_MAX;
+    if (lease->heartbeat_count < 2)
+        return INT64_MIN;
+    int64_t from_ns = witness_from_ns(lease, 0);
+    bool is_sent = lease->heartbeats[lease->heartbeat_count - 1].sent_ns >= from_ns;
+    return is_sent ? INT64_MIN : from_ns;
+}
+
 bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns) {
     return lease->timeout_ns > 0 && now_ns < lease->certain_until_ns;
 }
@@ -158,7 +181,7 @@ int64_t zkli_lease_ample_until(const struct zkli_lease *lease, int64_t now_ns) {
         return now_ns;
     struct zkli_lease ahead = *lease;
     int64_t period_ns = zkli_lease_period_ns(lease->timeout_ns);
-    int64_t round_trip_ns = round_trip_of(lease);
+    int64_t round_trip_ns = quickest_of(lease);
     int64_t sent_ns = now_ns, least_ns = INT64_MAX, left_ns = INT64_MAX;
     int64_t until_ns = lease->certain_until_ns; /* then what is heard, lapsed or not */
     if (lease->heartbeat_count > 0)

@@ -76,7 +76,9 @@ struct zkli_lease {
     int64_t heard_until_ns; /* the same, if this connection's leader is in office */
     int64_t counts_from_ns; /* after a lapse: a barrier sent before makes nothing certain */
     int64_t touched_ns;     /* when the last barrier acknowledged, or the connect, was sent */
-    int64_t round_trip_ns;  /* the shortest of late on an earlier connection; at first, 0 */
+    int64_t quickest_ns;    /* round trip of late on earlier connections; at first, 0 */
+    int64_t slowest_ns;     /* the same */
+    bool is_resumed;        /* this connection is not the first, and has proved nothing yet */
     size_t heartbeat_count;
     struct {
         int64_t before_ns; /* when the last but one before it was sent; long ago, if none was */
@@ -100,8 +102,12 @@ void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begu
  * A new connection of the same session: the last heartbeat acknowledged before is known where it
  * matters. For the server that resumed the session has seen its transaction, or it would have
  * refused us; so its leader is the one that committed it, or a later one. Either that leader is
- * still in office, and has been told of the session just now; or the next one has started every
- * session's clock after that transaction. Heartbeats are counted anew. What syncs have proved is
+ * still in office, and has been told of the session since; or the next one has started every
+ * session's clock after that transaction. (A follower keeps the connections that wait for the
+ * leader's word by session, so an older word may open a newer connection:
+ * Learner.pendingRevalidations. But words and commits share a channel. A word that is older than the
+ * transaction has come, and opened nothing, before the follower has seen that.) Heartbeats are
+ * counted anew. What syncs have proved is
  * void, for their leader may have been deposed before they were sent.
  * The server may grant another timeout than before. A shorter one holds from now on; a longer one
  * does not, for it is known to this server alone, while the ensemble goes by the first.
@@ -116,6 +122,16 @@ void zkli_lease_end(struct zkli_lease *lease);
 /* A heartbeat sent and acknowledged on the present connection; in the order they were sent. */
 void zkli_lease_heartbeat(struct zkli_lease *lease, enum zkli_heartbeat kind, int64_t sent_ns,
                           int64_t acked_ns);
+/*
+ * When to send the next heartbeat, at the latest, for a connection to prove a lease as soon as it
+ * can: with its second heartbeat as soon as the first is answered, the witness as early as it counts,
+ * and the last one as soon as that is answered. That takes 0.3 T and four round trips, where the
+ * usual pace takes 0.46 T. INT64_MAX: the usual pace will do, for the connection has proved one, or
+ * is the session's first.
+ */
+int64_t zkli_lease_hurry_ns(const struct zkli_lease *lease);
+/* The longest that one of the last heartbeats has taken. 0: none was acknowledged yet. */
+int64_t zkli_lease_slowest_ns(const struct zkli_lease *lease);
 bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns);
 /*
  * Until when a hold may begin, if no heartbeat is acknowledged before; no hold may begin if that is

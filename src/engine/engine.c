@@ -2,8 +2,8 @@
  * engine - the parent of the engine's other files: it hands each reply and each watch event to the
  * part that it concerns, and settles.
  *
- * The parts call downwards only, in this order: life, orphans, heartbeat, members, requests,
- * directories, queries, watches, slots, host. What a part has to say upwards it returns, or leaves
+ * The parts call downwards only, in this order: life, orphans, heartbeat, silence, members,
+ * requests, directories, queries, watches, slots, host. What a part has to say upwards it returns, or leaves
  * in a list of the engine: members with notices, watches that fired, requests that could not be
  * sent.
  */

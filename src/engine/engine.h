@@ -38,6 +38,7 @@ struct zkli_host {
     struct zkli_port *(*new_port)(void *arg);                /* NULL: out of memory */
     void (*open_port)(void *arg, struct zkli_port *port);    /* in the background */
     void (*close_port)(void *arg, struct zkli_port *port);   /* in the background */
+    void (*prepare_port)(void *arg, struct zkli_port *port); /* in the background */
     /* is_new_session: RESUMED, with another session than before. */
     void (*on_session_event)(void *arg, zkl_event_type type, bool is_new_session);
     void (*log)(void *arg, zkl_log_level level, const char *text);
@@ -88,6 +89,8 @@ void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const c
                           enum zkli_watch_type type);
 /* What new ports are opened with is not what it was. */
 void zkli_engine_hosts_changed(struct zkli_engine *e);
+/* The port has a new list of servers, and may have left the one it was connected to. */
+void zkli_engine_hosts_taken(struct zkli_engine *e, struct zkli_port *port);
 void zkli_engine_log(struct zkli_engine *e, zkl_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

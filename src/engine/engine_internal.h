@@ -179,9 +179,11 @@ struct zkli_engine {
     enum zkli_pace pace;                /* of the last heartbeat; what it was when one was due */
     enum zkli_heartbeat heartbeat_kind; /* the last one's */
     int64_t heartbeat_sent_ns;
-    bool is_second_due;       /* the last sync was the first of its pair */
-    bool is_heartbeat_wanted; /* without waiting until it is due */
-    struct zkli_timer stall;  /* until heartbeats have not been answered for T */
+    bool is_second_due;        /* the last sync was the first of its pair */
+    bool is_heartbeat_wanted;  /* without waiting until it is due */
+    struct zkli_timer stall;   /* until heartbeats have not been answered for T */
+    struct zkli_timer silence; /* until the one in flight has waited for too long */
+    int64_t no_drop_until_ns;  /* a connection has been dropped */
     int heartbeat_refusal; /* the code of the last answer, if that was a refusal; the log has it */
     /* Members */
     struct zkli_list members;
@@ -369,6 +371,19 @@ void zkli_members_end_hold(struct zkli_engine *e, const char *path);
  * node that is known is later than that node's end. */
 void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *listing);
 void zkli_members_hand_out(struct zkli_engine *e);
+
+/* Whether a lock is held by one of them. */
+bool zkli_members_hold(const struct zkli_engine *e);
+
+/* ---- A silent server (silence.c) ---- */
+
+void zkli_silence_init(struct zkli_engine *e);
+/* A heartbeat was sent. */
+void zkli_silence_listen(struct zkli_engine *e);
+/* It was answered, or is lost. */
+void zkli_silence_broken(struct zkli_engine *e, bool is_answered);
+/* There is no connection any more. */
+void zkli_silence_end(struct zkli_engine *e);
 
 /* ---- Heartbeats and the lease (heartbeat.c) ---- */
 

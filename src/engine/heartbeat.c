@@ -115,6 +115,7 @@ static void send_heartbeat(void *arg) {
         e->slots[ZKLI_SLOT_HEARTBEAT] = (struct zkli_slot){.use = ZKLI_USE_HEARTBEAT,
                                                            .member = is_sync ? NULL : witness};
         e->in_flight++;
+        zkli_silence_listen(e);
     } else {
         zkli_look_later(e); /* perhaps the session is over, and the port has not said so */
     }
@@ -180,6 +181,14 @@ static void on_refused(struct zkli_engine *e, struct zkli_member *m,
         zkli_member_node_gone(m);
 }
 
+/* A connection that follows another one proves a lease as soon as it can: there may be a hold that
+ * has not much time left. */
+static void hurry(struct zkli_engine *e) {
+    int64_t at_ns = zkli_lease_hurry_ns(&e->lease);
+    if (e->pace == ZKLI_PACE_BARRIERS && e->heartbeat.is_set && at_ns < e->heartbeat.at_ns)
+        beat_after(e, at_ns > e->now_ns ? at_ns - e->now_ns : 0);
+}
+
 /* Syncs come in pairs: of two heartbeats in a row a follower loses one at most. The second goes out
  * when the first is answered, the next pair a pause after that. */
 static void go_on(struct zkli_engine *e, bool is_answered) {
@@ -193,6 +202,8 @@ static void go_on(struct zkli_engine *e, bool is_answered) {
         beat_after(e, zkli_lease_pause_ns(e->lease.timeout_ns));
     else if (!e->heartbeat.is_set) /* it was due while this one was in flight */
         beat_after(e, 0);
+    if (is_answered)
+        hurry(e);
 }
 
 /*
@@ -211,6 +222,7 @@ static void go_on(struct zkli_engine *e, bool is_answered) {
 void zkli_heartbeat_answered(struct zkli_engine *e, struct zkli_member *m,
                              const struct zkli_reply *reply) {
     zkli_heartbeat_note_timeout(e);
+    zkli_silence_broken(e, reply->result != ZKLI_RESULT_LOST);
     if (reply->result != ZKLI_RESULT_OK && reply->result != ZKLI_RESULT_LOST)
         on_refused(e, m, reply);
     if (reply->result == ZKLI_RESULT_LOST)
@@ -231,14 +243,15 @@ void zkli_heartbeat_answered(struct zkli_engine *e, struct zkli_member *m,
 void zkli_heartbeat_init(struct zkli_engine *e) {
     zkli_timer_init(&e->heartbeat, send_heartbeat, e);
     zkli_timer_init(&e->stall, log_stall, e);
+    zkli_silence_init(e);
 }
 
 /* Waiters do not all ask at once when many sessions lose their server together. */
 static void begin_later(struct zkli_engine *e) {
     uint32_t random;
     e->host->random(e->host_arg, &random, sizeof(random));
-    int64_t at_most_ns = e->lease.timeout_ns / 8;
-    beat_after(e, (int64_t)random % (at_most_ns + 1));
+    int64_t part_ns = (e->lease.timeout_ns / 8) >> 16;
+    beat_after(e, part_ns * (random & 0xffff));
 }
 
 void zkli_heartbeat_begin(struct zkli_engine *e, bool is_new_session) {
@@ -258,6 +271,7 @@ void zkli_heartbeat_begin(struct zkli_engine *e, bool is_new_session) {
 
 void zkli_heartbeat_suspend(struct zkli_engine *e) {
     zkli_timer_clear(&e->timers, &e->heartbeat);
+    zkli_silence_end(e);
 }
 
 void zkli_heartbeat_end(struct zkli_engine *e) {

@@ -258,6 +258,16 @@ static void look(void *arg) {
         zkli_engine_on_state(e, e->port, state);
 }
 
+/* The client library closes the connection to a server that is not in the new list, and does not
+ * tell (update_addrs in its zookeeper.c). If there is another connection already, its beginning is
+ * told, and the end with it. */
+void zkli_engine_hosts_taken(struct zkli_engine *e, struct zkli_port *port) {
+    if (port != e->port || port->ops->look == NULL)
+        return;
+    if (port->ops->look(port) == ZKLI_PORT_CONNECTING)
+        suspend(e);
+}
+
 void zkli_engine_on_open_failed(struct zkli_engine *e, struct zkli_port *port) {
     if (port != NULL && port == e->successor.port)
         go_without_successor(e);

@@ -259,6 +259,14 @@ void zkli_members_hand_out(struct zkli_engine *e) {
     }
 }
 
+bool zkli_members_hold(const struct zkli_engine *e) {
+    const struct zkli_list *head = &e->members;
+    for (const struct zkli_list *link = head->next; link != head; link = link->next)
+        if (ZKLI_CONTAINER(link, struct zkli_member, link)->core.state == ZKLI_HELD)
+            return true;
+    return false;
+}
+
 struct zkli_member *zkli_members_witness(struct zkli_engine *e) {
     for (struct zkli_list *link = e->members.next; link != &e->members; link = link->next) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);

@@ -102,7 +102,16 @@ struct zkli_port_ops {
     int64_t (*session_id)(struct zkli_port *port);
     int (*timeout_ms)(struct zkli_port *port);
 
+    /* Ends the connection, so that the client goes to another server: CONNECTING follows. False:
+     * nothing was done, for there is no other server, or it is not known for certain which of the
+     * process's sockets is the connection's. NULL: this one cannot. */
+    bool (*drop)(struct zkli_port *port);
+    /* Before drop can know the socket, prepare has to look for it: more than once on a connection,
+     * each time when a request has been answered. NULL: no need. */
+    bool (*wants_preparing)(struct zkli_port *port);
+
     /* These may block: on a thread without locks, one at a time for a port. */
+    void (*prepare)(struct zkli_port *port);
     bool (*open)(struct zkli_port *port); /* false: could not start, close it */
     /* Without a chroot. False: not taken, try again. */
     bool (*set_hosts)(struct zkli_port *port, const char *hosts);
@@ -117,7 +126,8 @@ struct zkli_port_ops {
 enum {
     ZKLI_PORT_OPEN = 1u << 0,
     ZKLI_PORT_SET_HOSTS = 1u << 1,
-    ZKLI_PORT_CLOSE = 1u << 2
+    ZKLI_PORT_CLOSE = 1u << 2,
+    ZKLI_PORT_PREPARE = 1u << 3
 };
 
 struct zkli_port {

@@ -1,6 +1,6 @@
 /*
  * helper - a passing thread for what may block: opening a port (names are resolved), closing one
- * (threads are joined), a new list of servers.
+ * (threads are joined), a new list of servers, the search for a port's socket.
  */
 #include "session/session_internal.h"
 
@@ -35,6 +35,18 @@ static void set_hosts_again(void *arg) {
 }
 
 /* Without the lock. hosts is taken over. */
+static void set_hosts(struct zkl_session *s, struct zkli_port *port, char *hosts) {
+    if (!port->ops->set_hosts(port, hosts)) {
+        set_hosts_later(s, port, hosts);
+        return;
+    }
+    free(hosts);
+    zkli_session_lock(s);
+    zkli_engine_hosts_taken(s->engine, port);
+    zkli_session_unlock(s);
+}
+
+/* Without the lock. hosts is taken over. */
 static void do_jobs(struct zkl_session *s, struct zkli_port *port, unsigned jobs, char *hosts) {
     if ((jobs & ZKLI_PORT_OPEN) != 0 && (jobs & ZKLI_PORT_CLOSE) == 0 && !port->ops->open(port)) {
         int error = errno;
@@ -47,12 +59,15 @@ static void do_jobs(struct zkl_session *s, struct zkli_port *port, unsigned jobs
         free(hosts);
         return;
     }
-    if (hosts != NULL && (jobs & ZKLI_PORT_CLOSE) == 0 && !port->ops->set_hosts(port, hosts))
-        set_hosts_later(s, port, hosts);
-    else
+    if ((jobs & ZKLI_PORT_CLOSE) != 0) {
         free(hosts);
-    if ((jobs & ZKLI_PORT_CLOSE) != 0)
         port->ops->close(port);
+        return;
+    }
+    if (hosts != NULL)
+        set_hosts(s, port, hosts);
+    if ((jobs & ZKLI_PORT_PREPARE) != 0)
+        port->ops->prepare(port);
 }
 
 /* With the lock held, which it releases for each job. */

@@ -99,6 +99,10 @@ static void host_close_port(void *arg, struct zkli_port *port) {
     zkli_helper_ask(arg, port, ZKLI_PORT_CLOSE);
 }
 
+static void host_prepare_port(void *arg, struct zkli_port *port) {
+    zkli_helper_ask(arg, port, ZKLI_PORT_PREPARE);
+}
+
 static void host_on_session_event(void *arg, zkl_event_type type, bool is_new_session) {
     struct zkl_session *s = arg;
     zkl_event event = {
@@ -107,6 +111,12 @@ static void host_on_session_event(void *arg, zkl_event_type type, bool is_new_se
 }
 
 const struct zkli_host zkli_session_host = {
-    host_now_ns,     host_random,           host_new_port, host_open_port,
-    host_close_port, host_on_session_event, host_log,
+    .now_ns = host_now_ns,
+    .random = host_random,
+    .new_port = host_new_port,
+    .open_port = host_open_port,
+    .close_port = host_close_port,
+    .prepare_port = host_prepare_port,
+    .on_session_event = host_on_session_event,
+    .log = host_log,
 };

@@ -102,7 +102,7 @@ bool zkli_hosts_are_valid(const char *hosts) {
 /* ---- What the client library is given ---- */
 
 struct census {
-    size_t count;
+    size_t count, servers;
     char first[ADDRESS_MAX]; /* "" while there is none */
 };
 
@@ -138,13 +138,16 @@ static void count_addresses(struct census *census, char *server) {
     }
     if (error != 0)
         return;
+    size_t of_4 = 0, of_6 = 0;
     for (const struct addrinfo *info = found; info != NULL; info = info->ai_next) {
-        if (info->ai_family != AF_INET && info->ai_family != AF_INET6)
-            continue;
-        census->count++;
-        note_first(census, info);
+        of_4 += info->ai_family == AF_INET;
+        of_6 += info->ai_family == AF_INET6;
+        if (info->ai_family == AF_INET || info->ai_family == AF_INET6)
+            note_first(census, info);
     }
     freeaddrinfo(found);
+    census->count += of_4 + of_6;
+    census->servers += of_4 > of_6 ? of_4 : of_6;
 }
 
 static struct census take_census(char *servers) {
@@ -155,13 +158,14 @@ static struct census take_census(char *servers) {
     return census;
 }
 
-char *zkli_hosts_make_odd(const char *hosts) {
+char *zkli_hosts_make_odd(const char *hosts, size_t *ret_servers) {
     size_t length = strcspn(hosts, "/");
     char *servers = strndup(hosts, length);
     if (servers == NULL)
         return NULL;
     struct census census = take_census(servers);
     free(servers);
+    *ret_servers = census.servers;
     if (census.count % 2 != 0 || census.first[0] == '\0')
         return strdup(hosts);
     size_t size = strlen(hosts) + 1 + strlen(census.first) + 1;

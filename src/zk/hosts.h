@@ -29,8 +29,9 @@ size_t zkli_hosts_chroot_length(const char *hosts);
  * again and again, without a pause where that is the half without the last, and never the others.
  *
  * Names are looked up, which may block. One with other addresses later may bring an even number
- * again, until the next list. NULL: out of memory. To be freed.
+ * again, until the next list. ret_servers: how many there are. A name's addresses of IPv4 and those
+ * of IPv6 are taken to be the same servers'. NULL: out of memory. To be freed.
  */
-char *zkli_hosts_make_odd(const char *hosts);
+char *zkli_hosts_make_odd(const char *hosts, size_t *ret_servers);
 
 #endif

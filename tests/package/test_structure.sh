@@ -58,12 +58,12 @@ forbid "of the engine src/zk needs the port only:" \
     "$(includes 'engine/' src/zk | grep -v '"engine/zk_port\.h"' || :)"
 forbid "of the core src/fence needs the names only:" \
     "$(includes 'core/' src/fence | grep -v '"core/node_name\.h"' || :)"
-forbid "only src/zk/zk_client.c, zk_ops.c and zk_transaction.h may include ZooKeeper's headers:" \
+forbid "only zk_client_internal.h, zk_ops.c and zk_transaction.h may include ZooKeeper's headers:" \
     "$(includes '[a-z/]*(zookeeper|recordio|jute)' src include |
-        grep -Ev '^src/zk/zk_(client\.c|ops\.c|transaction\.h):' || :)"
-forbid "only zk_client.c and zk_transaction.c may include zk_transaction.h:" \
+        grep -Ev '^src/zk/zk_(client_internal\.h|ops\.c|transaction\.h):' || :)"
+forbid "only zk_client_internal.h and zk_transaction.c may include zk_transaction.h:" \
     "$(includes 'zk/zk_transaction' src |
-        grep -Ev '^src/zk/zk_(client|transaction)\.c:' || :)"
+        grep -Ev '^src/zk/zk_(client_internal\.h|transaction\.c):' || :)"
 forbid "above src/zk the client library's operations are passed on by guard_multi.c alone:" \
     "$(grep -rnE '\<zoo_op|zklock_zookeeper\.h' --include='*.[ch]' src |
         grep -Ev '^src/(zk/|lock/guard_multi\.c:)' || :)"

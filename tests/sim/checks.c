@@ -189,6 +189,17 @@ static void check_loss(struct world *w, int client, const struct handle *h,
                       client, 'a' + h->name);
 }
 
+/* Nothing else has happened, and the library could have kept it. */
+static void check_kept(struct world *w, int client, const struct handle *h) {
+    if (client != w->keeper || w->disturbances != w->keeper_disturbances ||
+        w->now_ns > w->keeper_until_ns || w->list[client].is_closing || w->phase != PHASE_RUN ||
+        w->names[h->node].gone_zxid != 0)
+        return;
+    world_violate(w, CHECK_KEPT,
+                  "client %d has lost %c, and only its server was silent, or the log", client,
+                  'a' + h->name);
+}
+
 void checks_released(struct handle *h, zkl_hold hold) {
     h->released[h->released_count++ % (THREADS_MAX + 1)] = hold;
 }
@@ -207,6 +218,7 @@ void checks_event(struct world *w, struct handle *handle, const zkl_event *event
         TRACE(w, "client %d has lost %c", client, 'a' + handle->name);
         w->figures->losses++;
         check_loss(w, client, handle, event);
+        check_kept(w, client, handle);
         handle->lost[handle->lost_count++ % (THREADS_MAX + 1)] = event->hold;
         break;
     case ZKL_EVENT_QUEUED:

@@ -195,8 +195,13 @@ static void host_log(void *arg, zkl_log_level level, const char *text) {
 }
 
 static const struct zkli_host host = {
-    host_now_ns,     host_random,           host_new_port, host_open_port,
-    host_close_port, host_on_session_event, host_log,
+    .now_ns = host_now_ns,
+    .random = host_random,
+    .new_port = host_new_port,
+    .open_port = host_open_port,
+    .close_port = host_close_port,
+    .on_session_event = host_on_session_event,
+    .log = host_log,
 };
 
 static void shut_if_drained(struct client *c) {

@@ -36,6 +36,8 @@ static void end_role(struct world *w, int server, enum role role) {
     drop_links(w, server);
     memset(s->is_followed, 0, sizeof(s->is_followed));
     memset(s->touched, 0, sizeof(s->touched));
+    for (int i = 0; i < SESSIONS_MAX; i++)
+        s->pending[i].conn = NONE;
     server_close_conns(w, server, 0);
     /* A follower notices at once that its leader has hung up, if it can be told. */
     for (int other = 0; other < SERVERS; other++)
@@ -292,6 +294,8 @@ void quorum_elect(struct world *w) {
 
 void quorum_start(struct world *w) {
     for (int i = 0; i < SERVERS; i++) {
+        for (int k = 0; k < SESSIONS_MAX; k++)
+            w->servers[i].pending[k].conn = NONE;
         w->servers[i].role = ROLE_LOOKING;
         w->servers[i].ppm = w->skew != 0 ? -w->skew * CLOCK_PPM
                                          : (int)world_between(w, -CLOCK_PPM, CLOCK_PPM);

@@ -59,6 +59,27 @@ bool fault_may_be(struct world *w) {
     return count == 0 || (count == 1 && world_chance(w, SECOND_FAULT_PERCENT));
 }
 
+bool fault_is_none(const struct world *w) {
+    if (w->leader == NONE || !quorum_leads(w, w->leader))
+        return false;
+    bool is_amiss = faults_in_force(w) > 0 || w->is_throttling || w->is_denying ||
+                    w->is_log_stalled || w->log_takes_ns > 0 || w->now_ns < w->late_until_ns;
+    for (int i = 0; i < SERVERS; i++) {
+        bool is_followed = i == w->leader || w->servers[w->leader].is_followed[i];
+        is_amiss = is_amiss || !is_followed || w->servers[i].epoch != w->epoch ||
+                   w->servers[i].lag_ns > 0 || w->servers[i].apply_at > w->now_ns + MS ||
+                   w->servers[i].is_racing;
+    }
+    for (int i = 0; i < w->clients; i++) {
+        const struct client *c = &w->list[i];
+        is_amiss = is_amiss || c->doomed != 0 || c->refused_percent > 0 || c->is_forgetful ||
+                   c->is_racing || c->is_told_late;
+        for (int s = 0; s < SERVERS; s++)
+            is_amiss = is_amiss || c->is_silent[s];
+    }
+    return !is_amiss;
+}
+
 void fault_count(struct world *w) {
     w->figures->double_faults += faults_in_force(w) > 1;
     w->figures->without_quorum += !quorum_is_possible(w);
@@ -98,6 +119,7 @@ static bool fault_of_server(struct world *w, enum fault fault) {
 
 void fault_doom(struct world *w, unsigned client, unsigned unused) {
     (void)unused;
+    w->disturbances++;
     if (w->phase == PHASE_RUN)
         w->list[client].doomed = 2;
 }
@@ -136,6 +158,16 @@ static bool fault_of_heartbeats(struct world *w, enum fault fault, int client) {
         w->servers[server].is_racing = true;
         fault_heal_later(w, fault, server, 2 * w->timeout_ns);
     }
+    return true;
+}
+
+static bool fault_of_log(struct world *w) {
+    if (w->is_log_stalled || w->log_takes_ns > 0)
+        return false;
+    if (world_chance(w, 70) && scene_stalled_log(w))
+        return true;
+    w->is_log_stalled = true;
+    fault_heal_later(w, FAULT_STALLED_LOG, 0, w->timeout_ns);
     return true;
 }
 
@@ -179,6 +211,10 @@ static bool inject(struct world *w, enum fault fault, int client) {
         return fault_of_server(w, fault);
     case FAULT_TURNING_STALL:
         return scene_turning_stall(w);
+    case FAULT_STALLED_LOG:
+        return fault_of_log(w);
+    case FAULT_SILENT_SERVER:
+        return scene_silent_server(w);
     case FAULT_LAGGING_FOLLOWER: {
         int server = a_follower(w);
         w->servers[server].lag_ns = world_between(w, MS, t);
@@ -231,6 +267,7 @@ void fault_strike(struct world *w, unsigned unused, unsigned unused_too) {
         TRACE(w, "fault: %s, client %d", fault_names[kind], client);
         w->figures->faults[kind]++;
         w->faults_done++;
+        w->disturbances++;
         return;
     }
     world_at(w, w->now_ns + w->tick_ns, EVENT_FAULT, 0, 0); /* none is possible now */
@@ -251,6 +288,10 @@ void fault_heal(struct world *w, unsigned kind, unsigned number) {
             scene_turn(w, what);
         else
             scene_end_stall(w, what - STALL_ENDS);
+    } else if (kind == FAULT_STALLED_LOG) {
+        if (w->is_log_stalled)
+            quorum_end_stall(w);
+        w->log_takes_ns = 0;
     } else if (kind == FAULT_LAGGING_FOLLOWER) {
         w->servers[what].lag_ns = 0;
     } else if (kind == FAULT_LOST_TOUCH) {
@@ -276,6 +317,7 @@ void fault_heal_all(struct world *w) {
     }
     fault_heal(w, FAULT_THROTTLE, 0);
     fault_heal(w, FAULT_DENIAL, 0);
+    fault_heal(w, FAULT_STALLED_LOG, 0);
     w->late_until_ns = 0;
     for (int i = 0; i < w->clients; i++) {
         fault_heal(w, FAULT_SILENCE, (unsigned)i);

@@ -15,6 +15,8 @@ enum fault {
     FAULT_DEPOSED_LEADER,
     FAULT_STALLED_SERVER,
     FAULT_TURNING_STALL,
+    FAULT_STALLED_LOG,
+    FAULT_SILENT_SERVER,
     FAULT_CRASHED_SERVER,
     FAULT_LAGGING_FOLLOWER,
     FAULT_PAUSE,
@@ -47,6 +49,7 @@ enum checker {
     CHECK_DEADLINES, /* every waiter is told by its deadline */
     CHECK_LIVENESS,  /* every waiter is served when all is well again */
     CHECK_LOSS,      /* a hold ends by release or with LOST, in time, and for a reason */
+    CHECK_KEPT,      /* a hold outlasts a silent server, and a log that stalls for a while */
     CHECK_DELETES,   /* nobody deletes another's node */
     CHECK_WRITES, /* guarded writes: in the order of the holds, and what their callers are told */
     CHECKERS
@@ -63,7 +66,7 @@ struct figures {
     uint64_t again, again_refused, again_lost, given_up, given_up_early, unreleased;
     uint64_t refused, forgotten, looks, double_faults, without_quorum, elections, expiries, moves,
         writes, lost_replies, late_creates, late_pings, lost_touches, told_late, watches_resent,
-        past_counter, ended_heard, syncs, proofs_by_syncs, successions;
+        past_counter, ended_heard, syncs, proofs_by_syncs, successions, drops, older_words, kept;
 };
 
 extern const char *const fault_names[FAULT_KINDS];

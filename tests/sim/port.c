@@ -104,7 +104,7 @@ static void lose_connection(struct world *w, struct port *p, int64_t again_ns) {
 }
 
 static void attempt(struct world *w, struct port *p) {
-    p->server = (p->server + 1 + (int)world_below(w, 2)) % SERVERS;
+    p->server = (p->server + p->step) % SERVERS;
     p->attempted_ns = w->now_ns;
     p->attempt_until_ns = w->now_ns + w->timeout_ns / 3;
     if (w->list[p->client].is_silent[p->server]) { /* nobody answers, nobody refuses */
@@ -290,6 +290,17 @@ static enum zkli_port_state port_look(struct zkli_port *base) {
     if (p->state != PORT_NEW && !is_refused(w, p))
         submit(p, message_new(w, OP_SYNC));
     return p->state == PORT_CONNECTED ? ZKLI_PORT_CONNECTED : ZKLI_PORT_CONNECTING;
+}
+
+/* The client goes to another server at once, if the socket is known; in some schedules none is. */
+static bool port_drop(struct zkli_port *base) {
+    struct port *p = port_of(base);
+    struct world *w = p->world;
+    if (!w->knows_sockets || p->state != PORT_CONNECTED || p->conn == NONE)
+        return false;
+    w->figures->drops++;
+    lose_connection(w, p, world_between(w, 1, 3) * MS);
+    return true;
 }
 
 static int64_t session_id(struct zkli_port *base) {
@@ -515,7 +526,8 @@ void port_deliver(struct world *w, unsigned port, unsigned unused) {
             p->answered_zxid = m->zxid;
         deliver_reply(w, p, m);
     } else {
-        checks_watch_told(w, p->client, m->name, m->is_done);
+        if (client->session.engine->port == &p->base) /* else its session has been replaced */
+            checks_watch_told(w, p->client, m->name, m->is_done);
         client_receiver()->on_watch(client, &p->base, w->names[m->name].text,
                                     m->is_done ? ZKLI_WATCH_DELETED : ZKLI_WATCH_CHANGED);
     }
@@ -538,6 +550,7 @@ struct zkli_port *port_new(struct world *w, int client) {
         .session_id = session_id,
         .timeout_ms = timeout_ms,
         .look = port_look,
+        .drop = port_drop,
     };
     assert(w->port_count < PORTS_MAX);
     struct port *p = &w->ports[w->port_count++];
@@ -546,6 +559,7 @@ struct zkli_port *port_new(struct world *w, int client) {
     list_init(&p->in_flight);
     list_init(&p->deliveries);
     p->server = (int)world_below(w, SERVERS);
+    p->step = 1 + (int)world_below(w, 2);
     return &p->base;
 }
 

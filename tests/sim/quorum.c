@@ -382,12 +382,33 @@ void quorum_validate(struct world *w, int server, int conn, int session) {
         server_validated(w, server, conn, life, leader_revalidate(w, server, server, session));
     } else if (w->leader != NONE) {
         int message = message_new(w, SERVER_VALIDATE);
-        struct message *m = &w->messages[message];
-        m->conn = conn;
-        m->conn_life = life;
-        m->session = session;
+        w->servers[server].pending[session].conn = conn;
+        w->servers[server].pending[session].life = life;
+        w->messages[message].conn = conn;
+        w->messages[message].conn_life = life;
+        w->messages[message].session = session;
         link_send(w, server, w->leader, message);
     }
+}
+
+/* The leader's word opens the last connection that has asked for it, and that only once. It may be
+ * the word that an earlier connection has asked for. */
+static void hear_word(struct world *w, int follower, const struct message *m) {
+    struct server *f = &w->servers[follower];
+    int conn = f->pending[m->session].conn;
+    f->pending[m->session].conn = NONE;
+    if (conn == NONE)
+        return;
+    uint32_t life = f->pending[m->session].life;
+    bool is_its_own = conn == m->conn && life == m->conn_life;
+    w->figures->older_words += w->conns[conn].life == life && !is_its_own;
+    server_validated(w, follower, conn, life, m->is_done);
+}
+
+static int ack_new(struct world *w, int index) {
+    int message = message_new(w, SERVER_ACK);
+    w->messages[message].index = index;
+    return message;
 }
 
 static void hear_leader(struct world *w, int leader, int follower, struct message *m) {
@@ -398,8 +419,11 @@ static void hear_leader(struct world *w, int leader, int follower, struct messag
     int message = NONE;
     if (m->kind == SERVER_PROPOSE) {
         f->logged = m->index;
-        message = message_new(w, SERVER_ACK);
-        w->messages[message].index = m->index;
+        if (w->log_takes_ns > 0)
+            world_at(w, w->now_ns + w->log_takes_ns, EVENT_LOGGED,
+                     (unsigned)follower | (f->life << 2), (unsigned)m->index);
+        else if (!w->is_log_stalled)
+            message = ack_new(w, m->index);
     } else if (m->kind == SERVER_COMMIT) {
         apply_later(w, follower, m->index);
     } else if (m->kind == SERVER_PING) {
@@ -410,7 +434,7 @@ static void hear_leader(struct world *w, int leader, int follower, struct messag
     } else if (m->kind == SERVER_SYNCED) {
         server_synced(w, follower, m->conn, m->conn_life, m->index);
     } else if (m->kind == SERVER_VALIDATED) {
-        server_validated(w, follower, m->conn, m->conn_life, m->is_done);
+        hear_word(w, follower, m);
     }
     if (message != NONE)
         link_send(w, follower, leader, message);
@@ -432,6 +456,7 @@ static void hear_follower(struct world *w, int follower, int leader, struct mess
                 leader_touch(w, leader, i);
     } else if (m->kind == SERVER_VALIDATE) {
         int message = message_new(w, SERVER_VALIDATED);
+        w->messages[message].session = m->session;
         w->messages[message].conn = m->conn;
         w->messages[message].conn_life = m->conn_life;
         w->messages[message].is_done = leader_revalidate(w, leader, follower, m->session);
@@ -444,6 +469,21 @@ static void hear_follower(struct world *w, int follower, int leader, struct mess
         else if (quorum_leads(w, leader))
             leader_prepare(w, leader, follower, m);
     }
+}
+
+void quorum_end_stall(struct world *w) {
+    w->is_log_stalled = false;
+    for (int f = 0; f < SERVERS; f++)
+        if (w->servers[f].role == ROLE_FOLLOWING && w->leader != NONE)
+            link_send(w, f, w->leader, ack_new(w, w->servers[f].logged));
+}
+
+void quorum_logged(struct world *w, unsigned server_and_life, unsigned index) {
+    unsigned follower = server_and_life & 3;
+    const struct server *f = &w->servers[follower];
+    if ((f->life & 0x3fff) == server_and_life >> 2 && f->role == ROLE_FOLLOWING &&
+        w->leader != NONE)
+        link_send(w, (int)follower, w->leader, ack_new(w, (int)index));
 }
 
 void quorum_link(struct world *w, unsigned from, unsigned to) {

@@ -54,6 +54,9 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "syncs", f->syncs, n);
     row(out, "leases by syncs and a barrier", f->proofs_by_syncs, n);
     row(out, "sessions in another's place", f->successions, n);
+    row(out, "silent servers left", f->drops, n);
+    row(out, "resumed by an older word", f->older_words, n);
+    row(out, "holds that had to last", f->kept, n);
     row(out, "sends refused", f->refused, n);
     row(out, "states not told", f->forgotten, n);
     row(out, "looks at the state", f->looks, n);

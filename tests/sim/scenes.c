@@ -20,20 +20,25 @@ static void act_at(struct world *w, int64_t at, int client, enum act act) {
     world_at(w, at, EVENT_SCENE, (unsigned)client, act + ACTS * stamp);
 }
 
-/* A client that holds a lock, through a follower; NONE: there is none. */
-static int a_holder_at_a_follower(struct world *w) {
+/* A client that holds a lock, through a server in one of two roles; NONE: there is none. */
+static int a_holder_at(struct world *w, enum role role, enum role other) {
     unsigned first = world_below(w, (unsigned)w->clients);
     for (unsigned n = 0; n < (unsigned)w->clients; n++) {
         int i = (int)((first + n) % (unsigned)w->clients);
         const struct client *c = &w->list[i];
-        bool is_at_follower = c->is_open && !c->is_paused && c->port != NONE &&
-                              w->ports[c->port].state == PORT_CONNECTED &&
-                              w->servers[w->ports[c->port].server].role == ROLE_FOLLOWING;
-        for (int k = 0; k < w->threads && is_at_follower; k++)
+        if (!c->is_open || c->is_paused || c->port == NONE ||
+            w->ports[c->port].state != PORT_CONNECTED)
+            continue;
+        enum role at = w->servers[w->ports[c->port].server].role;
+        for (int k = 0; k < w->threads && (at == role || at == other); k++)
             if (c->actors[k].state == ACTOR_HOLDING)
                 return i;
     }
     return NONE;
+}
+
+static int a_holder_at_a_follower(struct world *w) {
+    return a_holder_at(w, ROLE_FOLLOWING, ROLE_FOLLOWING);
 }
 
 static void keep_holding(struct world *w, int client) {
@@ -208,6 +213,59 @@ static void part_holding(struct world *w, int client) {
         act_at(w, w->now_ns + w->tick_ns / 20, client, ACT_PART_HOLDING);
 }
 
+/* ---- Holds that have to last ---- */
+
+/* While all is well but for this, a hold is not to be lost for so long. */
+static void must_keep(struct world *w, int client, int64_t ns) {
+    keep_holding(w, client);
+    w->keeper = client;
+    w->keeper_disturbances = w->disturbances + 1; /* this one */
+    w->keeper_until_ns = w->now_ns + ns;
+    w->figures->kept++;
+}
+
+/* A client that holds, with as much of the lease as there is in good order; NONE: there is none. */
+static int a_steady_holder(struct world *w) {
+    int client = fault_is_none(w) && w->timeout_ns >= 2000 * MS
+                     ? a_holder_at(w, ROLE_FOLLOWING, ROLE_LEADING)
+                     : NONE;
+    if (client == NONE)
+        return NONE;
+    const struct client *c = &w->list[client];
+    const struct zkli_engine *e = c->session.engine;
+    bool is_steady = e->lease.certain_until_ns - client_clock(c) >= w->timeout_ns / 2 &&
+                     client_clock(c) >= e->no_drop_until_ns;
+    return is_steady ? client : NONE;
+}
+
+/* It serves others, or nobody knows that it does not. */
+bool scene_silent_server(struct world *w) {
+    int client = w->knows_sockets ? a_steady_holder(w) : NONE;
+    if (client == NONE)
+        return false;
+    w->list[client].is_silent[w->ports[w->list[client].port].server] = true;
+    fault_heal_later(w, FAULT_SILENCE, client, 2 * w->timeout_ns);
+    must_keep(w, client, 2 * w->timeout_ns);
+    return true;
+}
+
+/* Clients that take that for silence must not lose what they hold: a log that stands still for a
+ * while, or one that for a while is slower than they will wait for. */
+bool scene_stalled_log(struct world *w) {
+    int client = a_steady_holder(w);
+    if (client == NONE)
+        return false;
+    int64_t t = w->timeout_ns;
+    bool is_slow = w->knows_sockets && world_chance(w, 50);
+    w->is_log_stalled = !is_slow;
+    w->log_takes_ns = is_slow ? world_between(w, t * 17 / 100, t / 5) : 0;
+    int64_t lasts_ns = is_slow ? world_between(w, t / 2, t * 3 / 5)
+                               : world_between(w, t / 10, t * 2 / 5);
+    world_at(w, w->now_ns + lasts_ns, EVENT_HEAL, FAULT_STALLED_LOG, 0);
+    must_keep(w, client, 2 * t);
+    return true;
+}
+
 void scene_act(struct world *w, unsigned client, unsigned number) {
     const struct client *c = &w->list[client];
     if (w->phase != PHASE_RUN || !c->is_open || c->port == NONE ||
@@ -222,5 +280,6 @@ void scene_act(struct world *w, unsigned client, unsigned number) {
         [ACT_PART] = part,
         [ACT_PART_HOLDING] = part_holding,
     };
+    w->disturbances++;
     acts[number % ACTS](w, (int)client);
 }

@@ -22,6 +22,8 @@
 #define LATE_PERCENT 25
 /* Of those whose leaders take their time to end the sessions that are due. */
 #define SLOW_END_PERCENT 60
+/* Of those whose clients know the sockets of their connections. */
+#define SOCKETS_PERCENT 80
 
 static void configure(struct world *w) {
     static const int ticks[] = {2, 2, 3, 4, 5, 5, 10};
@@ -36,6 +38,7 @@ static void configure(struct world *w) {
     w->is_late = world_chance(w, LATE_PERCENT);
     w->is_latest = world_chance(w, 50);
     w->is_ending_slowly = world_chance(w, SLOW_END_PERCENT);
+    w->knows_sockets = world_chance(w, SOCKETS_PERCENT);
     w->operations_wanted = 50 + world_below(w, 30);
     w->faults_wanted = 3 + world_below(w, FAULTS_MAX - 3);
     w->hold_ns = w->timeout_ns / (2 + (int)world_below(w, 30));
@@ -183,33 +186,20 @@ static void elect(struct world *w, unsigned a, unsigned b) {
 }
 
 static void (*const handlers[EVENT_KINDS])(struct world *w, unsigned a, unsigned b) = {
-    [EVENT_UP] = conn_up,
-    [EVENT_DOWN] = conn_down,
-    [EVENT_LATE] = server_late,
-    [EVENT_LINK] = quorum_link,
-    [EVENT_APPLY] = quorum_apply,
-    [EVENT_LEADER] = quorum_leader,
-    [EVENT_FOLLOWER] = quorum_follower,
-    [EVENT_EXPIRY] = quorum_expiry,
-    [EVENT_END_DUE] = quorum_end_due,
-    [EVENT_ELECT] = elect,
-    [EVENT_HEAL] = fault_heal,
-    [EVENT_IO] = port_io,
-    [EVENT_DELIVER] = port_deliver,
-    [EVENT_OPEN_PORT] = port_begin,
-    [EVENT_CLOSE_PORT] = port_close,
-    [EVENT_TICK] = client_tick,
-    [EVENT_WAKE] = client_wake,
-    [EVENT_SHUT] = client_shut,
-    [EVENT_OPEN] = client_open,
-    [EVENT_ACTOR] = actor_act,
-    [EVENT_DEADLINE] = actor_deadline,
-    [EVENT_FAULT] = fault_strike,
-    [EVENT_DOOM] = fault_doom,
-    [EVENT_SCENE] = scene_act,
-    [EVENT_STRANGER] = stranger,
-    [EVENT_PHASE] = enter_phase,
-    [EVENT_DRAINED] = look_whether_drained,
+    [EVENT_UP] = conn_up,           [EVENT_DOWN] = conn_down,
+    [EVENT_LATE] = server_late,     [EVENT_LINK] = quorum_link,
+    [EVENT_LOGGED] = quorum_logged, [EVENT_APPLY] = quorum_apply,
+    [EVENT_LEADER] = quorum_leader, [EVENT_FOLLOWER] = quorum_follower,
+    [EVENT_EXPIRY] = quorum_expiry, [EVENT_END_DUE] = quorum_end_due,
+    [EVENT_ELECT] = elect,          [EVENT_HEAL] = fault_heal,
+    [EVENT_IO] = port_io,           [EVENT_DELIVER] = port_deliver,
+    [EVENT_OPEN_PORT] = port_begin, [EVENT_CLOSE_PORT] = port_close,
+    [EVENT_TICK] = client_tick,     [EVENT_WAKE] = client_wake,
+    [EVENT_SHUT] = client_shut,     [EVENT_OPEN] = client_open,
+    [EVENT_ACTOR] = actor_act,      [EVENT_DEADLINE] = actor_deadline,
+    [EVENT_FAULT] = fault_strike,   [EVENT_DOOM] = fault_doom,
+    [EVENT_SCENE] = scene_act,      [EVENT_STRANGER] = stranger,
+    [EVENT_PHASE] = enter_phase,    [EVENT_DRAINED] = look_whether_drained,
 };
 
 /* After a violation: what is still open is closed, so that nothing leaks. */

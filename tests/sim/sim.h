@@ -70,6 +70,10 @@ void quorum_commit(struct world *w, int index);
 void quorum_acked(struct world *w, int leader);
 void quorum_ping(struct world *w, int leader, int follower);
 void quorum_link(struct world *w, unsigned from, unsigned to);
+/* What followers have logged while the log stalled is acknowledged. */
+void quorum_end_stall(struct world *w);
+/* A follower has logged an entry that took some time. */
+void quorum_logged(struct world *w, unsigned server_and_life, unsigned index);
 void quorum_apply(struct world *w, unsigned server_and_life, unsigned index);
 /* A write, from a connection of that server (NONE: from nowhere). Nothing comes of it if nobody
  * leads. request is kept by the caller. */
@@ -196,6 +200,8 @@ void fault_doom(struct world *w, unsigned client, unsigned unused);
 void operate(struct world *w, enum op op, int name);
 /* Mostly one fault of servers at a time; with a second one there may be no quorum for a while. */
 bool fault_may_be(struct world *w);
+/* Whether nothing is amiss, anywhere. */
+bool fault_is_none(const struct world *w);
 void fault_count(struct world *w);
 
 /* ---- scenes.c ---- */
@@ -206,6 +212,9 @@ void fault_count(struct world *w);
 bool scene_turning_stall(struct world *w);
 bool scene_late_pings(struct world *w);
 bool scene_lost_touch(struct world *w);
+/* The scenes after which a hold has to be there still. False: this is not the time. */
+bool scene_silent_server(struct world *w);
+bool scene_stalled_log(struct world *w);
 void scene_turn(struct world *w, int follower);
 void scene_end_stall(struct world *w, int follower);
 void scene_act(struct world *w, unsigned client, unsigned act);

@@ -204,9 +204,14 @@ struct server {
     int64_t apply_at, lag_ns;
     struct tree tree;
     uint64_t touched[SESSIONS_MAX / 64]; /* since the last answer to a ping */
-    int64_t heard_ns;                    /* from the leader */
-    unsigned answers;                    /* to its pings */
-    bool is_racing;                      /* it hears of many a heartbeat while it answers a ping */
+    /* By session: the connection that waits for the leader's word (Learner.pendingRevalidations) */
+    struct {
+        int conn; /* NONE: none does */
+        uint32_t life;
+    } pending[SESSIONS_MAX];
+    int64_t heard_ns; /* from the leader */
+    unsigned answers; /* to its pings */
+    bool is_racing;   /* it hears of many a heartbeat while it answers a ping */
     /* Leading */
     struct tracked sessions[SESSIONS_MAX];
     bool is_followed[SERVERS];
@@ -272,6 +277,7 @@ struct port {
     int64_t received_ns, sent_ns, attempted_ns, attempt_until_ns;
     int64_t stands_ns; /* so much later is the next thing delivered */
     int server;        /* the last one tried */
+    int step;          /* to the next in its list */
     unsigned io_stamp;
     bool is_end_untold, is_untold; /* of the connection before; neither that nor this one */
     uint64_t untold_connection;    /* the one that the engine went by when it ended */
@@ -365,6 +371,7 @@ enum event_kind {
     EVENT_DOWN,
     EVENT_LATE,
     EVENT_LINK,
+    EVENT_LOGGED,
     EVENT_APPLY,
     EVENT_LEADER,
     EVENT_FOLLOWER,
@@ -417,9 +424,15 @@ struct world {
     unsigned operations_wanted, operations, faults_wanted, faults_done;
     enum phase phase;
     bool is_throttling, is_denying;
+    bool is_log_stalled;  /* followers log, and acknowledge nothing */
+    int64_t log_takes_ns; /* or each entry so much later; 0: at once */
+    int keeper;           /* the holds of this client have to last, unless anything else happens */
+    unsigned disturbances, keeper_disturbances;
+    int64_t keeper_until_ns;
     int skew;                 /* leaders' clocks are slow and clients' fast (1), or so (-1), or 0 */
     bool is_late, is_latest;  /* pings, all the time; each by as much as may be */
     int64_t late_until_ns;    /* or so long */
+    bool knows_sockets;       /* clients can drop a connection whose server is silent */
     bool is_ending_slowly;    /* leaders take some time to end the sessions that are due */
     int64_t hold_ns, rest_ns; /* how long actors hold, and rest, at most */
     unsigned fault_at[FAULTS_MAX]; /* operations */

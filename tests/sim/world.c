@@ -16,6 +16,8 @@ const char *const fault_names[FAULT_KINDS] = {
     [FAULT_DEPOSED_LEADER] = "deposed leader",
     [FAULT_STALLED_SERVER] = "stalled server",
     [FAULT_TURNING_STALL] = "stall that turns round",
+    [FAULT_STALLED_LOG] = "stalled log",
+    [FAULT_SILENT_SERVER] = "silent server",
     [FAULT_CRASHED_SERVER] = "crashed server",
     [FAULT_LAGGING_FOLLOWER] = "lagging follower",
     [FAULT_PAUSE] = "paused client",
@@ -39,7 +41,7 @@ const char *const checker_names[CHECKERS] = {
     [CHECK_TOKENS] = "tokens",       [CHECK_ORDER] = "order",     [CHECK_GHOSTS] = "ghosts",
     [CHECK_WATCHES] = "watches",     [CHECK_WAKES] = "wakes",     [CHECK_DEADLINES] = "deadlines",
     [CHECK_LIVENESS] = "liveness",   [CHECK_LOSS] = "loss",       [CHECK_DELETES] = "deletes",
-    [CHECK_WRITES] = "writes",
+    [CHECK_WRITES] = "writes",       [CHECK_KEPT] = "kept",
 };
 
 /* ---- Randomness and time ---- */
@@ -357,6 +359,7 @@ void world_reset(struct world *w, uint64_t seed) {
     w->seed = w->random = seed;
     w->name_count = 1;
     w->leader = NONE;
+    w->keeper = NONE;
     for (unsigned i = 0; i < SERVERS; i++)
         for (unsigned j = 0; j < SERVERS; j++)
             list_init(&w->links[i][j].list);

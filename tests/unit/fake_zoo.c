@@ -2,8 +2,8 @@
 #include "unit/fake_zoo.h"
 
 #include <netdb.h>
-#include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 struct fake Fake = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 char Stale;
@@ -36,6 +36,15 @@ void fake_reset(void) {
     Fake.is_close_kept = false;
     Fake.hosts[0] = '\0';
     Fake.at_state = NULL;
+    memset(&Fake.peer, 0, sizeof(Fake.peer));
+    Fake.peer_fd = -1;
+    unlock_fake();
+}
+
+void fake_peer(const struct sockaddr_in *peer, int fd) {
+    lock_fake();
+    Fake.peer = *peer;
+    Fake.peer_fd = fd;
     unlock_fake();
 }
 
@@ -169,6 +178,8 @@ void fake_complete(const struct call *call, int code, const struct zkli_reply *r
         call->done.list(code, code == ZOK ? &list : NULL, call->data);
     else if (call->kind == GET)
         call->done.get(code, "", code == ZOK ? 0 : -1, code == ZOK ? &stat : NULL, call->data);
+    else if (call->kind == EXISTS)
+        call->done.stat(code, NULL, call->data);
     else
         call->done.plain(code, call->data);
 }
@@ -381,6 +392,32 @@ int zoo_async(zhandle_t *zh, const char *path, string_completion_t completion, c
         return fake_call(zh, &call, path);
     completion(ZOK, path, data); /* nobody waits for it */
     return ZOK;
+}
+
+/* It comes to the server, which is there to acknowledge bytes, and the answer is that there is no
+ * such node. */
+int zoo_aexists(zhandle_t *zh, const char *path, int watch, stat_completion_t completion,
+                const void *data) {
+    struct call call = {.kind = EXISTS, .done.stat = completion, .data = data};
+    (void)watch;
+    lock_fake();
+    int fd = Fake.peer_fd;
+    unlock_fake();
+    if (fd >= 0)
+        (void)send(fd, path, strlen(path), MSG_NOSIGNAL);
+    return fake_call(zh, &call, "");
+}
+
+struct sockaddr *zookeeper_get_connected_host(zhandle_t *zh, struct sockaddr *addr,
+                                              socklen_t *addr_len) {
+    (void)zh;
+    lock_fake();
+    bool is_there = Fake.peer.sin_family != 0;
+    REQUIRE(*addr_len >= sizeof(Fake.peer));
+    memcpy(addr, &Fake.peer, sizeof(Fake.peer));
+    *addr_len = sizeof(Fake.peer);
+    unlock_fake();
+    return is_there ? addr : NULL;
 }
 
 const clientid_t *zoo_client_id(zhandle_t *zh) {

@@ -8,6 +8,7 @@
 #define UNIT_FAKE_ZOO_H
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +34,7 @@ struct call {
         string_completion_t parent;
         strings_completion_t list;
         data_completion_t get;
+        stat_completion_t stat;
         void_completion_t plain;
     } done;
     const void *data;
@@ -70,6 +72,8 @@ extern struct fake {
     int set_hosts_code;
     bool is_close_kept;     /* zookeeper_close waits */
     char hosts[256];        /* as set last */
+    struct sockaddr_in peer; /* where the connection goes; a family of 0: there is none */
+    int peer_fd;            /* its socket, over which long reads are sent; -1: none */
     void (*at_state)(void); /* called when the state is asked for; or NULL */
     struct tiny_server server;
     zhandle_t *handle; /* the newest */
@@ -96,6 +100,8 @@ bool fake_hosts_are(const char *hosts);
 size_t fake_children(const char *path);
 /* A node of another session. */
 void fake_plant(const char *path);
+/* Where the connection goes, by which socket. */
+void fake_peer(const struct sockaddr_in *peer, int fd);
 /* Tells of the session, on the caller's thread. */
 void fake_state(int state);
 

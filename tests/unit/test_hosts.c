@@ -9,7 +9,8 @@
 #include "support/wait.h"
 
 static void check_becomes(const char *hosts, const char *expected) {
-    char *odd = zkli_hosts_make_odd(hosts);
+    size_t servers;
+    char *odd = zkli_hosts_make_odd(hosts, &servers);
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(odd);
     CU_ASSERT_STRING_EQUAL(odd, expected);

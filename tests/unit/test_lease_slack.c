@@ -18,19 +18,19 @@ struct outlook {
     int64_t least_ns, last_ns;
 };
 
-static struct zkli_lease lease_until(int64_t certain_until_ns, int64_t round_trip_ns) {
+static struct zkli_lease lease_until(int64_t certain_until_ns, int64_t quickest_ns) {
     struct zkli_lease lease;
     zkli_lease_begin(&lease, T, 0);
     lease.certain_until_ns = lease.heard_until_ns = certain_until_ns;
-    lease.round_trip_ns = round_trip_ns;
+    lease.quickest_ns = quickest_ns;
     return lease;
 }
 
-static struct outlook look_ahead(struct zkli_lease lease, int64_t round_trip_ns) {
+static struct outlook look_ahead(struct zkli_lease lease, int64_t quickest_ns) {
     struct outlook outlook = {INT64_MAX, 0};
     int64_t sent_ns = 0;
     for (int i = 0; i < AHEAD; i++) {
-        int64_t acked_ns = sent_ns + round_trip_ns, next_ns = sent_ns + zkli_lease_period_ns(T);
+        int64_t acked_ns = sent_ns + quickest_ns, next_ns = sent_ns + zkli_lease_period_ns(T);
         outlook.last_ns = lease.heard_until_ns - acked_ns;
         if (outlook.last_ns < outlook.least_ns)
             outlook.least_ns = outlook.last_ns;
@@ -46,14 +46,14 @@ static void a_hold_may_begin_as_long_as_that_much_is_left(void) {
     static const int64_t slacks_ns[] = {-1000, -1, 0, 1, 2, 1000};
     for (size_t i = 0; i < COUNT(round_trips_ns); i++)
         for (size_t k = 0; k < COUNT(slacks_ns); k++) {
-            int64_t round_trip_ns = round_trips_ns[i], slack_ns = slacks_ns[k];
-            struct zkli_lease lease = lease_until(SMALLEST, round_trip_ns);
-            struct outlook outlook = look_ahead(lease, round_trip_ns);
+            int64_t quickest_ns = round_trips_ns[i], slack_ns = slacks_ns[k];
+            struct zkli_lease lease = lease_until(SMALLEST, quickest_ns);
+            struct outlook outlook = look_ahead(lease, quickest_ns);
             lease.certain_until_ns += outlook.last_ns * 9 / 20 + slack_ns - outlook.least_ns;
             lease.heard_until_ns = lease.certain_until_ns;
-            outlook = look_ahead(lease, round_trip_ns);
+            outlook = look_ahead(lease, quickest_ns);
             REQUIRE(outlook.least_ns - outlook.last_ns * 9 / 20 == slack_ns);
-            int64_t expected_ns = slack_ns > 0 ? round_trip_ns + slack_ns : 0;
+            int64_t expected_ns = slack_ns > 0 ? quickest_ns + slack_ns : 0;
             CHECK(zkli_lease_ample_until(&lease, 0) == expected_ns);
         }
 }
@@ -73,14 +73,14 @@ static int64_t round_trip_leaving(int64_t last_ns) {
 
 /* Round trips so long that less than a twentieth of T is left leave nothing to spare. */
 static void with_little_left_in_the_long_run_all_that_is_certain_will_do(void) {
-    int64_t round_trip_ns = round_trip_leaving(T / 20);
-    struct zkli_lease lease = lease_until(T, round_trip_ns);
-    struct outlook outlook = look_ahead(lease, round_trip_ns);
+    int64_t quickest_ns = round_trip_leaving(T / 20);
+    struct zkli_lease lease = lease_until(T, quickest_ns);
+    struct outlook outlook = look_ahead(lease, quickest_ns);
     REQUIRE(outlook.last_ns == T / 20);
     CHECK(zkli_lease_ample_until(&lease, 0) ==
-          round_trip_ns + outlook.least_ns - outlook.last_ns * 9 / 20);
-    lease = lease_until(T, ++round_trip_ns);
-    outlook = look_ahead(lease, round_trip_ns);
+          quickest_ns + outlook.least_ns - outlook.last_ns * 9 / 20);
+    lease = lease_until(T, ++quickest_ns);
+    outlook = look_ahead(lease, quickest_ns);
     REQUIRE(outlook.last_ns < T / 20);
     CHECK(zkli_lease_ample_until(&lease, 0) == T - T / 40);
 }

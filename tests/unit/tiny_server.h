@@ -23,6 +23,7 @@ enum kind {
     BARRIER, /* a transaction that only checks, or a delete that names a version */
     MULTI,   /* any other transaction */
     SYNC,
+    EXISTS, /* a look for the connection's socket */
     AUTH,
     KINDS
 };
