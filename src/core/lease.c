@@ -37,6 +37,7 @@ void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begu
     lease->touched_ns = begun_ns;
     lease->heard_until_ns = lease->certain_until_ns = end_of(lease, begun_ns);
     lease->counts_from_ns = INT64_MIN;
+    lease->resumed_ns = INT64_MIN / 2;
 }
 
 /* So many of a connection, and those of earlier ones do not matter. Its first ones may have been
@@ -62,7 +63,7 @@ int64_t zkli_lease_slowest_ns(const struct zkli_lease *lease) {
 }
 
 static void forget_heartbeats(struct zkli_lease *lease) {
-    lease->is_resumed = true;
+    lease->has_proved = false;
     lease->slowest_ns = zkli_lease_slowest_ns(lease);
     if (lease->heartbeat_count >= FEW)
         lease->quickest_ns = quickest_of(lease);
@@ -75,6 +76,7 @@ static void note_lapse(struct zkli_lease *lease, int64_t heard_ns) {
 }
 
 void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns, int64_t now_ns) {
+    lease->resumed_ns = now_ns;
     if (now_ns >= lease->certain_until_ns)
         note_lapse(lease, now_ns);
     if (timeout_ns < lease->timeout_ns)
@@ -131,10 +133,8 @@ static void note_heard(struct zkli_lease *lease, int64_t until_ns, int64_t heard
 }
 
 static void remember(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns) {
-    if (lease->heartbeat_count == ZKLI_LEASE_HEARTBEATS) {
-        lease->is_resumed = false; /* in such a hurry nothing would be proved */
+    if (lease->heartbeat_count == ZKLI_LEASE_HEARTBEATS)
         forget_oldest(lease, 1);
-    }
     size_t count = lease->heartbeat_count++;
     lease->heartbeats[count].before_ns = count < 2 ? sent_ns - lease->timeout_ns
                                                    : lease->heartbeats[count - 2].sent_ns;
@@ -150,7 +150,7 @@ void zkli_lease_heartbeat(struct zkli_lease *lease, enum zkli_heartbeat kind, in
     while (proven > 0 && witness_ns < witness_from_ns(lease, proven - 1))
         proven--;
     if (proven > 0) {
-        lease->is_resumed = false;
+        lease->has_proved = true;
         note_heard(lease, end_of(lease, lease->heartbeats[proven - 1].sent_ns), acked_ns);
         forget_oldest(lease, proven - 1);
     }
@@ -162,14 +162,24 @@ void zkli_lease_heartbeat(struct zkli_lease *lease, enum zkli_heartbeat kind, in
         lease->certain_until_ns = later(lease->certain_until_ns, lease->heard_until_ns);
 }
 
+/* With as many heartbeats as are remembered, the one to be proved would be forgotten. */
+static bool may_hurry(const struct zkli_lease *lease, int64_t now_ns) {
+    return now_ns - lease->resumed_ns < lease->timeout_ns &&
+           lease->heartbeat_count < ZKLI_LEASE_HEARTBEATS &&
+           (!lease->has_proved || lease->heard_until_ns - now_ns < lease->timeout_ns / 2);
+}
+
 int64_t zkli_lease_hurry_ns(const struct zkli_lease *lease) {
-    if (!lease->is_resumed)
+    if (lease->heartbeat_count == 0)
+        return INT64_MAX; /* the first one comes anyway */
+    size_t last = lease->heartbeat_count - 1;
+    if (!may_hurry(lease, lease->heartbeats[last].acked_ns))
         return INT64_MAX;
-    if (lease->heartbeat_count < 2)
+    size_t next = lease->has_proved ? 1 : 0; /* to be proved */
+    if (last <= next)
         return INT64_MIN;
-    int64_t from_ns = witness_from_ns(lease, 0);
-    bool is_sent = lease->heartbeats[lease->heartbeat_count - 1].sent_ns >= from_ns;
-    return is_sent ? INT64_MIN : from_ns;
+    int64_t from_ns = witness_from_ns(lease, next);
+    return lease->heartbeats[last].sent_ns >= from_ns ? INT64_MIN : from_ns;
 }
 
 bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns) {

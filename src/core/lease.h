@@ -61,9 +61,9 @@
 #include <stdint.h>
 
 /* Heartbeats remembered: seven at one each T/16, from the one that is proven to the witness; with
- * room for a few extra. When full the oldest is forgotten, which costs certainty and never adds
- * any. */
-#define ZKLI_LEASE_HEARTBEATS 10
+ * room for those of a connection that is in a hurry. When full the oldest is forgotten, which costs
+ * certainty and never adds any. */
+#define ZKLI_LEASE_HEARTBEATS 16
 
 enum zkli_heartbeat {
     ZKLI_HEARTBEAT_SYNC,
@@ -78,7 +78,8 @@ struct zkli_lease {
     int64_t touched_ns;     /* when the last barrier acknowledged, or the connect, was sent */
     int64_t quickest_ns;    /* round trip of late on earlier connections; at first, 0 */
     int64_t slowest_ns;     /* the same */
-    bool is_resumed;        /* this connection is not the first, and has proved nothing yet */
+    int64_t resumed_ns;     /* when this connection began; long ago, if it is the session's first */
+    bool has_proved;        /* this connection, something */
     size_t heartbeat_count;
     struct {
         int64_t before_ns; /* when the last but one before it was sent; long ago, if none was */
@@ -123,11 +124,11 @@ void zkli_lease_end(struct zkli_lease *lease);
 void zkli_lease_heartbeat(struct zkli_lease *lease, enum zkli_heartbeat kind, int64_t sent_ns,
                           int64_t acked_ns);
 /*
- * When to send the next heartbeat, at the latest, for a connection to prove a lease as soon as it
- * can: with its second heartbeat as soon as the first is answered, the witness as early as it counts,
- * and the last one as soon as that is answered. That takes 0.3 T and four round trips, where the
- * usual pace takes 0.46 T. INT64_MAX: the usual pace will do, for the connection has proved one, or
- * is the session's first.
+ * When to send the next heartbeat, at the latest. INT64_MAX: the usual pace will do.
+ * A connection that follows another one proves a lease as soon as it can: with its second heartbeat
+ * as soon as the first is answered, the witness as early as it counts, and the last one as soon as
+ * that is answered. That takes 0.3 T and four round trips, where the usual pace takes 0.46 T. In its
+ * first T it goes on like that while less than half of T is left of what is proved.
  */
 int64_t zkli_lease_hurry_ns(const struct zkli_lease *lease);
 /* The longest that one of the last heartbeats has taken. 0: none was acknowledged yet. */

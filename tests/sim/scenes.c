@@ -4,6 +4,9 @@
  */
 #include "sim/sim.h"
 
+/* From one that is proven to its witness. */
+#define STEADY_BEATS 6
+
 enum act {
     ACT_MISS_A_PING,  /* late pings: the client stands still from one ping to behind the next */
     ACT_BE_A_WITNESS, /* ... and then until its heartbeat goes out just before a late one */
@@ -224,6 +227,14 @@ static void must_keep(struct world *w, int client, int64_t ns) {
     w->figures->kept++;
 }
 
+/* Whether its last heartbeats were on time, so that the next will prove as much as the last. */
+static bool beats_steadily(const struct zkli_lease *lease) {
+    const size_t last = lease->heartbeat_count - 1;
+    return lease->heartbeat_count > STEADY_BEATS &&
+           lease->heartbeats[last].sent_ns - lease->heartbeats[last - STEADY_BEATS].sent_ns <=
+               (STEADY_BEATS + 1) * zkli_lease_period_ns(lease->timeout_ns);
+}
+
 /* A client that holds, with as much of the lease as there is in good order; NONE: there is none. */
 static int a_steady_holder(struct world *w) {
     int client = fault_is_none(w) && w->timeout_ns >= 2000 * MS
@@ -233,7 +244,8 @@ static int a_steady_holder(struct world *w) {
         return NONE;
     const struct client *c = &w->list[client];
     const struct zkli_engine *e = c->session.engine;
-    bool is_steady = e->lease.certain_until_ns - client_clock(c) >= w->timeout_ns / 2 &&
+    bool is_steady = beats_steadily(&e->lease) &&
+                     e->lease.certain_until_ns - client_clock(c) >= w->timeout_ns / 2 &&
                      client_clock(c) >= e->no_drop_until_ns;
     return is_steady ? client : NONE;
 }

@@ -28,6 +28,12 @@ static void host_close_port(void *arg, struct zkli_port *port) {
     ZKLI_CONTAINER(port, struct fake_port, port)->is_closed = true;
 }
 
+static void host_prepare_port(void *arg, struct zkli_port *port) {
+    (void)arg;
+    (void)port;
+    Bench.prepared++;
+}
+
 static void host_on_session_event(void *arg, zkl_event_type type, bool is_new_session) {
     (void)arg;
     Bench.events[type]++;
@@ -109,6 +115,17 @@ static enum zkli_port_state port_look(struct zkli_port *port) {
     return ZKLI_CONTAINER(port, struct fake_port, port)->state;
 }
 
+static bool port_drop(struct zkli_port *port) {
+    (void)port;
+    Bench.drops++;
+    return Bench.can_drop;
+}
+
+static bool port_wants_preparing(struct zkli_port *port) {
+    (void)port;
+    return Bench.wants_preparing;
+}
+
 static struct zkli_port *host_new_port(void *arg) {
     static const struct zkli_port_ops ops = {
         .create = port_create,
@@ -121,6 +138,8 @@ static struct zkli_port *host_new_port(void *arg) {
         .session_id = port_session_id,
         .timeout_ms = port_timeout_ms,
         .look = port_look,
+        .drop = port_drop,
+        .wants_preparing = port_wants_preparing,
     };
     (void)arg;
     if (Bench.has_no_ports)
@@ -300,6 +319,7 @@ void bench_start(const char *root, bool keeps_session) {
         .new_port = host_new_port,
         .open_port = host_open_port,
         .close_port = host_close_port,
+        .prepare_port = host_prepare_port,
         .on_session_event = host_on_session_event,
         .log = host_log,
     };

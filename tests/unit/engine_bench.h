@@ -54,6 +54,10 @@ extern struct bench {
     size_t port_count;
     unsigned refused; /* kinds that are not sent, as bits */
     size_t looks;
+    bool can_drop; /* the port, its connection */
+    size_t drops;  /* asked for, granted or not */
+    bool wants_preparing;
+    size_t prepared;
     int timeout_ms; /* as granted */
     struct request requests[ZKLI_SLOTS];
     size_t request_count;

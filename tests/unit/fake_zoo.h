@@ -70,11 +70,11 @@ extern struct fake {
         bool is_kept;
     } orders[KINDS];
     int set_hosts_code;
-    bool is_close_kept;     /* zookeeper_close waits */
-    char hosts[256];        /* as set last */
+    bool is_close_kept;      /* zookeeper_close waits */
+    char hosts[256];         /* as set last */
     struct sockaddr_in peer; /* where the connection goes; a family of 0: there is none */
-    int peer_fd;            /* its socket, over which long reads are sent; -1: none */
-    void (*at_state)(void); /* called when the state is asked for; or NULL */
+    int peer_fd;             /* its socket, over which long reads are sent; -1: none */
+    void (*at_state)(void);  /* called when the state is asked for; or NULL */
     struct tiny_server server;
     zhandle_t *handle; /* the newest */
     size_t inits, closes;

@@ -499,8 +499,8 @@ static void long_schedules_too_and_forgetting_never_adds(void) {
     size_t wrong = 0, more = 0, less = 0;
     for (int round = 0; round < 1000; round++) {
         struct schedule s = {.begun = -50};
-        int64_t pause_max = 1 + (int64_t)(next_random(&random) % 30);
-        int64_t trip_max = 1 + (int64_t)(next_random(&random) % 20);
+        int64_t pause_max = 1 + (int64_t)(next_random(&random) % 15);
+        int64_t trip_max = 1 + (int64_t)(next_random(&random) % 10);
         struct zkli_lease lease;
         while (s.count < BEATS_MAX)
             add_beat(&s,
