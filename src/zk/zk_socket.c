@@ -53,6 +53,14 @@ static bool look_at(struct zkli_socket *ret_socket, int fd, const struct sockadd
     return true;
 }
 
+/* By another descriptor. */
+static bool is_listed(const struct zkli_socket *rivals, size_t count, uint64_t cookie) {
+    for (size_t i = 0; i < count; i++)
+        if (rivals[i].cookie == cookie)
+            return true;
+    return false;
+}
+
 /* Each of this process's descriptors. A main thread that has ended has none in /proc/self. */
 static size_t list_sockets(struct zkli_socket rivals[ZKLI_RIVALS_MAX],
                            const struct sockaddr_storage *peer) {
@@ -63,7 +71,8 @@ static size_t list_sockets(struct zkli_socket rivals[ZKLI_RIVALS_MAX],
     const struct dirent *entry;
     while (count < ZKLI_RIVALS_MAX && (entry = readdir(dir)) != NULL)
         if (isdigit((unsigned char)entry->d_name[0]) &&
-            look_at(&rivals[count], (int)strtol(entry->d_name, NULL, 10), peer))
+            look_at(&rivals[count], (int)strtol(entry->d_name, NULL, 10), peer) &&
+            !is_listed(rivals, count, rivals[count].cookie))
             count++;
     (void)closedir(dir);
     return count;

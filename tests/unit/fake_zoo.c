@@ -35,7 +35,7 @@ void fake_reset(void) {
     Fake.inits = Fake.closes = 0;
     Fake.is_close_kept = false;
     Fake.hosts[0] = '\0';
-    Fake.at_state = NULL;
+    Fake.at_state = Fake.at_nudge = NULL;
     memset(&Fake.peer, 0, sizeof(Fake.peer));
     Fake.peer_fd = -1;
     unlock_fake();
@@ -390,6 +390,8 @@ int zoo_async(zhandle_t *zh, const char *path, string_completion_t completion, c
     struct call call = {.kind = SYNC, .done.parent = completion, .data = data};
     if (data != NULL)
         return fake_call(zh, &call, path);
+    if (Fake.at_nudge != NULL)
+        Fake.at_nudge();
     completion(ZOK, path, data); /* nobody waits for it */
     return ZOK;
 }

@@ -74,6 +74,7 @@ extern struct fake {
     char hosts[256];         /* as set last */
     struct sockaddr_in peer; /* where the connection goes; a family of 0: there is none */
     int peer_fd;             /* its socket, over which long reads are sent; -1: none */
+    void (*at_nudge)(void);  /* called for a request that nobody waits for; or NULL */
     void (*at_state)(void);  /* called when the state is asked for; or NULL */
     struct tiny_server server;
     zhandle_t *handle; /* the newest */

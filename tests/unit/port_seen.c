@@ -40,10 +40,10 @@ static void log_line(void *arg, zkl_log_level level, const char *text) {
     Seen.lines++;
 }
 
-struct zkli_port *new_port(const char *auth_scheme, bool is_creator_acl) {
+static struct zkli_port *port_to(const char *hosts, const char *auth_scheme, bool is_creator_acl) {
     static const struct zkli_port_receiver receiver = {on_state, on_reply, on_watch};
     struct zkli_client_config config = {
-        .hosts = "h:1",
+        .hosts = hosts,
         .timeout_ms = 10000,
         .auth_scheme = auth_scheme,
         .auth = auth_scheme == NULL ? NULL : "u:p",
@@ -56,6 +56,16 @@ struct zkli_port *new_port(const char *auth_scheme, bool is_creator_acl) {
     Seen = (struct seen){.state = NO_STATE, .state_at_reply = NO_STATE};
     struct zkli_port *port = zkli_client_new(&config);
     REQUIRE(port != NULL);
+    return port;
+}
+
+struct zkli_port *new_port(const char *auth_scheme, bool is_creator_acl) {
+    return port_to("h:1", auth_scheme, is_creator_acl);
+}
+
+struct zkli_port *open_port_to(const char *hosts) {
+    struct zkli_port *port = port_to(hosts, NULL, false);
+    REQUIRE(port->ops->open(port));
     return port;
 }
 

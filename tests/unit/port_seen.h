@@ -21,6 +21,7 @@ extern struct seen {
 /* Begins anew. */
 struct zkli_port *new_port(const char *auth_scheme, bool is_creator_acl);
 struct zkli_port *open_port(const char *auth_scheme);
+struct zkli_port *open_port_to(const char *hosts);
 /* The last reply. If it says that the session is over, the port has said so first. */
 void check_reply(unsigned slot, int code, enum zkli_result result);
 

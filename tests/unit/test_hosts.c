@@ -17,6 +17,26 @@ static void check_becomes(const char *hosts, const char *expected) {
     free(odd);
 }
 
+static void check_servers(const char *hosts, size_t expected) {
+    size_t servers = 99;
+    char *odd = zkli_hosts_make_odd(hosts, &servers);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(odd);
+    CHECK_INT(servers, expected);
+    free(odd);
+}
+
+static void the_number_of_servers_is_told(void) {
+    check_servers("127.0.0.1:1", 1);
+    check_servers("127.0.0.1:1/a,b", 1);
+    check_servers("127.0.0.1:1,127.0.0.2:2", 2); /* not the one that is there twice */
+    check_servers("127.0.0.1:1,::1:2,127.0.0.3:3", 3);
+    check_servers("no such name:1", 0);
+    check_servers("no such name:1,127.0.0.1:1", 1);
+    check_servers("localhost:1", 1); /* with an address of each kind, or of one */
+    check_servers("localhost:1,localhost:2", 2);
+}
+
 static void an_odd_number_stays(void) {
     check_becomes("127.0.0.1:2181", "127.0.0.1:2181");
     check_becomes("127.0.0.1:1,127.0.0.2:2,127.0.0.3:3", "127.0.0.1:1,127.0.0.2:2,127.0.0.3:3");
