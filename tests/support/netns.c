@@ -69,6 +69,12 @@ void netns_isolate(unsigned server, netns_cut cut) {
     run_script("isolate", cut == NETNS_SILENT ? "silent" : "told", Isolated);
 }
 
+void netns_darken(unsigned server) {
+    assert(Isolated[0] == '\0' && server < NETNS_SERVERS);
+    Isolated[0] = (char)('1' + server);
+    run_script("darken", Isolated, NULL);
+}
+
 void netns_heal(void) {
     if (Isolated[0] == '\0')
         return;

@@ -26,6 +26,8 @@ const char *netns_hosts(unsigned server);
 
 /* One server at a time; done when the call returns. */
 void netns_isolate(unsigned server, netns_cut cut);
+/* No packet passes between it and anything: as if its power had gone. Counts as isolated. */
+void netns_darken(unsigned server);
 /* If one is isolated, it is reached again, over new connections. */
 void netns_heal(void);
 

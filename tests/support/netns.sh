@@ -4,6 +4,7 @@
 #
 #     netns.sh up                     the bridge, and three namespaces that hang on it
 #     netns.sh isolate silent|told N  no packet passes between namespace zkN and the other two
+#     netns.sh darken N               none passes between namespace zkN and anything
 #     netns.sh heal N                 everything passes again
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
@@ -56,6 +57,10 @@ isolate() { # silent|told N
             return 1
         fi
     done
+}
+
+darken() { # N
+    set_rules "$1" "-A INPUT -i eth0 -j DROP" "-A OUTPUT -o eth0 -j DROP"
 }
 
 # Old connections would wake up only with the next retransmission, which by now is seconds away.

@@ -98,6 +98,7 @@ static void spaces_go_and_missing_ports_come(void) {
 
 static const test_case Cases[] = {
     {"spaces go, and missing ports come", spaces_go_and_missing_ports_come},
+    {"the number of servers is told", the_number_of_servers_is_told},
     {"an odd number of addresses stays", an_odd_number_stays},
     {"of an even number one is there twice", an_even_number_gets_one_twice},
     {"the chroot stays at the end", the_chroot_stays_at_the_end},
