@@ -119,6 +119,33 @@ static void servers_that_are_down_are_not_a_busy_loop(void) {
     }
 }
 
+/* The client library closes the connection to a server that is not in the new list, and tells of it
+ * seconds later, if at all. Here the new server lets nothing through. */
+static void a_new_list_tells_of_the_end_of_the_connection_at_once(void) {
+    walker w = walker_open(2, TIMEOUT_MS);
+    client *c = w.client;
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    zkl_hold hold = actor_hold(c->actor, c->lock);
+    for (int i = 0; i < 2; i++) {
+        proxy *from = w.ways[proxy_links(w.ways[0]) == 1 ? 0 : 1];
+        proxy *to = w.ways[from == w.ways[0] ? 1 : 0];
+        const size_t told = client_told(c, ZKL_EVENT_SUSPENDED);
+
+        proxy_hold(to, PROXY_BOTH, true);
+        REQUIRE_INT(zkl_session_set_hosts(c->session, proxy_hosts(to)), ZKL_OK);
+        WAIT_UNTIL(zkl_session_state(c->session) == ZKL_STATE_SUSPENDED, TIMEOUT_MS / 20);
+        WAIT_UNTIL(client_told(c, ZKL_EVENT_SUSPENDED) > told, SOON_MS);
+        CHECK(!client_is_connected(c));
+        proxy_hold(to, PROXY_BOTH, false);
+        WAIT_UNTIL(proxy_links(to) == 1 && client_is_connected(c), SOON_MS);
+        CHECK_STAYS(zkl_hold_valid(c->lock, hold), TIMEOUT_MS / 4);
+        WAIT_UNTIL(client_is_connected(c), SOON_MS);
+        CHECK_INT(proxy_links(from), 0);
+    }
+    CHECK(zkl_hold_valid(c->lock, hold));
+    walker_close(&w);
+}
+
 /* ---- Names ---- */
 
 enum resolver {
@@ -219,6 +246,8 @@ static const test_case Cases[] = {
     {"whichever of three servers serves is found", one_of_three_is_found},
     {"whichever of four servers serves is found", one_of_four_is_found},
     {"servers that are down are not a busy loop (T28)", servers_that_are_down_are_not_a_busy_loop},
+    {"a new list of servers tells of the end of the connection at once",
+     a_new_list_tells_of_the_end_of_the_connection_at_once},
     {"a resolver that fails costs no hold", a_resolver_that_fails_costs_no_hold},
     {"a resolver that hangs costs no hold", a_resolver_that_hangs_costs_no_hold},
     {"a new list of servers whose names hang holds up nothing (T23)",
