@@ -7,11 +7,15 @@
 static const int Timeouts_ms[] = {4000, 10000};
 
 static void a_frozen_follower_costs_no_hold(void) {
-    silence_play(SILENCE_FROZEN, silence_rounds(), Timeouts_ms, COUNT(Timeouts_ms));
+    CHECK_INT(silence_play(SILENCE_FOLLOWER, SILENCE_FROZEN, silence_rounds(), Timeouts_ms,
+                           COUNT(Timeouts_ms)),
+              0);
 }
 
 static void a_follower_without_power_costs_no_hold(void) {
-    silence_play(SILENCE_DARK, silence_rounds(), Timeouts_ms, COUNT(Timeouts_ms));
+    CHECK_INT(silence_play(SILENCE_FOLLOWER, SILENCE_DARK, silence_rounds(), Timeouts_ms,
+                           COUNT(Timeouts_ms)),
+              0);
 }
 
 static const test_case Cases[] = {
@@ -20,7 +24,7 @@ static const test_case Cases[] = {
 };
 
 int main(int argc, char **argv) {
-    static const char *const options[] = {NETNS_OPTIONS, NULL};
+    static const char *const options[] = {NETNS_OPTIONS, "--tick", "2000", NULL};
 
     fixture_start_in_netns(options);
     return TEST_MAIN(argc, argv, "silent", Cases);

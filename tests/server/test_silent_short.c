@@ -8,11 +8,15 @@
 static const int Timeouts_ms[] = {2000};
 
 static void a_frozen_follower_costs_no_hold(void) {
-    silence_play(SILENCE_FROZEN, silence_rounds(), Timeouts_ms, COUNT(Timeouts_ms));
+    CHECK_INT(silence_play(SILENCE_FOLLOWER, SILENCE_FROZEN, silence_rounds(), Timeouts_ms,
+                           COUNT(Timeouts_ms)),
+              0);
 }
 
 static void a_follower_without_power_costs_no_hold(void) {
-    silence_play(SILENCE_DARK, silence_rounds(), Timeouts_ms, COUNT(Timeouts_ms));
+    CHECK_INT(silence_play(SILENCE_FOLLOWER, SILENCE_DARK, silence_rounds(), Timeouts_ms,
+                           COUNT(Timeouts_ms)),
+              0);
 }
 
 static const test_case Cases[] = {

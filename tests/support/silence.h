@@ -1,6 +1,6 @@
 /*
- * A follower falls silent while clients hold locks by it and two other servers serve: its process is
- * stopped, or its packets vanish. Each hold has to last. Needs the namespaces of support/netns.h.
+ * A server falls silent while clients hold locks by it and two other servers are well: its process
+ * is stopped, or its packets vanish. Needs the namespaces of support/netns.h.
  */
 #ifndef SUPPORT_SILENCE_H
 #define SUPPORT_SILENCE_H
@@ -16,8 +16,15 @@ typedef enum silence_kind {
 
 /* ZKLOCK_SILENT_ROUNDS, or 2. */
 size_t silence_rounds(void);
+typedef enum silence_role {
+    SILENCE_FOLLOWER,
+    SILENCE_LEADER /* the others have to elect another first */
+} silence_role;
+
 /* So many rounds. In each, two holders of each of these session timeouts, which the servers grant as
- * asked, lose the same follower. Fails the test for each hold that is lost; prints the figures. */
-void silence_play(silence_kind kind, size_t rounds, const int *timeouts_ms, size_t count);
+ * asked, lose the server that they are connected to. Prints the figures, and returns how many holds
+ * were lost. */
+size_t silence_play(silence_role role, silence_kind kind, size_t rounds, const int *timeouts_ms,
+                    size_t count);
 
 #endif
