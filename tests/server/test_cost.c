@@ -106,6 +106,91 @@ static void a_session_that_rests_asks_for_nothing(void) {
     proxy_close(p);
 }
 
+/* Heartbeats are for the first T of a wait. Then it is a pair of syncs each 0.3 T. */
+static void a_patient_waiter_writes_nothing(void) {
+    const char *name = fresh_name("patient");
+    client *c = client_open_proxied(name, T_NORMAL);
+    char path[RAW_PATH_MAX];
+
+    plant_contender(name, CURATOR, path);
+    client_queue_up(c, 2);
+    int64_t end = clock_ms() + T_NORMAL * 5 / 4;
+    WAIT_UNTIL(clock_ms() >= end, 2 * T_NORMAL);
+    proxy_forget(c->proxy);
+    end = clock_ms() + T_NORMAL;
+    WAIT_UNTIL(clock_ms() >= end, 2 * T_NORMAL);
+    CHECK_INT(proxy_count(c->proxy, PROXY_BARRIER, NULL), 0);
+    CHECK_RANGE(proxy_count(c->proxy, PROXY_SYNC, NULL), 4, 8);
+    CHECK_INT(requests(c->proxy), proxy_count(c->proxy, PROXY_SYNC, NULL));
+    proxy_forget(c->proxy);
+    uproot(path); /* one heartbeat makes certain what the syncs have proved */
+    CHECK_INT(client_result(c), ZKL_OK);
+    CHECK_RANGE(proxy_answered(c->proxy, PROXY_BARRIER, name), 1, 2);
+    CHECK_INT(proxy_connects(c->proxy), 0);
+    client_close(c);
+}
+
+/* The position of the first frame of this kind that came from the client; the count if there is
+ * none. */
+static size_t first_of(const proxy_frame *frames, size_t count, proxy_kind kind) {
+    size_t i = 0;
+    while (i < count && (frames[i].direction != PROXY_TO_SERVER || frames[i].kind != kind))
+        i++;
+    return i;
+}
+
+/* Another session: a connection, the answer to it, and then what a first acquire costs. */
+static void after_a_rest_an_acquire_costs_a_connection_more(void) {
+    enum {
+        FRAMES_MAX = 64
+    };
+    const char *name = fresh_name("rested");
+    client *c = client_open_proxied(name, T_NORMAL);
+    proxy_frame frames[FRAMES_MAX];
+
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    REQUIRE_INT(client_release_wait(c), ZKL_OK);
+    const int64_t id = zkl_session_id(c->session), end = clock_ms() + T_NORMAL * 5 / 4;
+    WAIT_UNTIL(clock_ms() >= end, 2 * T_NORMAL);
+    proxy_forget(c->proxy);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    const size_t count = proxy_trace(c->proxy, frames, FRAMES_MAX);
+    CHECK(zkl_session_id(c->session) != id);
+    CHECK_INT(proxy_connects(c->proxy), 1);
+    CHECK_INT(proxy_count(c->proxy, PROXY_CREATE, name), 1);
+    CHECK_INT(proxy_count_tail(c->proxy, PROXY_LIST, name), 1);
+    REQUIRE(count <= FRAMES_MAX);
+    /* Between the two requests there is no answer that the second has waited for. */
+    const size_t connect = first_of(frames, count, PROXY_CONNECT);
+    const size_t create = first_of(frames, count, PROXY_CREATE);
+    const size_t list = first_of(frames, count, PROXY_LIST);
+    CHECK(connect < create && create < list && list < count);
+    for (size_t i = create; i < list; i++)
+        CHECK(frames[i].direction == PROXY_TO_SERVER || frames[i].kind != PROXY_CREATE);
+    CHECK_INT(client_told(c, ZKL_EVENT_SUSPENDED) + client_told(c, ZKL_EVENT_RESUMED), 0);
+    client_close(c);
+}
+
+static void after_a_rest_a_try_of_a_taken_lock_is_one_read(void) {
+    const char *name = fresh_name("rested");
+    client *c = client_open_proxied(name, T_NORMAL);
+    char path[RAW_PATH_MAX];
+
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    REQUIRE_INT(client_release_wait(c), ZKL_OK);
+    plant_contender(name, CURATOR, path);
+    const int64_t id = zkl_session_id(c->session), end = clock_ms() + T_NORMAL * 5 / 4;
+    WAIT_UNTIL(clock_ms() >= end, 2 * T_NORMAL);
+    proxy_forget(c->proxy);
+    CHECK_INT(client_acquire(c, 0), ZKL_BUSY);
+    CHECK(zkl_session_id(c->session) == id);
+    CHECK_INT(proxy_connects(c->proxy), 0);
+    CHECK_INT(requests(c->proxy), 1);
+    CHECK_INT(proxy_count_tail(c->proxy, PROXY_LIST, name), 1);
+    uproot(path);
+    client_close(c);
+}
+
 /* A hundred waiters of five sessions behind one holder, all counted in one proxy. */
 struct crowd {
     proxy *proxy;
@@ -258,6 +343,11 @@ static const test_case Cases[] = {
     {"a try on a held lock is one read and writes nothing (T13)",
      a_try_on_a_held_lock_writes_nothing},
     {"a session that rests asks for nothing", a_session_that_rests_asks_for_nothing},
+    {"a patient waiter writes nothing", a_patient_waiter_writes_nothing},
+    {"after a rest an acquire costs a connection more",
+     after_a_rest_an_acquire_costs_a_connection_more},
+    {"after a rest a try of a taken lock is one read",
+     after_a_rest_a_try_of_a_taken_lock_is_one_read},
     {"a hundred releases wake exactly one of a hundred waiters each, in order (T24, T33)",
      a_hundred_releases_wake_one_waiter_each},
     {"waiters on one handle cost the server nothing while they wait (T24)",
