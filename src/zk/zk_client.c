@@ -279,11 +279,11 @@ struct zkli_port *zkli_client_new(const struct zkli_client_config *config) {
     if (client == NULL)
         return NULL;
     client->hosts = strdup(config->hosts);
-    if (client->hosts == NULL || !zkli_search_init(&client->search)) {
-        free(client->hosts);
+    if (client->hosts == NULL) {
         free(client);
         return NULL;
     }
+    zkli_search_init(&client->search);
     client->port.ops = &ops;
     client->config = *config;
     atomic_init(&client->is_authenticated, config->auth_scheme == NULL);

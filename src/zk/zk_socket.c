@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,29 +54,49 @@ static bool look_at(struct zkli_socket *ret_socket, int fd, const struct sockadd
     return true;
 }
 
-/* By another descriptor. */
-static bool is_listed(const struct zkli_socket *rivals, size_t count, uint64_t cookie) {
-    for (size_t i = 0; i < count; i++)
-        if (rivals[i].cookie == cookie)
-            return true;
-    return false;
+/* Doubles the room. False: there is no memory for it, or there would be too many. */
+static bool make_room(struct zkli_socket **rivals, size_t count, size_t *room) {
+    if (count < *room)
+        return true;
+    size_t more = *room == 0 ? 16 : 2 * *room;
+    struct zkli_socket *grown = more <= ZKLI_RIVALS_MAX ? realloc(*rivals, more * sizeof(**rivals))
+                                                        : NULL;
+    if (grown == NULL)
+        return false;
+    *rivals = grown;
+    *room = more;
+    return true;
 }
 
-/* Each of this process's descriptors. A main thread that has ended has none in /proc/self. */
-static size_t list_sockets(struct zkli_socket rivals[ZKLI_RIVALS_MAX],
-                           const struct sockaddr_storage *peer) {
+/* Of all that this process has open; to be freed. NULL: there is none, or it cannot be told. (A main
+ * thread that has ended has nothing in /proc/self.) */
+static struct zkli_socket *list_sockets(size_t *ret_count, const struct sockaddr_storage *peer) {
+    struct zkli_socket *rivals = NULL;
+    size_t count = 0, room = 0;
+    bool is_whole = true;
     DIR *dir = opendir("/proc/thread-self/fd");
-    if (dir == NULL)
-        return 0;
-    size_t count = 0;
     const struct dirent *entry;
-    while (count < ZKLI_RIVALS_MAX && (entry = readdir(dir)) != NULL)
-        if (isdigit((unsigned char)entry->d_name[0]) &&
-            look_at(&rivals[count], (int)strtol(entry->d_name, NULL, 10), peer) &&
-            !is_listed(rivals, count, rivals[count].cookie))
+    while (dir != NULL && is_whole && (entry = readdir(dir)) != NULL) {
+        is_whole = make_room(&rivals, count, &room);
+        if (is_whole && isdigit((unsigned char)entry->d_name[0]) &&
+            look_at(&rivals[count], (int)strtol(entry->d_name, NULL, 10), peer))
             count++;
-    (void)closedir(dir);
-    return count;
+    }
+    if (dir != NULL)
+        (void)closedir(dir);
+    *ret_count = count;
+    if (is_whole && count > 0)
+        return rivals;
+    free(rivals);
+    return NULL;
+}
+
+/* One socket may have several descriptors. */
+static bool are_one(const struct zkli_socket *rivals, size_t count) {
+    for (size_t i = 1; i < count; i++)
+        if (rivals[i].cookie != rivals[0].cookie)
+            return false;
+    return true;
 }
 
 /*
@@ -99,11 +120,30 @@ static bool shut(const struct zkli_socket *socket, const struct sockaddr_storage
 
 /* ---- The search ---- */
 
-static void forget(struct zkli_search *s) {
-    s->found.fd = -1;
-    s->agreed = 0;
-    s->rival_count = 0;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all searches; never held for long */
+static struct zkli_search *current;                       /* the one that is under way; or NULL */
+
+static void lock(void) {
+    (void)pthread_mutex_lock(&mutex);
+}
+
+static void unlock(void) {
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+static void end_search(struct zkli_search *s) {
+    free(s->rivals);
+    s->rivals = NULL;
     s->is_probing = false;
+    if (current == s)
+        current = NULL;
+}
+
+static void forget(struct zkli_search *s) {
+    s->agreed = s->searches = 0;
+    if (s->is_probing)
+        end_search(s);
+    s->is_void = current == s; /* it is being made: what it comes to does not count */
 }
 
 /* What this search has come to; NULL: nothing. */
@@ -116,77 +156,95 @@ static void conclude(struct zkli_search *s, const struct zkli_socket *socket) {
     s->agreed++;
 }
 
-bool zkli_search_init(struct zkli_search *s) {
+void zkli_search_init(struct zkli_search *s) {
     memset(s, 0, sizeof(*s));
-    forget(s);
-    return pthread_mutex_init(&s->mutex, NULL) == 0;
 }
 
 void zkli_search_fini(struct zkli_search *s) {
-    (void)pthread_mutex_destroy(&s->mutex);
+    lock();
+    end_search(s);
+    unlock();
 }
 
 void zkli_search_forget(struct zkli_search *s) {
-    (void)pthread_mutex_lock(&s->mutex);
+    lock();
     forget(s);
-    s->searches = 0;
-    (void)pthread_mutex_unlock(&s->mutex);
+    unlock();
 }
 
 bool zkli_search_is_wanted(struct zkli_search *s) {
-    (void)pthread_mutex_lock(&s->mutex);
-    bool is_wanted = s->agreed < 2 && !s->is_probing && s->searches < ZKLI_SEARCHES_MAX;
-    (void)pthread_mutex_unlock(&s->mutex);
+    lock();
+    bool is_wanted = current == NULL && s->agreed < 2 && s->searches < ZKLI_SEARCHES_MAX;
+    unlock();
     return is_wanted;
+}
+
+static bool begin(struct zkli_search *s, const struct sockaddr_storage *peer) {
+    lock();
+    bool is_first = current == NULL;
+    if (is_first) {
+        current = s;
+        s->is_void = false;
+        if (!is_same_address(peer, &s->peer))
+            s->agreed = 0;
+        s->peer = *peer;
+        s->searches++;
+    }
+    unlock();
+    return is_first;
 }
 
 enum zkli_search_result zkli_search_begin(struct zkli_search *s,
                                           const struct sockaddr_storage *peer) {
-    (void)pthread_mutex_lock(&s->mutex);
-    if (s->agreed > 0 && !is_same_address(peer, &s->peer))
-        forget(s);
-    s->peer = *peer;
-    s->searches++;
-    s->rival_count = list_sockets(s->rivals, peer);
-    s->is_probing = s->rival_count > 1 && s->rival_count < ZKLI_RIVALS_MAX;
+    if (!begin(s, peer))
+        return ZKLI_SEARCH_DONE;
+    size_t count;
+    struct zkli_socket *rivals = list_sockets(&count, peer);
+    lock();
+    s->rivals = rivals;
+    s->rival_count = count;
+    s->is_probing = !s->is_void && rivals != NULL && !are_one(rivals, count);
     bool is_probing = s->is_probing;
-    if (!is_probing)
-        conclude(s, s->rival_count == 1 ? &s->rivals[0] : NULL);
-    (void)pthread_mutex_unlock(&s->mutex);
+    if (!is_probing) {
+        if (!s->is_void)
+            conclude(s, rivals);
+        end_search(s);
+    }
+    unlock();
     return is_probing ? ZKLI_SEARCH_PROBES : ZKLI_SEARCH_DONE;
 }
 
 /* The socket of the connection has sent the request, and the answer has acknowledged it. NULL: it is
  * not the only one that has sent so much. */
-static const struct zkli_socket *sender(struct zkli_search *s) {
+static const struct zkli_socket *sender(const struct zkli_search *s) {
     const struct zkli_socket *found = NULL;
     for (size_t i = 0; i < s->rival_count; i++) {
+        const struct zkli_socket *rival = &s->rivals[i];
         struct zkli_socket now;
-        if (!look_at(&now, s->rivals[i].fd, &s->peer) || now.cookie != s->rivals[i].cookie ||
-            now.acked - s->rivals[i].acked < ZKLI_PROBE_BYTES)
+        if (!look_at(&now, rival->fd, &s->peer) || now.cookie != rival->cookie ||
+            now.acked - rival->acked < ZKLI_PROBE_BYTES)
             continue;
-        if (found != NULL)
+        if (found != NULL && found->cookie != rival->cookie)
             return NULL;
-        found = &s->rivals[i];
+        found = rival;
     }
     return found;
 }
 
 void zkli_search_end_probe(struct zkli_search *s, bool is_answered) {
-    (void)pthread_mutex_lock(&s->mutex);
-    if (s->is_probing)
+    lock();
+    if (s->is_probing) {
         conclude(s, is_answered ? sender(s) : NULL);
-    s->is_probing = false;
-    (void)pthread_mutex_unlock(&s->mutex);
+        end_search(s);
+    }
+    unlock();
 }
 
 bool zkli_search_shut(struct zkli_search *s, const struct sockaddr_storage *peer) {
-    (void)pthread_mutex_lock(&s->mutex);
+    lock();
     bool is_shut = s->agreed >= 2 && is_same_address(peer, &s->peer) && shut(&s->found, peer);
-    if (is_shut) {
+    if (is_shut)
         forget(s);
-        s->searches = 0;
-    }
-    (void)pthread_mutex_unlock(&s->mutex);
+    unlock();
     return is_shut;
 }

@@ -77,7 +77,7 @@ static bool is_open(const struct link *link) {
 
 static void begin(void) {
     listen_at(&Server, AF_INET);
-    REQUIRE(zkli_search_init(&Search));
+    zkli_search_init(&Search);
 }
 
 static void end(void) {
@@ -284,20 +284,52 @@ static void a_rival_that_comes_or_goes_changes_nothing(void) {
     end();
 }
 
-static void with_too_many_rivals_the_search_is_given_up(void) {
-    static struct link links[ZKLI_RIVALS_MAX];
+/* More than there is room for at first. */
+static void among_many_rivals_it_is_found_too(void) {
+    static struct link links[100];
     begin();
     for (size_t i = 0; i < COUNT(links); i++)
         links[i] = connect_to(&Server);
-    for (int i = 0; i < 3; i++)
-        CHECK_INT(search(), ZKLI_SEARCH_DONE);
-    CHECK(!shut());
-    close_link(&links[0]);
-    search_with(&links[1]);
-    search_with(&links[1]);
-    CHECK(shut() && !is_open(&links[1]) && is_open(&links[2]));
-    for (size_t i = 1; i < COUNT(links); i++)
+    search_with(&links[70]);
+    search_with(&links[70]);
+    CHECK(shut());
+    for (size_t i = 0; i < COUNT(links); i++) {
+        CHECK(is_open(&links[i]) == (i != 70));
         close_link(&links[i]);
+    }
+    end();
+}
+
+/* Two at once would take each other's long requests for their own. */
+static void while_one_searches_no_other_does(void) {
+    struct zkli_search other;
+    begin();
+    zkli_search_init(&other);
+    struct link link = connect_to(&Server), rival = connect_to(&Server);
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(search(), ZKLI_SEARCH_PROBES);
+        CHECK(!zkli_search_is_wanted(&other));
+        CHECK_INT(zkli_search_begin(&other, &Server.address), ZKLI_SEARCH_DONE);
+        send_bytes(&link, ZKLI_PROBE_BYTES);
+        zkli_search_end_probe(&Search, true);
+        CHECK(zkli_search_is_wanted(&other));
+    }
+    CHECK_INT(other.searches, 0);
+    for (int i = 0; i < 2; i++) { /* one that ends in the middle does not hold the others up */
+        CHECK_INT(zkli_search_begin(&other, &Server.address), ZKLI_SEARCH_PROBES);
+        CHECK(!zkli_search_is_wanted(&Search));
+        if (i == 0)
+            zkli_search_forget(&other);
+        else
+            zkli_search_fini(&other);
+        CHECK_INT(zkli_search_begin(&Search, &Server.address), ZKLI_SEARCH_PROBES);
+        zkli_search_end_probe(&Search, false);
+    }
+    search_with(&link);
+    search_with(&link);
+    CHECK(shut() && !is_open(&link) && is_open(&rival));
+    close_link(&link);
+    close_link(&rival);
     end();
 }
 
@@ -442,8 +474,8 @@ int main(int argc, char **argv) {
         {"a request without an answer proves nothing", a_request_without_an_answer_proves_nothing},
         {"two searches that disagree are none", two_searches_that_disagree_are_none},
         {"a rival that comes or goes changes nothing", a_rival_that_comes_or_goes_changes_nothing},
-        {"with too many rivals the search is given up",
-         with_too_many_rivals_the_search_is_given_up},
+        {"among many rivals it is found, too", among_many_rivals_it_is_found_too},
+        {"while one searches, no other does", while_one_searches_no_other_does},
         {"after so many searches no more are wanted", after_so_many_searches_no_more_are_wanted},
         {"a new connection is searched anew", a_new_connection_is_searched_anew},
         {"a descriptor that is closed is left alone", a_descriptor_that_is_closed_is_left_alone},
