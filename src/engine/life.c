@@ -118,6 +118,18 @@ static void open_successor(struct zkli_engine *e) {
         e->host->open_port(e->host_arg, e->successor.port);
 }
 
+/* The servers have committed nothing of ours since it was begun. They will make it late, if at all,
+ * and little will be left of its lease then. */
+static bool is_stale(const struct zkli_engine *e) {
+    int64_t begun_ns = e->successor.begun_ns;
+    return e->lease.touched_ns < begun_ns && e->now_ns >= begun_ns + e->lease.timeout_ns / 2;
+}
+
+static void renew_successor(struct zkli_engine *e) {
+    e->host->close_port(e->host_arg, e->successor.port);
+    open_successor(e);
+}
+
 /* No node is left on the servers, and no reply is awaited but a heartbeat's. */
 static bool is_clear(const struct zkli_engine *e) {
     const struct zkli_list *head = &e->members;
@@ -156,6 +168,8 @@ void zkli_succession_go_on(struct zkli_engine *e) {
     }
     if (!is_of_use)
         close_successor(e);
+    else if (is_stale(e))
+        renew_successor(e);
     else if (e->now_ns >= e->successor.begun_ns + e->lease.timeout_ns)
         go_without_successor(e);
     else if (e->successor.is_connected && is_clear(e))

@@ -259,6 +259,26 @@ static void one_that_does_not_connect_is_given_up_in_time(void) {
     bench_end();
 }
 
+/* The servers commit nothing: what is asked for is made late, and little is left of its lease. */
+static void one_that_servers_are_slow_to_make_is_asked_for_anew(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    for (size_t ports = 2; ports < 5; ports++) {
+        CHECK_INT(Bench.port_count, ports);
+        advance(T / 2 - MS);
+        CHECK(!successor_port()->is_closed);
+        advance(T / 16); /* at the latest when the engine has something else to do */
+        CHECK(Bench.ports[ports - 1].is_closed);
+        CHECK(Bench.engine->no_successor_until_ns <= Bench.now_ns);
+    }
+    CHECK_INT(Bench.sent[CREATE], 0);
+    connect_successor(); /* at last they commit */
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    check_untold();
+    bench_end();
+}
+
 /* The lease has not lapsed: a first proof is enough, if that is sooner. */
 static void it_stays_if_its_own_lease_is_good_first(void) {
     rest(T * 3 / 10);
@@ -377,6 +397,8 @@ int main(int argc, char **argv) {
         {"where no other is to be had it stays", where_no_other_is_to_be_had_it_stays},
         {"one that does not connect is given up in time",
          one_that_does_not_connect_is_given_up_in_time},
+        {"one that servers are slow to make is asked for anew",
+         one_that_servers_are_slow_to_make_is_asked_for_anew},
         {"it stays if its own lease is good first", it_stays_if_its_own_lease_is_good_first},
         {"after one that failed none is tried for a timeout",
          after_one_that_failed_none_is_tried_for_a_timeout},
