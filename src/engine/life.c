@@ -110,24 +110,42 @@ static void go_without_successor(struct zkli_engine *e) {
 }
 
 static void open_successor(struct zkli_engine *e) {
-    e->successor.begun_ns = e->now_ns;
-    e->successor.port = e->host->new_port(e->host_arg);
+    e->successor = (struct zkli_successor){
+        .port = e->host->new_port(e->host_arg),
+        .begun_ns = e->now_ns,
+    };
     if (e->successor.port == NULL)
         go_without_successor(e);
     else
         e->host->open_port(e->host_arg, e->successor.port);
 }
 
-/* The servers have committed nothing of ours since it was begun. They will make it late, if at all,
- * and little will be left of its lease then. */
-static bool is_stale(const struct zkli_engine *e) {
-    int64_t begun_ns = e->successor.begun_ns;
-    return e->lease.touched_ns < begun_ns && e->now_ns >= begun_ns + e->lease.timeout_ns / 2;
+/* A hold could not begin with what is left of its lease. */
+static bool is_late(const struct zkli_engine *e) {
+    struct zkli_lease lease;
+    zkli_lease_begin(&lease, e->lease.timeout_ns, e->successor.begun_ns);
+    return zkli_lease_ample_until(&lease, e->now_ns) <= e->now_ns;
+}
+
+/* The servers were slow to make it, or are still at it. Another may be made sooner: where they
+ * commit quickly by now; or where they have committed nothing since it was begun. */
+static bool is_to_be_renewed(const struct zkli_engine *e) {
+    int64_t age_ns = e->now_ns - e->successor.begun_ns;
+    int64_t quiet_ns = e->now_ns - e->lease.touched_ns;
+    bool is_old = age_ns >= e->lease.timeout_ns / 2;
+    if (e->successor.is_connected)
+        return is_late(e) && (is_old || quiet_ns <= age_ns / 2);
+    return is_old && quiet_ns > age_ns && zkli_is_connected(e);
 }
 
 static void renew_successor(struct zkli_engine *e) {
     e->host->close_port(e->host_arg, e->successor.port);
     open_successor(e);
+}
+
+/* Where sessions are refused, say. */
+static bool is_overdue(const struct zkli_engine *e) {
+    return zkli_is_connected(e) && e->now_ns >= e->successor.begun_ns + e->lease.timeout_ns;
 }
 
 /* No node is left on the servers, and no reply is awaited but a heartbeat's. */
@@ -168,12 +186,12 @@ void zkli_succession_go_on(struct zkli_engine *e) {
     }
     if (!is_of_use)
         close_successor(e);
-    else if (is_stale(e))
+    else if (is_to_be_renewed(e))
         renew_successor(e);
-    else if (e->now_ns >= e->successor.begun_ns + e->lease.timeout_ns)
-        go_without_successor(e);
     else if (e->successor.is_connected && is_clear(e))
         succeed(e);
+    else if (is_overdue(e))
+        go_without_successor(e);
 }
 
 static void on_state_of_successor(struct zkli_engine *e, enum zkli_port_state state) {

@@ -304,6 +304,7 @@ static bool port_drop(struct zkli_port *base) {
 }
 
 static int64_t session_id(struct zkli_port *base) {
+    assert(port_of(base)->session != 0);
     return port_session_id(port_of(base)->session);
 }
 

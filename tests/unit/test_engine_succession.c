@@ -250,10 +250,11 @@ static void one_that_does_not_connect_is_given_up_in_time(void) {
     struct owner *owner = begin("a");
     tell_successor(ZKLI_PORT_CONNECTING);
     pass(T - 100 * MS);
-    CHECK(!successor_port()->is_closed);
+    CHECK(!Bench.ports[1].is_closed);
     CHECK_INT(Bench.sent[CREATE], 0);
     pass(200 * MS);
     CHECK(Bench.ports[1].is_closed);
+    CHECK_INT(Bench.port_count, 2);
     pass(T);
     CHECK_INT(owner->grants, 1);
     bench_end();
@@ -276,6 +277,72 @@ static void one_that_servers_are_slow_to_make_is_asked_for_anew(void) {
     serve_all();
     CHECK_INT(owner->grants, 1);
     check_untold();
+    bench_end();
+}
+
+/* What is left of its lease is not enough for a hold to begin. */
+static void one_that_was_made_late_is_replaced_before_it_is_used(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    pass(T * 3 / 8); /* heartbeats are committed at once */
+    connect_successor();
+    CHECK_INT(Bench.port_count, 3);
+    CHECK(Bench.ports[1].is_closed && !Bench.ports[0].is_closed);
+    connect_successor();
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    CHECK(Bench.ports[0].is_closed);
+    check_untold();
+    bench_end();
+}
+
+static void where_all_is_slow_one_that_was_made_late_has_to_do(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    advance(T * 3 / 8);
+    connect_successor();
+    CHECK_INT(Bench.port_count, 2);
+    CHECK(Bench.ports[0].is_closed);
+    serve_all();
+    CHECK_INT(owner->grants, 0);
+    pass(T * 6 / 10);
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+static void one_that_has_waited_for_long_is_replaced_before_it_is_used(void) {
+    bench_begin();
+    (void)hold("a");
+    cut(0);
+    advance(2 * T);
+    bench_connect();
+    struct request remove = serve_until(REMOVE);
+    struct owner *owner = begin("a");
+    connect_successor();
+    advance(T * 10 / 16);
+    CHECK(Bench.ports[1].is_closed);
+    CHECK_INT(Bench.port_count, 3);
+    serve_request(&remove);
+    CHECK(!Bench.ports[0].is_closed);
+    connect_successor();
+    CHECK(Bench.ports[0].is_closed);
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+static void in_an_outage_none_is_asked_for_until_it_ends(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    cut(0);
+    advance(3 * T);
+    CHECK_INT(Bench.port_count, 2);
+    bench_connect();
+    CHECK_INT(Bench.port_count, 3);
+    CHECK(Bench.ports[1].is_closed);
+    connect_successor();
+    serve_all();
+    CHECK_INT(owner->grants, 1);
     bench_end();
 }
 
@@ -399,6 +466,14 @@ int main(int argc, char **argv) {
          one_that_does_not_connect_is_given_up_in_time},
         {"one that servers are slow to make is asked for anew",
          one_that_servers_are_slow_to_make_is_asked_for_anew},
+        {"one that was made late is replaced before it is used",
+         one_that_was_made_late_is_replaced_before_it_is_used},
+        {"where all is slow one that was made late has to do",
+         where_all_is_slow_one_that_was_made_late_has_to_do},
+        {"one that has waited for long is replaced before it is used",
+         one_that_has_waited_for_long_is_replaced_before_it_is_used},
+        {"in an outage none is asked for until it ends",
+         in_an_outage_none_is_asked_for_until_it_ends},
         {"it stays if its own lease is good first", it_stays_if_its_own_lease_is_good_first},
         {"after one that failed none is tried for a timeout",
          after_one_that_failed_none_is_tried_for_a_timeout},
