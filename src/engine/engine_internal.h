@@ -175,7 +175,6 @@ struct zkli_engine {
     struct zkli_timer heartbeat;
     int64_t ample_until_ns;             /* if no heartbeat is acknowledged before */
     enum zkli_lease_grade lease_grade;  /* at the last check */
-    bool was_ample;                     /* since this session began */
     enum zkli_pace pace;                /* of the last heartbeat; what it was when one was due */
     enum zkli_heartbeat heartbeat_kind; /* the last one's */
     int64_t heartbeat_sent_ns;
@@ -228,7 +227,7 @@ static inline bool zkli_lease_is_fit(const struct zkli_engine *e) {
 
 /* Nothing would be lost with this session, and another may have a better lease. */
 static inline bool zkli_is_to_be_replaced(const struct zkli_engine *e) {
-    return e->standing == 0 && e->was_ample && !e->keeps_session &&
+    return e->standing == 0 && !e->keeps_session &&
            e->now_ns >= e->no_successor_until_ns && !zkli_lease_is_fit(e);
 }
 

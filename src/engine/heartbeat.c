@@ -19,7 +19,6 @@ void zkli_lease_check(struct zkli_engine *e) {
     if (grade == e->lease_grade)
         return;
     e->lease_grade = grade;
-    e->was_ample = e->was_ample || grade == ZKLI_LEASE_AMPLE;
     zkli_members_step_all(e, ZKLI_EV_LEASE);
 }
 
@@ -278,5 +277,4 @@ void zkli_heartbeat_end(struct zkli_engine *e) {
     zkli_timer_clear(&e->timers, &e->stall);
     zkli_lease_end(&e->lease);
     e->lease_grade = ZKLI_LEASE_UNCERTAIN;
-    e->was_ample = false;
 }

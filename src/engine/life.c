@@ -127,25 +127,14 @@ static bool is_late(const struct zkli_engine *e) {
     return zkli_lease_ample_until(&lease, e->now_ns) <= e->now_ns;
 }
 
-/* The servers were slow to make it, or are still at it. Another may be made sooner: where they
- * commit quickly by now; or where they have committed nothing since it was begun. */
-static bool is_to_be_renewed(const struct zkli_engine *e) {
-    int64_t age_ns = e->now_ns - e->successor.begun_ns;
-    int64_t quiet_ns = e->now_ns - e->lease.touched_ns;
-    bool is_old = age_ns >= e->lease.timeout_ns / 2;
-    if (e->successor.is_connected)
-        return is_late(e) && (is_old || quiet_ns <= age_ns / 2);
-    return is_old && quiet_ns > age_ns && zkli_is_connected(e);
+/* Twice as quickly as that one was made, or more. */
+static bool commits_quickly(const struct zkli_engine *e) {
+    return e->now_ns - e->lease.touched_ns <= (e->now_ns - e->successor.begun_ns) / 2;
 }
 
 static void renew_successor(struct zkli_engine *e) {
     e->host->close_port(e->host_arg, e->successor.port);
     open_successor(e);
-}
-
-/* Where sessions are refused, say. */
-static bool is_overdue(const struct zkli_engine *e) {
-    return zkli_is_connected(e) && e->now_ns >= e->successor.begun_ns + e->lease.timeout_ns;
 }
 
 /* No node is left on the servers, and no reply is awaited but a heartbeat's. */
@@ -186,12 +175,12 @@ void zkli_succession_go_on(struct zkli_engine *e) {
     }
     if (!is_of_use)
         close_successor(e);
-    else if (is_to_be_renewed(e))
+    else if (!e->successor.is_connected)
+        return;
+    else if (is_late(e) && commits_quickly(e))
         renew_successor(e);
-    else if (e->successor.is_connected && is_clear(e))
+    else if (!is_late(e) && is_clear(e))
         succeed(e);
-    else if (is_overdue(e))
-        go_without_successor(e);
 }
 
 static void on_state_of_successor(struct zkli_engine *e, enum zkli_port_state state) {

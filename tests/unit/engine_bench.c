@@ -283,11 +283,15 @@ void tell_successor(enum zkli_port_state state) {
 }
 
 void connect_successor(void) {
-    for (size_t i = Bench.request_count; i-- > 0;)
+    struct fake_port *port = successor_port();
+    size_t in_flight = Bench.request_count;
+    port->session_id = ++Bench.last_session;
+    tell_successor(ZKLI_PORT_CONNECTED);
+    if (Bench.engine->port != &port->port)
+        return;
+    for (size_t i = in_flight; i-- > 0;)
         if (Bench.requests[i].slot == ZKLI_SLOT_HEARTBEAT)
             (void)take(i);
-    successor_port()->session_id = ++Bench.last_session;
-    tell_successor(ZKLI_PORT_CONNECTED);
 }
 
 void cut(size_t done) {

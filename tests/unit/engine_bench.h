@@ -117,7 +117,8 @@ void bench_connect(void);
 /* Of the session that is to take this one's place: its port, which has to be there. */
 struct fake_port *successor_port(void);
 void tell_successor(enum zkli_port_state state);
-/* The same for a connection. Heartbeats of the present session are not answered any more. */
+/* The same for a connection. If it takes the place of the present session, heartbeats of that one
+ * are not answered any more. */
 void connect_successor(void);
 /* The connection breaks; the requests in flight are lost, the first few of them after they were
  * done. */

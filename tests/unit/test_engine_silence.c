@@ -266,6 +266,7 @@ static void a_waiter_s_syncs_prepare_nothing(void) {
     come_to_rest();
     tiny_add(&Bench.server, "/locks/a/_c_6ba7b810-9dad-11d1-80b4-00c04fd430c8-lock-0000000000", 99);
     struct owner *waiter = begin("a");
+    connect_successor();
     for (int i = 0; i < 120; i++) {
         advance(T / 100);
         serve_all();
