@@ -3,8 +3,8 @@
  *
  * usage: bench_fleet STATE SESSIONS TIMEOUT_MS, with ZKLOCK_HOSTS. Opens the sessions, a lock and a
  * thread each, and brings them into the state. Prints "ready"; then, for each line that it reads,
- * how many writes and syncs the library has sent so far. Ends at the end of its input. bench/fleet.sh
- * puts the servers' figures beside it.
+ * how many writes and syncs the library has sent so far. Ends at the end of its input.
+ * bench/fleet.sh puts the servers' figures beside it.
  *
  * This program's zoo_async, zoo_amulti and zoo_adelete stand before the client library's, to count.
  */
@@ -22,7 +22,8 @@
 
 #define SESSIONS_MAX 2000
 #define PATH_BYTES 256
-#define DIRECTORY "/locks/fleet-%zu"
+#define NAME "fleet-%zu"
+#define DIRECTORY "/locks/" NAME
 #define CONTENDER "/_c_00000000-0000-4000-8000-000000000000-lock-"
 #define CONNECT_LIMIT_MS 60000
 #define STACK_BYTES (64 * 1024)
@@ -127,7 +128,7 @@ static void open_member(const char *hosts, const char *state, int timeout_ms, zh
                                                .connect_timeout_ms = CONNECT_LIMIT_MS,
                                                .keep_session = strcmp(state, "kept") == 0)),
          "open a session");
-    (void)snprintf(name, sizeof(name), DIRECTORY + sizeof("/locks"), number);
+    (void)snprintf(name, sizeof(name), NAME, number);
     must(zkl_lock_open(&m->lock, m->session, name, NULL), "open a lock");
     if (strcmp(state, "waiting") == 0) {
         hold_by_another(holder, number);

@@ -48,14 +48,15 @@ look() {
 }
 
 measure() { # STATE SESSIONS
-    local line before after
+    local line before after input
     coproc FLEET { "$BenchBuild/bench/bench_fleet" "$1" "$2" "$TimeoutMs"; }
     read -r line <&"${FLEET[0]}" && [[ $line == ready ]] || fail "$EX_SOFTWARE" "no fleet of $2"
     sleep "$(awk -v ms="$TimeoutMs" 'BEGIN { print ms * 1.5 / 1000 }')"
     before=$(look)
     sleep "$Seconds"
     after=$(look)
-    exec {FLEET[1]}>&-
+    input=${FLEET[1]}
+    exec {input}>&-
     wait "$FLEET_PID"
     awk -v state="$1" -v sessions="$2" -v hz="$(getconf CLK_TCK)" -v before="$before" \
         -v after="$after" 'BEGIN {
@@ -89,7 +90,8 @@ main() {
     printf '%s; %s cores; T = %s ms; %s s each\n\n' \
         "$(scripts/zk.sh cmd "${ZKLOCK_HOSTS%%,*}" srvr | sed -n 's/^Zookeeper version: //p')" \
         "$(nproc)" "$TimeoutMs" "$Seconds"
-    echo 'sessions that are | how many | writes of ours/s | syncs/s | packets/s | log entries/s | CPU %'
+    echo 'sessions that are | how many | writes of ours/s | syncs/s | packets/s |' \
+        'log entries/s | CPU %'
     for sessions in "$@"; do
         for state in "${STATES[@]}"; do
             measure "$state" "$sessions"

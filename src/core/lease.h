@@ -106,10 +106,10 @@ void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begu
  * still in office, and has been told of the session since; or the next one has started every
  * session's clock after that transaction. (A follower keeps the connections that wait for the
  * leader's word by session, so an older word may open a newer connection:
- * Learner.pendingRevalidations. But words and commits share a channel. A word that is older than the
- * transaction has come, and opened nothing, before the follower has seen that.) Heartbeats are
- * counted anew. What syncs have proved is
- * void, for their leader may have been deposed before they were sent.
+ * Learner.pendingRevalidations. But words and commits share a channel. A word that is older than
+ * the transaction has come, and opened nothing, before the follower has seen that.) Heartbeats are
+ * counted anew. What syncs have proved is void, for their leader may have been deposed before they
+ * were sent.
  * The server may grant another timeout than before. A shorter one holds from now on; a longer one
  * does not, for it is known to this server alone, while the ensemble goes by the first.
  */
@@ -127,8 +127,8 @@ void zkli_lease_heartbeat(struct zkli_lease *lease, enum zkli_heartbeat kind, in
  * When to send the next heartbeat, at the latest. INT64_MAX: the usual pace will do.
  * A connection that follows another one proves a lease as soon as it can: with its second heartbeat
  * as soon as the first is answered, the witness as early as it counts, and the last one as soon as
- * that is answered. That takes 0.3 T and four round trips, where the usual pace takes 0.46 T. In its
- * first T it goes on like that while less than half of T is left of what is proved.
+ * that is answered. That takes 0.3 T and four round trips, where the usual pace takes 0.46 T. In
+ * its first T it goes on like that while less than half of T is left of what is proved.
  */
 int64_t zkli_lease_hurry_ns(const struct zkli_lease *lease);
 /* The longest that one of the last heartbeats has taken. 0: none was acknowledged yet. */

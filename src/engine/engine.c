@@ -3,9 +3,9 @@
  * part that it concerns, and settles.
  *
  * The parts call downwards only, in this order: life, orphans, heartbeat, silence, members,
- * requests, directories, queries, watches, slots, host. What a part has to say upwards it returns, or leaves
- * in a list of the engine: members with notices, watches that fired, requests that could not be
- * sent.
+ * requests, directories, queries, watches, slots, host. What a part has to say upwards it returns,
+ * or leaves in a list of the engine: members with notices, watches that fired, requests that could
+ * not be sent.
  */
 #include "engine/engine_internal.h"
 

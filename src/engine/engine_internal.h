@@ -227,8 +227,8 @@ static inline bool zkli_lease_is_fit(const struct zkli_engine *e) {
 
 /* Nothing would be lost with this session, and another may have a better lease. */
 static inline bool zkli_is_to_be_replaced(const struct zkli_engine *e) {
-    return e->standing == 0 && !e->keeps_session &&
-           e->now_ns >= e->no_successor_until_ns && !zkli_lease_is_fit(e);
+    return e->standing == 0 && !e->keeps_session && e->now_ns >= e->no_successor_until_ns &&
+           !zkli_lease_is_fit(e);
 }
 
 static inline bool zkli_heartbeat_is_in_flight(const struct zkli_engine *e) {

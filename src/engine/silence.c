@@ -6,14 +6,14 @@
  * left to prove a longer lease. Not here: which socket that is (src/zk).
  *
  * Servers that commit slowly, all of them, must not look like a silent one: a connection that is
- * dropped costs a first proof. So it is waited for longer where heartbeats take long, and one in T/2
- * is dropped at the most: a first proof takes 0.46 T.
+ * dropped costs a first proof. So it is waited for longer where heartbeats take long, and one in
+ * T/2 is dropped at the most: a first proof takes 0.46 T.
  */
 #include "engine/engine_internal.h"
 
 /* How long a heartbeat may go unanswered: four times what the slowest of late took, within T/6 and
- * T/3. With a silence of T/6 there is 0.73 T of the lease left: the last heartbeat that was answered
- * was sent T/16 before. */
+ * T/3. With a silence of T/6 there is 0.73 T of the lease left: the last heartbeat that was
+ * answered was sent T/16 before. */
 static int64_t patience_ns(const struct zkli_engine *e) {
     int64_t slowest_ns = zkli_lease_slowest_ns(&e->lease);
     int64_t least_ns = e->lease.timeout_ns / 6, most_ns = e->lease.timeout_ns / 3;

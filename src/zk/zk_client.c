@@ -1,8 +1,8 @@
 /*
  * zk_client - see zk_client.h. With zk_requests.c the only file that calls the ZooKeeper client
  * library: its calls, codes, states and threads are turned into the port's words here. Here are the
- * life of a port and what the library tells of the session. (zk_transaction fills in its operations,
- * and zk_ops reads those of a program.)
+ * life of a port and what the library tells of the session. (zk_transaction fills in its
+ * operations, and zk_ops reads those of a program.)
  *
  * The client delivers completions and watches one by one on a thread of its own, and authentication
  * on another. As context it is handed numbers (zk_table.h), so what comes for a closed port is

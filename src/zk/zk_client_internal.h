@@ -1,6 +1,6 @@
 /*
- * zk_client_internal - what zk_client.c and zk_requests.c share: the port as it is behind zk_port.h,
- * and the numbers that the client library is handed as context.
+ * zk_client_internal - what zk_client.c and zk_requests.c share: the port as it is behind
+ * zk_port.h, and the numbers that the client library is handed as context.
  */
 #ifndef ZKLI_ZK_ZK_CLIENT_INTERNAL_H
 #define ZKLI_ZK_ZK_CLIENT_INTERNAL_H

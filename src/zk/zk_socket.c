@@ -68,8 +68,8 @@ static bool make_room(struct zkli_socket **rivals, size_t count, size_t *room) {
     return true;
 }
 
-/* Of all that this process has open; to be freed. NULL: there is none, or it cannot be told. (A main
- * thread that has ended has nothing in /proc/self.) */
+/* Of all that this process has open; to be freed. NULL: there is none, or it cannot be told. (A
+ * main thread that has ended has nothing in /proc/self.) */
 static struct zkli_socket *list_sockets(size_t *ret_count, const struct sockaddr_storage *peer) {
     struct zkli_socket *rivals = NULL;
     size_t count = 0, room = 0;
@@ -214,8 +214,8 @@ enum zkli_search_result zkli_search_begin(struct zkli_search *s,
     return is_probing ? ZKLI_SEARCH_PROBES : ZKLI_SEARCH_DONE;
 }
 
-/* The socket of the connection has sent the request, and the answer has acknowledged it. NULL: it is
- * not the only one that has sent so much. */
+/* The socket of the connection has sent the request, and the answer has acknowledged it. NULL: it
+ * is not the only one that has sent so much. */
 static const struct zkli_socket *sender(const struct zkli_search *s) {
     const struct zkli_socket *found = NULL;
     for (size_t i = 0; i < s->rival_count; i++) {

@@ -14,8 +14,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Connections of the process to the same server; with more the search is given up. A process with as
- * many sessions has them on several servers. */
+/* Connections of the process to the same server; with more the search is given up. A process with
+ * as many sessions has them on several servers. */
 #define ZKLI_RIVALS_MAX 4096
 /* Searches on one connection. Each looks at all that the process has open; with rivals the client
  * library makes a read, too. */
@@ -31,8 +31,8 @@ struct zkli_socket {
 };
 
 /*
- * The search for the socket of one connection after the other. Two searches in a row have to come to
- * the same socket, each behind an answer that came over the connection: then it was there both
+ * The search for the socket of one connection after the other. Two searches in a row have to come
+ * to the same socket, each behind an answer that came over the connection: then it was there both
  * times. A search finds the only socket that is connected to the server; or, if there are several,
  * the only one over which a long request has gone meanwhile, which was answered.
  *

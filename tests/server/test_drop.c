@@ -139,8 +139,8 @@ static void on_existed(int code, const struct Stat *stat, const void *data) {
     (void)data;
 }
 
-/* Now and then long reads one after the other, as that by which a socket is found, so that both seem
- * to be the one; and in between short ones. */
+/* Now and then long reads one after the other, as that by which a socket is found, so that both
+ * seem to be the one; and in between short ones. */
 static void *be_busy(void *arg) {
     static const size_t longest = ZKLI_PROBE_BYTES + 1;
     char path[ZKLI_PROBE_BYTES + 2];
@@ -151,7 +151,8 @@ static void *be_busy(void *arg) {
         path[i / 16 % 4 == 0 ? longest : 64] = '\0';
         (void)zoo_aexists(b->handle, path, 0, on_existed, NULL);
         memset(path + 1, 'x', longest - 1);
-        (void)nanosleep(&(struct timespec){.tv_nsec = 300000}, NULL);
+        if (i % 3 == 0)
+            (void)poll(NULL, 0, 1);
     }
     return NULL;
 }

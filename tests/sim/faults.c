@@ -124,6 +124,13 @@ void fault_doom(struct world *w, unsigned client, unsigned unused) {
         w->list[client].doomed = 2;
 }
 
+static bool fault_of_lag(struct world *w) {
+    int server = a_follower(w);
+    w->servers[server].lag_ns = world_between(w, MS, w->timeout_ns);
+    fault_heal_later(w, FAULT_LAGGING_FOLLOWER, server, 2 * w->timeout_ns);
+    return true;
+}
+
 /* The client library has not enough of it. */
 static bool fault_of_memory(struct world *w, enum fault fault, int client) {
     struct client *c = &w->list[client];
@@ -215,12 +222,8 @@ static bool inject(struct world *w, enum fault fault, int client) {
         return fault_of_log(w);
     case FAULT_SILENT_SERVER:
         return scene_silent_server(w);
-    case FAULT_LAGGING_FOLLOWER: {
-        int server = a_follower(w);
-        w->servers[server].lag_ns = world_between(w, MS, t);
-        fault_heal_later(w, fault, server, 2 * t);
-        return true;
-    }
+    case FAULT_LAGGING_FOLLOWER:
+        return fault_of_lag(w);
     case FAULT_PAUSE:
         client_pause(w, client, world_between(w, MS, 3 * t));
         return true;

@@ -21,9 +21,9 @@ typedef enum silence_role {
     SILENCE_LEADER /* the others have to elect another first */
 } silence_role;
 
-/* So many rounds. In each, two holders of each of these session timeouts, which the servers grant as
- * asked, lose the server that they are connected to. Prints the figures, and returns how many holds
- * were lost. */
+/* So many rounds. In each, two holders of each of these session timeouts, which the servers grant
+ * as asked, lose the server that they are connected to. Prints the figures, and returns how many
+ * holds were lost. */
 size_t silence_play(silence_role role, silence_kind kind, size_t rounds, const int *timeouts_ms,
                     size_t count);
 
