@@ -8,6 +8,8 @@
 
 /* Of the faults of a server that come while another is in force. */
 #define SECOND_FAULT_PERCENT 25
+/* The fault that is tried first. */
+#define SILENT_FIRST_PERCENT 30
 
 void operate(struct world *w, enum op op, int name) {
     struct message m = {.kind = (uint8_t)op, .name = name};
@@ -263,7 +265,10 @@ void fault_strike(struct world *w, unsigned unused, unsigned unused_too) {
     if (w->phase != PHASE_RUN)
         return;
     for (unsigned tries = 0; tries < 20; tries++) {
-        enum fault kind = (enum fault)world_below(w, FAULT_KINDS);
+        /* It is possible only where all is well, which is seldom so. */
+        enum fault kind = tries == 0 && world_chance(w, SILENT_FIRST_PERCENT)
+                              ? FAULT_SILENT_SERVER
+                              : (enum fault)world_below(w, FAULT_KINDS);
         int client = (int)world_below(w, (unsigned)w->clients);
         if (!inject(w, kind, client))
             continue;
