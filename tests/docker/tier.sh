@@ -17,6 +17,10 @@ declare -rA HAVE_THEIR_OWN_SERVERS=(
     [server.lagging]="stops a thread of its servers"
     [server.partition]="cuts its servers off in network namespaces of its own"
     [server.partition_acl]="cuts its servers off, too"
+    [server.silent]="silences servers in network namespaces of its own"
+    [server.silent_leader]="silences its leader"
+    [server.silent_short]="silences its servers, too"
+    [server.stall]="makes the disks of its servers slow"
 )
 # What the other programs cannot do to servers that they have not started, and nothing else.
 readonly SKIPS_EXPECTED=(
