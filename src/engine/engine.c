@@ -2,10 +2,10 @@
  * engine - the parent of the engine's other files: it hands each reply and each watch event to the
  * part that it concerns, and settles.
  *
- * The parts call downwards only, in this order: life, orphans, heartbeat, silence, members,
- * requests, directories, queries, watches, slots, host. What a part has to say upwards it returns,
- * or leaves in a list of the engine: members with notices, watches that fired, requests that could
- * not be sent.
+ * The parts call downwards only, in this order: life, succession, orphans, heartbeat, silence,
+ * members, requests, directories, queries, watches, slots, host. What a part has to say upwards it
+ * returns, or leaves in a list of the engine: members with notices, watches that fired, requests
+ * that could not be sent.
  */
 #include "engine/engine_internal.h"
 
@@ -260,7 +260,7 @@ void zkli_engine_enter(struct zkli_engine *e) {
 int64_t zkli_engine_settle(struct zkli_engine *e) {
     do {
         zkli_members_hand_out(e);
-        zkli_succession_go_on(e);
+        zkli_life_go_on(e);
         zkli_heartbeat_hasten(e);
         send_all(e);
     } while (!zkli_list_is_empty(&e->noticed));

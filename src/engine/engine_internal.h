@@ -417,10 +417,23 @@ void zkli_orphans_find(struct zkli_dir *dir, const struct zkli_listing *listing)
 /* The session is over, and so are all nodes of it. */
 void zkli_orphans_forget(struct zkli_engine *e);
 
+/* ---- Succession (succession.c) ---- */
+
+/* Opens a session to take this one's place, if a member waits for that; or goes without. Whether
+ * one is to take that place now. */
+bool zkli_succession_is_due(struct zkli_engine *e);
+/* Its port, which becomes the session's. */
+struct zkli_port *zkli_succession_take(struct zkli_engine *e);
+/* There is none. Contenders go on here, if they may. */
+void zkli_succession_end(struct zkli_engine *e);
+/* None is to be had. The lease of this session has to do, when its heartbeats prove enough. */
+void zkli_succession_failed(struct zkli_engine *e);
+/* Its port is in this state. */
+void zkli_succession_note_state(struct zkli_engine *e, enum zkli_port_state state);
+
 /* ---- Life (life.c) ---- */
 
-/* Opens a session to take this one's place, if a member waits for that, and lets it take that place
- * when all is ready; or goes without. */
-void zkli_succession_go_on(struct zkli_engine *e);
+/* Lets another session take this one's place, if it is time. */
+void zkli_life_go_on(struct zkli_engine *e);
 
 #endif

@@ -1,11 +1,6 @@
 /*
  * life - how sessions begin and end, and how one takes the place of another; connections; what the
  * port says of its state.
- *
- * A session that rests loses its lease. To prove another takes some time, longer than to open
- * another session, whose creation starts the leader's clock. So a contender that comes then waits
- * until another session has taken the place of this one. That is done when nothing of this session
- * is left on the servers. Meanwhile this one's heartbeats go on, should there be no other.
  */
 #include "engine/engine_internal.h"
 
@@ -87,70 +82,11 @@ static struct zkli_port *end_session(struct zkli_engine *e) {
 
 /* ---- A session in place of this one ---- */
 
-static struct zkli_port *take_successor(struct zkli_engine *e) {
-    struct zkli_port *port = e->successor.port;
-    e->begun_ns = e->successor.begun_ns;
-    e->successor = (struct zkli_successor){.port = NULL};
-    return port;
-}
-
-/* Contenders go on here, if they may. */
-static void close_successor(struct zkli_engine *e) {
-    struct zkli_port *port = e->successor.port;
-    e->successor = (struct zkli_successor){.port = NULL};
-    if (port != NULL)
-        e->host->close_port(e->host_arg, port);
-    zkli_members_step_all(e, ZKLI_EV_LEASE);
-}
-
-/* The lease of this session has to do, when its heartbeats have proved enough. */
-static void go_without_successor(struct zkli_engine *e) {
-    e->no_successor_until_ns = e->now_ns + e->lease.timeout_ns;
-    close_successor(e);
-}
-
-static void open_successor(struct zkli_engine *e) {
-    e->successor = (struct zkli_successor){
-        .port = e->host->new_port(e->host_arg),
-        .begun_ns = e->now_ns,
-    };
-    if (e->successor.port == NULL)
-        go_without_successor(e);
-    else
-        e->host->open_port(e->host_arg, e->successor.port);
-}
-
-/* A hold could not begin with what is left of its lease. */
-static bool is_late(const struct zkli_engine *e) {
-    struct zkli_lease lease;
-    zkli_lease_begin(&lease, e->lease.timeout_ns, e->successor.begun_ns);
-    return zkli_lease_ample_until(&lease, e->now_ns) <= e->now_ns;
-}
-
-/* Twice as quickly as that one was made, or more. */
-static bool commits_quickly(const struct zkli_engine *e) {
-    return e->now_ns - e->lease.touched_ns <= (e->now_ns - e->successor.begun_ns) / 2;
-}
-
-static void renew_successor(struct zkli_engine *e) {
-    e->host->close_port(e->host_arg, e->successor.port);
-    open_successor(e);
-}
-
-/* No node is left on the servers, and no reply is awaited but a heartbeat's. */
-static bool is_clear(const struct zkli_engine *e) {
-    const struct zkli_list *head = &e->members;
-    for (const struct zkli_list *link = head->next; link != head; link = link->next)
-        if (ZKLI_CONTAINER(link, struct zkli_member, link)->core.state != ZKLI_IDLE)
-            return false;
-    return e->in_flight == zkli_heartbeat_is_in_flight(e);
-}
-
 /* A session that is connected stays so, and the program is not told. */
 static void succeed(struct zkli_engine *e) {
     bool was_connected = zkli_is_connected(e);
     struct zkli_port *last = end_session(e);
-    e->port = take_successor(e);
+    e->port = zkli_succession_take(e);
     if (was_connected) {
         begin_connection(e, "in place of one whose lease had run out, opened");
         zkli_members_step_all(e, ZKLI_EV_CONNECTED);
@@ -160,38 +96,9 @@ static void succeed(struct zkli_engine *e) {
     e->host->close_port(e->host_arg, last);
 }
 
-void zkli_succession_go_on(struct zkli_engine *e) {
-    bool is_wanted = e->is_successor_wanted;
-    e->is_successor_wanted = false;
-    bool is_of_use = zkli_is_to_be_replaced(e);
-    if (e->is_draining)
-        return;
-    if (e->successor.port == NULL) {
-        if (is_wanted && is_of_use && zkli_is_connected(e))
-            open_successor(e);
-        else if (is_wanted && !is_of_use)
-            zkli_members_step_all(e, ZKLI_EV_LEASE);
-        return;
-    }
-    if (!is_of_use)
-        close_successor(e);
-    else if (!e->successor.is_connected)
-        return;
-    else if (is_late(e) && commits_quickly(e))
-        renew_successor(e);
-    else if (!is_late(e) && is_clear(e))
+void zkli_life_go_on(struct zkli_engine *e) {
+    if (zkli_succession_is_due(e))
         succeed(e);
-}
-
-static void on_state_of_successor(struct zkli_engine *e, enum zkli_port_state state) {
-    e->successor.is_connected = state == ZKLI_PORT_CONNECTED;
-    if (state != ZKLI_PORT_CONNECTED && state != ZKLI_PORT_CONNECTING)
-        go_without_successor(e);
-}
-
-void zkli_engine_hosts_changed(struct zkli_engine *e) {
-    if (e->successor.port != NULL)
-        close_successor(e); /* who waits for one asks again */
 }
 
 /* ---- Sessions ---- */
@@ -199,7 +106,7 @@ void zkli_engine_hosts_changed(struct zkli_engine *e) {
 static void open_session(struct zkli_engine *e) {
     if (e->successor.port != NULL) {
         bool is_connected = e->successor.is_connected;
-        e->port = take_successor(e);
+        e->port = zkli_succession_take(e);
         zkli_look_later(e);
         if (is_connected)
             on_connected(e);
@@ -223,7 +130,7 @@ static void reopen(void *arg) {
 void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
                           enum zkli_port_state state) {
     if (port != NULL && port == e->successor.port)
-        on_state_of_successor(e, state);
+        zkli_succession_note_state(e, state);
     if (port != e->port)
         return;
     switch (state) {
@@ -250,7 +157,7 @@ void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
         zkli_engine_log(e, ZKL_LOG_ERROR, "the server rejects the credentials");
         suspend(e);
         move(e, ZKL_STATE_AUTH_FAILED);
-        close_successor(e);
+        zkli_succession_end(e);
         zkli_members_abandon_all(e, ZKL_AUTH_FAILED);
         (void)end_session(e);
         e->host->close_port(e->host_arg, port);
@@ -291,7 +198,7 @@ void zkli_engine_hosts_taken(struct zkli_engine *e, struct zkli_port *port) {
 
 void zkli_engine_on_open_failed(struct zkli_engine *e, struct zkli_port *port) {
     if (port != NULL && port == e->successor.port)
-        go_without_successor(e);
+        zkli_succession_failed(e);
     if (port != e->port)
         return;
     e->port = NULL;
@@ -312,7 +219,7 @@ void zkli_engine_shut(struct zkli_engine *e) {
     if (e->state == ZKL_STATE_CLOSED)
         return;
     zkli_members_abandon_all(e, ZKL_CLOSED);
-    close_successor(e);
+    zkli_succession_end(e);
     zkli_timer_clear(&e->timers, &e->reopen);
     zkli_timer_clear(&e->timers, &e->look);
     zkli_heartbeat_suspend(e);
