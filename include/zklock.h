@@ -388,11 +388,11 @@ ZKL_API const char *zkl_lock_name(const zkl_lock *l);
  * The deadline is the caller's: reconnects, new sessions and new places in the queue do not extend
  * it. A grant needs a lease that heartbeats can extend in time. After an outage, or a silence of
  * more than T/8, it may wait up to T/2 for one. Where round trips take T/15, it is up to 0.6 T.
- * After a silence of more than T/3 it may wait T longer.
+ * After a silence of more than T/3, or if its connection breaks after 1.5 T, it may wait T longer.
  * **Returns:**
  * ZKL_OK: held, and certainly so at the moment of return.
  * ZKL_TIMEOUT: not acquired in time. If zkl_session_state is not ZKL_STATE_CONNECTED, no server
- * answers. A server that falls silent is noticed after 2T/3.
+ * answers. A server that falls silent is noticed after 2T/3, sooner while the session holds a lock.
  * ZKL_BUSY (try): another contender, or another thread on this handle, holds the lock or waits.
  * ZKL_UNREACHABLE (try): no answer in time, or no such lease.
  * ZKL_CANCELED: zkl_cancel was called, or the grant was given up by zkl_release_hold before this

@@ -48,7 +48,7 @@ static int64_t took_ns(const struct zkli_lease *lease, size_t i) {
     return lease->heartbeats[i].acked_ns - lease->heartbeats[i].sent_ns;
 }
 
-static int64_t quickest_of(const struct zkli_lease *lease) {
+int64_t zkli_lease_quickest_ns(const struct zkli_lease *lease) {
     int64_t quickest_ns = lease->heartbeat_count < FEW ? lease->quickest_ns : INT64_MAX;
     for (size_t i = 0; i < lease->heartbeat_count; i++)
         quickest_ns = least(quickest_ns, took_ns(lease, i));
@@ -66,7 +66,7 @@ static void forget_heartbeats(struct zkli_lease *lease) {
     lease->has_proved = false;
     lease->slowest_ns = zkli_lease_slowest_ns(lease);
     if (lease->heartbeat_count >= FEW)
-        lease->quickest_ns = quickest_of(lease);
+        lease->quickest_ns = zkli_lease_quickest_ns(lease);
     lease->heartbeat_count = 0;
 }
 
@@ -191,7 +191,7 @@ int64_t zkli_lease_ample_until(const struct zkli_lease *lease, int64_t now_ns) {
         return now_ns;
     struct zkli_lease ahead = *lease;
     int64_t period_ns = zkli_lease_period_ns(lease->timeout_ns);
-    int64_t round_trip_ns = quickest_of(lease);
+    int64_t round_trip_ns = zkli_lease_quickest_ns(lease);
     int64_t sent_ns = now_ns, least_ns = INT64_MAX, left_ns = INT64_MAX;
     int64_t until_ns = lease->certain_until_ns; /* then what is heard, lapsed or not */
     if (lease->heartbeat_count > 0)

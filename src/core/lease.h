@@ -131,8 +131,10 @@ void zkli_lease_heartbeat(struct zkli_lease *lease, enum zkli_heartbeat kind, in
  * its first T it goes on like that while less than half of T is left of what is proved.
  */
 int64_t zkli_lease_hurry_ns(const struct zkli_lease *lease);
-/* The longest that one of the last heartbeats has taken. 0: none was acknowledged yet. */
+/* The longest and the shortest that one of the last heartbeats has taken. 0: none was acknowledged
+ * yet. */
 int64_t zkli_lease_slowest_ns(const struct zkli_lease *lease);
+int64_t zkli_lease_quickest_ns(const struct zkli_lease *lease);
 bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns);
 /*
  * Until when a hold may begin, if no heartbeat is acknowledged before; no hold may begin if that is

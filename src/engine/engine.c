@@ -164,8 +164,10 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
     if (reply->result == ZKLI_RESULT_LOST) {
         e->connection++;
         e->connected_ns = e->now_ns;
-    } else if (e->pace == ZKLI_PACE_REST && zkli_is_connected(e)) {
-        zkli_timer_clear(&e->timers, &e->look);
+    } else {
+        e->answered_ns = e->now_ns;
+        if (e->pace == ZKLI_PACE_REST && zkli_is_connected(e))
+            zkli_timer_clear(&e->timers, &e->look);
     }
     if (slot.watch != NULL)
         zkli_watch_answered(e, slot.watch, reply->result == ZKLI_RESULT_OK);

@@ -135,11 +135,19 @@ enum zkli_pace {
 
 #define ZKLI_BUCKETS 1024
 
-/* A session that is being opened to take the place of this one. */
-struct zkli_successor {
-    struct zkli_port *port; /* NULL: there is none */
-    int64_t begun_ns;
-    bool is_connected;
+#define ZKLI_SUCCESSORS_MAX 4
+
+/* Sessions that are being opened, each to take the place of this one: the first that comes does. */
+struct zkli_succession {
+    struct zkli_successor {
+        struct zkli_port *port;
+        int64_t begun_ns; /* when its connect was */
+        int64_t took_ns;  /* until it was connected */
+        bool is_connected;
+    } list[ZKLI_SUCCESSORS_MAX]; /* oldest first */
+    size_t count;
+    int64_t begun_ns;     /* when the connect of the first of all was */
+    int64_t last_took_ns; /* of one that came late, and was closed for another */
 };
 
 struct zkli_engine {
@@ -164,9 +172,10 @@ struct zkli_engine {
     int64_t begun_ns; /* when the connect of the present session was begun */
     int64_t now_ns;
     bool has_no_containers;
-    struct zkli_successor successor;
-    bool is_successor_wanted;      /* a member waits for it */
-    int64_t no_successor_until_ns; /* none was to be had */
+    struct zkli_succession succession;
+    bool is_successor_wanted; /* a member waits for it */
+    bool is_kept;             /* for no other was to be had in its place, in time */
+    int64_t kept_until_ns;    /* then another is asked for again, when nobody waits for it */
     struct zkli_timer reopen;
     struct zkli_timer look;
     bool has_looked; /* and found a connection, or the end of one, that was not reported */
@@ -182,6 +191,7 @@ struct zkli_engine {
     bool is_heartbeat_wanted;  /* without waiting until it is due */
     struct zkli_timer stall;   /* until heartbeats have not been answered for T */
     struct zkli_timer silence; /* until the one in flight has waited for too long */
+    int64_t answered_ns;       /* when the last answer came, to anything */
     int64_t no_drop_until_ns;  /* a connection has been dropped */
     int heartbeat_refusal; /* the code of the last answer, if that was a refusal; the log has it */
     /* Members */
@@ -219,16 +229,15 @@ static inline bool zkli_engine_is_certain(const struct zkli_engine *e) {
     return zkli_lease_is_certain(&e->lease, e->now_ns);
 }
 
-/* A contender that queues now can be granted the lock, should it be admitted in time. */
+/* A contender that queues now can be granted the lock when its place is known. */
 static inline bool zkli_lease_is_fit(const struct zkli_engine *e) {
     return zkli_engine_is_certain(e) &&
-           e->now_ns + zkli_lease_period_ns(e->lease.timeout_ns) < e->ample_until_ns;
+           e->now_ns + zkli_lease_quickest_ns(&e->lease) < e->ample_until_ns;
 }
 
 /* Nothing would be lost with this session, and another may have a better lease. */
 static inline bool zkli_is_to_be_replaced(const struct zkli_engine *e) {
-    return e->standing == 0 && !e->keeps_session && e->now_ns >= e->no_successor_until_ns &&
-           !zkli_lease_is_fit(e);
+    return e->standing == 0 && !e->keeps_session && !e->is_kept && !zkli_lease_is_fit(e);
 }
 
 static inline bool zkli_heartbeat_is_in_flight(const struct zkli_engine *e) {
@@ -422,14 +431,14 @@ void zkli_orphans_forget(struct zkli_engine *e);
 /* Opens a session to take this one's place, if a member waits for that; or goes without. Whether
  * one is to take that place now. */
 bool zkli_succession_is_due(struct zkli_engine *e);
-/* Its port, which becomes the session's. */
-struct zkli_port *zkli_succession_take(struct zkli_engine *e);
-/* There is none. Contenders go on here, if they may. */
+/* The port of the best of them, which becomes the session's; the others are closed. NULL: there is
+ * none. */
+struct zkli_port *zkli_succession_take(struct zkli_engine *e, bool *ret_is_connected);
+/* All are closed. Contenders go on here, if they may. */
 void zkli_succession_end(struct zkli_engine *e);
-/* None is to be had. The lease of this session has to do, when its heartbeats prove enough. */
-void zkli_succession_failed(struct zkli_engine *e);
-/* Its port is in this state. */
-void zkli_succession_note_state(struct zkli_engine *e, enum zkli_port_state state);
+/* One of their ports is in this state. */
+void zkli_succession_note_state(struct zkli_engine *e, const struct zkli_port *port,
+                                enum zkli_port_state state);
 
 /* ---- Life (life.c) ---- */
 

@@ -64,13 +64,14 @@ static bool is_patient(const struct zkli_member *m) {
 }
 
 static enum zkli_pace pace_of(const struct zkli_engine *e) {
-    if (!zkli_list_is_empty(&e->visits))
+    if (!zkli_list_is_empty(&e->visits) || e->succession.count > 0)
         return ZKLI_PACE_BARRIERS;
     const struct zkli_list *head = &e->members;
     for (const struct zkli_list *link = head->next; link != head; link = link->next)
         if (!is_patient(ZKLI_CONTAINER(link, struct zkli_member, link)))
             return ZKLI_PACE_BARRIERS;
-    return zkli_list_is_empty(head) && !e->keeps_session ? ZKLI_PACE_REST : ZKLI_PACE_SYNCS;
+    bool rests = zkli_list_is_empty(head) && !e->keeps_session && !e->is_kept;
+    return rests ? ZKLI_PACE_REST : ZKLI_PACE_SYNCS;
 }
 
 static bool send_sync(struct zkli_engine *e) {

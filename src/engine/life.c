@@ -84,9 +84,11 @@ static struct zkli_port *end_session(struct zkli_engine *e) {
 
 /* A session that is connected stays so, and the program is not told. */
 static void succeed(struct zkli_engine *e) {
-    bool was_connected = zkli_is_connected(e);
+    bool was_connected = zkli_is_connected(e), is_connected;
+    zkli_heartbeat_suspend(e);
+    struct zkli_port *next = zkli_succession_take(e, &is_connected);
     struct zkli_port *last = end_session(e);
-    e->port = zkli_succession_take(e);
+    e->port = next;
     if (was_connected) {
         begin_connection(e, "in place of one whose lease had run out, opened");
         zkli_members_step_all(e, ZKLI_EV_CONNECTED);
@@ -104,14 +106,15 @@ void zkli_life_go_on(struct zkli_engine *e) {
 /* ---- Sessions ---- */
 
 static void open_session(struct zkli_engine *e) {
-    if (e->successor.port != NULL) {
-        bool is_connected = e->successor.is_connected;
-        e->port = zkli_succession_take(e);
+    bool is_connected;
+    e->port = zkli_succession_take(e, &is_connected);
+    if (e->port != NULL) {
         zkli_look_later(e);
         if (is_connected)
             on_connected(e);
         return;
     }
+    e->is_kept = false;
     e->begun_ns = e->now_ns;
     e->port = e->host->new_port(e->host_arg);
     if (e->port == NULL) {
@@ -129,10 +132,10 @@ static void reopen(void *arg) {
 
 void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
                           enum zkli_port_state state) {
-    if (port != NULL && port == e->successor.port)
-        zkli_succession_note_state(e, state);
-    if (port != e->port)
+    if (port != e->port) {
+        zkli_succession_note_state(e, port, state);
         return;
+    }
     switch (state) {
     case ZKLI_PORT_CONNECTED:
         on_connected(e);
@@ -197,10 +200,10 @@ void zkli_engine_hosts_taken(struct zkli_engine *e, struct zkli_port *port) {
 }
 
 void zkli_engine_on_open_failed(struct zkli_engine *e, struct zkli_port *port) {
-    if (port != NULL && port == e->successor.port)
-        zkli_succession_failed(e);
-    if (port != e->port)
+    if (port != e->port) {
+        zkli_succession_note_state(e, port, ZKLI_PORT_FAILED);
         return;
+    }
     e->port = NULL;
     e->host->close_port(e->host_arg, port);
     zkli_timer_set(&e->timers, &e->reopen, e->now_ns + ZKLI_RETRY_LAST_NS);

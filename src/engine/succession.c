@@ -1,60 +1,110 @@
 /*
- * succession - a session that is opened to take the place of one that rests: whether, and when.
- * Not here: how it takes that place (life.c).
+ * succession - sessions that are opened to take the place of one that rests: whether, and when.
+ * Not here: how one takes that place (life.c).
  *
  * A session that rests loses its lease. To prove another takes some time, longer than to open
  * another session, whose creation starts the leader's clock. So a contender that comes then waits
  * until another session has taken the place of this one. That is done when nothing of this session
  * is left on the servers. Meanwhile this one's heartbeats go on, should there be no other.
+ *
+ * A session may be long in the making, because servers are slow, or because the one that was asked
+ * is silent. While heartbeats of this session are answered quickly, it is worth asking for another,
+ * beside that one. Whatever comes, a contender goes on in the end: in a session that is late, or in
+ * this one. Where no other session is to be had, this one is kept, and rests no more, until one is.
  */
 #include "engine/engine_internal.h"
 
-static void open_successor(struct zkli_engine *e) {
-    e->successor = (struct zkli_successor){
-        .port = e->host->new_port(e->host_arg),
-        .begun_ns = e->now_ns,
-    };
-    if (e->successor.port == NULL)
-        zkli_succession_failed(e);
-    else
-        e->host->open_port(e->host_arg, e->successor.port);
+/* In timeouts: after so many another session is asked for again. */
+#define KEPT_TIMEOUTS 16
+
+static int64_t timeout_ns(const struct zkli_engine *e) {
+    return e->timeout_ms * ZKLI_NS_PER_MS;
 }
 
-static void renew_successor(struct zkli_engine *e) {
-    e->host->close_port(e->host_arg, e->successor.port);
-    open_successor(e);
+/* ---- Sessions that are asked for ---- */
+
+static void keep(struct zkli_engine *e, int timeouts) {
+    e->is_kept = true;
+    e->kept_until_ns = e->now_ns + timeouts * timeout_ns(e);
 }
 
-struct zkli_port *zkli_succession_take(struct zkli_engine *e) {
-    struct zkli_port *port = e->successor.port;
-    e->begun_ns = e->successor.begun_ns;
-    e->successor = (struct zkli_successor){.port = NULL};
-    return port;
+static void close_all(struct zkli_engine *e) {
+    struct zkli_succession *all = &e->succession;
+    while (all->count > 0)
+        e->host->close_port(e->host_arg, all->list[--all->count].port);
 }
 
 void zkli_succession_end(struct zkli_engine *e) {
-    struct zkli_port *port = e->successor.port;
-    e->successor = (struct zkli_successor){.port = NULL};
-    if (port != NULL)
-        e->host->close_port(e->host_arg, port);
+    close_all(e);
     zkli_members_step_all(e, ZKLI_EV_LEASE);
 }
 
-void zkli_succession_failed(struct zkli_engine *e) {
-    e->no_successor_until_ns = e->now_ns + e->lease.timeout_ns;
+/* None is to be had. The lease of this session has to do, when its heartbeats prove enough. */
+static void fail(struct zkli_engine *e) {
+    zkli_engine_log(e, ZKL_LOG_WARN,
+                    "no other session is to be had in place of one whose lease has run out: it is "
+                    "kept");
+    keep(e, KEPT_TIMEOUTS);
     zkli_succession_end(e);
 }
 
-/* A hold could not begin with what is left of its lease. */
-static bool is_late(const struct zkli_engine *e) {
-    struct zkli_lease lease;
-    zkli_lease_begin(&lease, e->lease.timeout_ns, e->successor.begun_ns);
-    return zkli_lease_ample_until(&lease, e->now_ns) <= e->now_ns;
+static void ask(struct zkli_engine *e) {
+    struct zkli_succession *all = &e->succession;
+    struct zkli_port *port = e->host->new_port(e->host_arg);
+    if (port == NULL) {
+        fail(e);
+        return;
+    }
+    all->list[all->count++] = (struct zkli_successor){.port = port, .begun_ns = e->now_ns};
+    e->host->open_port(e->host_arg, port);
 }
 
-/* Twice as quickly as that one was made, or more. */
-static bool commits_quickly(const struct zkli_engine *e) {
-    return e->now_ns - e->lease.touched_ns <= (e->now_ns - e->successor.begun_ns) / 2;
+static void begin(struct zkli_engine *e) {
+    e->succession.begun_ns = e->now_ns;
+    e->succession.last_took_ns = INT64_MAX;
+    ask(e);
+}
+
+static bool is_better(const struct zkli_successor *a, const struct zkli_successor *b) {
+    return a->is_connected != b->is_connected ? a->is_connected : a->begun_ns > b->begun_ns;
+}
+
+/* One that is connected, if there is any; of several the one that was asked for last. NULL: there
+ * is none. */
+static struct zkli_successor *best_of(struct zkli_succession *all) {
+    struct zkli_successor *best = all->count > 0 ? &all->list[0] : NULL;
+    for (size_t i = 1; i < all->count; i++)
+        if (is_better(&all->list[i], best))
+            best = &all->list[i];
+    return best;
+}
+
+static struct zkli_port *remove_one(struct zkli_succession *all, struct zkli_successor *one) {
+    struct zkli_port *port = one->port;
+    *one = all->list[--all->count];
+    return port;
+}
+
+/* ---- Whether one will do ---- */
+
+/* A hold could not begin with what is left of its lease. */
+static bool is_late(const struct zkli_engine *e, const struct zkli_successor *one) {
+    struct zkli_lease lease;
+    zkli_lease_begin(&lease, timeout_ns(e), one->begun_ns);
+    return zkli_lease_ample_until(&lease, e->now_ns) <=
+           e->now_ns + zkli_lease_quickest_ns(&e->lease);
+}
+
+/* A first proof takes half of a timeout and some round trips: before the lease would lapse. */
+static bool has_time_to_prove(const struct zkli_engine *e, const struct zkli_successor *one) {
+    int64_t proved_ns = e->now_ns + timeout_ns(e) / 2 + 4 * zkli_lease_quickest_ns(&e->lease);
+    return proved_ns < one->begun_ns + timeout_ns(e) - zkli_lease_margin_ns(timeout_ns(e));
+}
+
+/* Twice as quickly as that one has come so far, or more. */
+static bool commits_quickly(const struct zkli_engine *e, const struct zkli_successor *one) {
+    return zkli_is_connected(e) &&
+           e->now_ns - e->lease.touched_ns <= (e->now_ns - one->begun_ns) / 2;
 }
 
 /* No node is left on the servers, and no reply is awaited but a heartbeat's. */
@@ -66,40 +116,123 @@ static bool is_clear(const struct zkli_engine *e) {
     return e->in_flight == zkli_heartbeat_is_in_flight(e);
 }
 
+/* None is connected. The server that was asked last may be silent, or refuse: the client library
+ * picks one at random the next time. */
+static void await_connection(struct zkli_engine *e, const struct zkli_successor *newest) {
+    bool is_last = e->succession.count == ZKLI_SUCCESSORS_MAX;
+    int64_t patience_ns = is_last ? timeout_ns(e) / 2 : zkli_lease_period_ns(timeout_ns(e));
+    if (e->now_ns - newest->begun_ns < patience_ns || !commits_quickly(e, newest))
+        return;
+    if (is_last)
+        fail(e);
+    else
+        ask(e);
+}
+
+/* Whether it is to be taken all the same. Another one may come sooner, where servers were slow and
+ * are not now; or where it had to wait until this session's last nodes were gone. */
+static bool is_to_be_taken_late(struct zkli_engine *e, struct zkli_successor *one) {
+    struct zkli_succession *all = &e->succession;
+    if (!zkli_is_connected(e))
+        return true;
+    if (one->took_ns > all->last_took_ns / 2) {
+        bool has_time = has_time_to_prove(e, one);
+        if (!has_time)
+            fail(e);
+        return has_time;
+    }
+    if (commits_quickly(e, one)) {
+        all->last_took_ns = one->took_ns;
+        struct zkli_port *port = remove_one(all, one);
+        ask(e); /* first: closing may take its time */
+        e->host->close_port(e->host_arg, port);
+    }
+    return false;
+}
+
+static bool is_ready(struct zkli_engine *e) {
+    struct zkli_successor *best = best_of(&e->succession);
+    if (!best->is_connected) {
+        await_connection(e, best);
+        return false;
+    }
+    if (!is_clear(e)) {
+        if (!zkli_is_connected(e)) /* perhaps its connection is the one that this session lacks */
+            zkli_succession_end(e);
+        return false;
+    }
+    return !is_late(e, best) || is_to_be_taken_late(e, best);
+}
+
+/* ---- What goes on ---- */
+
+/* Nobody waits for it: to see whether there is one now. */
+static bool is_to_be_tried_again(const struct zkli_engine *e) {
+    return e->is_kept && zkli_list_is_empty(&e->members) && e->now_ns >= e->kept_until_ns;
+}
+
+static void begin_if_wanted(struct zkli_engine *e, bool is_wanted) {
+    if (is_to_be_tried_again(e) && zkli_is_connected(e))
+        begin(e);
+    else if (is_wanted && !zkli_is_to_be_replaced(e))
+        zkli_members_step_all(e, ZKLI_EV_LEASE);
+    else if (is_wanted && zkli_is_connected(e))
+        begin(e);
+}
+
 bool zkli_succession_is_due(struct zkli_engine *e) {
     bool is_wanted = e->is_successor_wanted;
     e->is_successor_wanted = false;
-    bool is_of_use = zkli_is_to_be_replaced(e);
     if (e->is_draining)
         return false;
-    if (e->successor.port == NULL) {
-        if (is_wanted && is_of_use && zkli_is_connected(e))
-            open_successor(e);
-        else if (is_wanted && !is_of_use)
-            zkli_members_step_all(e, ZKLI_EV_LEASE);
+    if (e->succession.count == 0) {
+        begin_if_wanted(e, is_wanted);
         return false;
     }
-    if (!is_of_use) {
+    if (zkli_is_to_be_replaced(e) || is_to_be_tried_again(e))
+        return is_ready(e);
+    if (e->now_ns - e->succession.begun_ns < timeout_ns(e) / 2)
         zkli_succession_end(e);
-        return false;
-    }
-    if (!e->successor.is_connected)
-        return false;
-    if (is_late(e)) {
-        if (commits_quickly(e))
-            renew_successor(e);
-        return false;
-    }
-    return is_clear(e);
+    else
+        fail(e); /* it took longer than to prove this one's lease */
+    return false;
 }
 
-void zkli_succession_note_state(struct zkli_engine *e, enum zkli_port_state state) {
-    e->successor.is_connected = state == ZKLI_PORT_CONNECTED;
-    if (state != ZKLI_PORT_CONNECTED && state != ZKLI_PORT_CONNECTING)
-        zkli_succession_failed(e);
+struct zkli_port *zkli_succession_take(struct zkli_engine *e, bool *ret_is_connected) {
+    struct zkli_successor *best = best_of(&e->succession);
+    if (best == NULL)
+        return NULL;
+    e->is_kept = false;
+    if (best->is_connected && is_late(e, best))
+        keep(e, 1); /* another would be as late: contenders go on in this one */
+    e->begun_ns = best->begun_ns;
+    *ret_is_connected = best->is_connected;
+    struct zkli_port *port = remove_one(&e->succession, best);
+    close_all(e);
+    return port;
+}
+
+void zkli_succession_note_state(struct zkli_engine *e, const struct zkli_port *port,
+                                enum zkli_port_state state) {
+    struct zkli_succession *all = &e->succession;
+    struct zkli_successor *one = all->list;
+    while (one < &all->list[all->count] && one->port != port)
+        one++;
+    if (one == &all->list[all->count])
+        return; /* it is closed */
+    bool was_connected = one->is_connected;
+    one->is_connected = state == ZKLI_PORT_CONNECTED;
+    if (one->is_connected && !was_connected)
+        one->took_ns = e->now_ns - one->begun_ns;
+    if (state == ZKLI_PORT_CONNECTED || state == ZKLI_PORT_CONNECTING)
+        return;
+    e->host->close_port(e->host_arg, remove_one(all, one));
+    if (all->count == 0)
+        fail(e);
 }
 
 void zkli_engine_hosts_changed(struct zkli_engine *e) {
-    if (e->successor.port != NULL)
+    e->is_kept = false;
+    if (e->succession.count > 0)
         zkli_succession_end(e); /* who waits for one asks again */
 }

@@ -122,6 +122,7 @@ static bool shut(const struct zkli_socket *socket, const struct sockaddr_storage
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all searches; never held for long */
 static struct zkli_search *current;                       /* the one that is under way; or NULL */
+static pid_t current_pid;                                 /* a child goes on with none */
 
 static void lock(void) {
     (void)pthread_mutex_lock(&mutex);
@@ -129,6 +130,10 @@ static void lock(void) {
 
 static void unlock(void) {
     (void)pthread_mutex_unlock(&mutex);
+}
+
+static bool is_under_way(void) {
+    return current != NULL && current_pid == getpid();
 }
 
 static void end_search(struct zkli_search *s) {
@@ -174,16 +179,17 @@ void zkli_search_forget(struct zkli_search *s) {
 
 bool zkli_search_is_wanted(struct zkli_search *s) {
     lock();
-    bool is_wanted = current == NULL && s->agreed < 2 && s->searches < ZKLI_SEARCHES_MAX;
+    bool is_wanted = !is_under_way() && s->agreed < 2 && s->searches < ZKLI_SEARCHES_MAX;
     unlock();
     return is_wanted;
 }
 
 static bool begin(struct zkli_search *s, const struct sockaddr_storage *peer) {
     lock();
-    bool is_first = current == NULL;
+    bool is_first = !is_under_way();
     if (is_first) {
         current = s;
+        current_pid = getpid();
         s->is_void = false;
         if (!is_same_address(peer, &s->peer))
             s->agreed = 0;

@@ -252,6 +252,14 @@ void answer_next(enum kind kind, enum zkli_result result) {
     answer(&request, result);
 }
 
+void pass(int64_t ns) {
+    for (int64_t passed = 0; passed < ns; passed += 10 * MS) {
+        serve_all();
+        advance(10 * MS);
+    }
+    serve_all();
+}
+
 void come_to_rest(void) {
     for (int i = 0; i < 200; i++) {
         serve_all();
@@ -270,28 +278,41 @@ void bench_connect(void) {
 }
 
 struct fake_port *successor_port(void) {
-    REQUIRE(Bench.engine->successor.port != NULL);
-    return ZKLI_CONTAINER(Bench.engine->successor.port, struct fake_port, port);
+    struct fake_port *last = NULL;
+    for (size_t i = 0; i < Bench.engine->succession.count; i++) {
+        struct zkli_port *port = Bench.engine->succession.list[i].port;
+        struct fake_port *one = ZKLI_CONTAINER(port, struct fake_port, port);
+        if (last == NULL || one > last)
+            last = one;
+    }
+    REQUIRE(last != NULL);
+    return last;
 }
 
-void tell_successor(enum zkli_port_state state) {
-    struct fake_port *port = successor_port();
+static void tell_port(struct fake_port *port, enum zkli_port_state state) {
     port->state = state;
     zkli_engine_enter(Bench.engine);
     zkli_engine_on_state(Bench.engine, &port->port, state);
     settle();
 }
 
-void connect_successor(void) {
-    struct fake_port *port = successor_port();
+void tell_successor(enum zkli_port_state state) {
+    tell_port(successor_port(), state);
+}
+
+void connect_successor_at(struct fake_port *port) {
     size_t in_flight = Bench.request_count;
     port->session_id = ++Bench.last_session;
-    tell_successor(ZKLI_PORT_CONNECTED);
+    tell_port(port, ZKLI_PORT_CONNECTED);
     if (Bench.engine->port != &port->port)
         return;
     for (size_t i = in_flight; i-- > 0;)
         if (Bench.requests[i].slot == ZKLI_SLOT_HEARTBEAT)
             (void)take(i);
+}
+
+void connect_successor(void) {
+    connect_successor_at(successor_port());
 }
 
 void cut(size_t done) {

@@ -108,18 +108,22 @@ struct request serve_until(enum kind kind);
 void answer(const struct request *request, enum zkli_result result);
 /* Answers the first of this kind with that, and serves what was before. */
 void answer_next(enum kind kind, enum zkli_result result);
+/* All is served at once for so long, in steps of 10 ms. */
+void pass(int64_t ns);
 /* Until nothing is under way and nothing is to be tried again. */
 void come_to_rest(void);
 
 /* ---- Connections and sessions ---- */
 
 void bench_connect(void);
-/* Of the session that is to take this one's place: its port, which has to be there. */
+/* Of the session that is to take this one's place, the last that was asked for: its port, which has
+ * to be there. */
 struct fake_port *successor_port(void);
 void tell_successor(enum zkli_port_state state);
 /* The same for a connection. If it takes the place of the present session, heartbeats of that one
  * are not answered any more. */
 void connect_successor(void);
+void connect_successor_at(struct fake_port *port);
 /* The connection breaks; the requests in flight are lost, the first few of them after they were
  * done. */
 void cut(size_t done);

@@ -9,6 +9,8 @@
 #define PATIENCE_MAX (T / 3)
 #define PERIOD (T / 16)
 
+static const char Other[] = "/locks/a/_c_6ba7b810-9dad-11d1-80b4-00c04fd430c8-lock-0000000000";
+
 /* A lock is held, and its heartbeats are answered at once. */
 static struct owner *hold_steadily(void) {
     bench_begin();
@@ -154,30 +156,62 @@ static void without_a_hold_nothing_is_dropped(void) {
     end(waiter);
 }
 
+/* A server that commits nothing may still tell of what was committed before. */
 static void a_hold_that_begins_in_the_silence_is_one(void) {
     bench_begin();
     Bench.can_drop = true;
+    tiny_add(&Bench.server, Other, 99);
     struct owner *waiter = begin("a");
     serve_all();
-    CHECK_INT(waiter->grants, 1);
-    release(waiter);
-    struct owner *next = begin("b");
-    while (!has_heartbeat())
-        advance(MS);
-    struct request beat = {.kind = KINDS};
-    for (size_t i = 0; i < Bench.request_count; i++)
-        if (Bench.requests[i].slot == ZKLI_SLOT_HEARTBEAT)
-            beat = take(i);
-    CHECK(beat.kind == BARRIER);
+    fall_silent();
     advance(PATIENCE); /* nothing is held yet */
     CHECK_INT(Bench.drops, 0);
-    while (Bench.request_count > 0)
-        serve_next();
-    CHECK_INT(next->grants, 1);
+    delete_node(Other);
+    CHECK_INT(waiter->grants, 1);
     advance(PERIOD);
     CHECK_INT(Bench.drops, 1);
     cut(0);
-    end(next);
+    end(waiter);
+}
+
+/* What was asked for before the heartbeat is answered first. */
+static void a_server_that_answers_something_is_not_silent(void) {
+    static struct asked asked[3];
+    struct owner *holder = hold_steadily();
+    for (size_t i = 0; i < COUNT(asked); i++)
+        ask(&asked[i], ZKLI_QUERY_LIST);
+    fall_silent();
+    for (size_t i = 0; i < COUNT(asked); i++) {
+        advance(PATIENCE / 2);
+        serve_next();
+        CHECK_INT(Bench.drops, 0);
+    }
+    advance(PATIENCE - 1);
+    CHECK_INT(Bench.drops, 0);
+    advance(1);
+    CHECK_INT(Bench.drops, 1);
+    cut(0);
+    end(holder);
+}
+
+/* A link of 2 MB a second needs so long for what is before the heartbeat. */
+static void data_before_a_heartbeat_give_it_more_time(void) {
+    static const size_t bytes[] = {0, 100000, 900000, 900000 * 4};
+    for (size_t i = 0; i < COUNT(bytes); i++) {
+        static struct asked asked;
+        struct owner *holder = hold_steadily();
+        if (bytes[i] > 0)
+            ask_write(&asked, "/data", bytes[i]);
+        fall_silent();
+        int64_t patience_ns = PATIENCE + (int64_t)(bytes[i] / 2000) * MS;
+        patience_ns = patience_ns > PATIENCE_MAX ? PATIENCE_MAX : patience_ns;
+        advance(patience_ns - 1);
+        CHECK_INT(Bench.drops, 0);
+        advance(1);
+        CHECK_INT(Bench.drops, 1);
+        cut(0);
+        end(holder);
+    }
 }
 
 static void a_session_that_is_closed_drops_nothing(void) {
@@ -264,7 +298,7 @@ static void a_waiter_s_syncs_prepare_nothing(void) {
     struct owner *holder = hold("a");
     release(holder);
     come_to_rest();
-    tiny_add(&Bench.server, "/locks/a/_c_6ba7b810-9dad-11d1-80b4-00c04fd430c8-lock-0000000000", 99);
+    tiny_add(&Bench.server, Other, 99);
     struct owner *waiter = begin("a");
     connect_successor();
     for (int i = 0; i < 120; i++) {
@@ -332,6 +366,9 @@ int main(int argc, char **argv) {
          a_hold_that_survives_has_another_server_before_its_lease_ends},
         {"without a hold nothing is dropped", without_a_hold_nothing_is_dropped},
         {"a hold that begins in the silence is one", a_hold_that_begins_in_the_silence_is_one},
+        {"a server that answers something is not silent",
+         a_server_that_answers_something_is_not_silent},
+        {"data before a heartbeat give it more time", data_before_a_heartbeat_give_it_more_time},
         {"a session that is closed drops nothing", a_session_that_is_closed_drops_nothing},
         {"without a connection there is nothing to drop",
          without_a_connection_there_is_nothing_to_drop},

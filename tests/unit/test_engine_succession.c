@@ -3,14 +3,6 @@
 
 #define T (T_MS * MS)
 
-static void pass(int64_t ns) {
-    for (int64_t passed = 0; passed < ns; passed += 50 * MS) {
-        serve_all();
-        advance(50 * MS);
-    }
-    serve_all();
-}
-
 /* It has been connected, and has had nothing to do for so long. */
 static void rest(int64_t ns) {
     bench_begin();
@@ -160,7 +152,7 @@ static void a_session_that_ends_meanwhile_is_followed_by_it(void) {
         Bench.request_count = 0;
         tell_state(ZKLI_PORT_EXPIRED);
         CHECK_INT(Bench.port_count, 2);
-        CHECK(Bench.engine->port == &port->port && Bench.engine->successor.port == NULL);
+        CHECK(Bench.engine->port == &port->port && Bench.engine->succession.count == 0);
         if (!is_first)
             bench_connect();
         CHECK_INT(Bench.events[ZKL_EVENT_RESUMED], 1);
@@ -213,7 +205,7 @@ static void one_that_is_kept_stays_and_a_barrier_is_all_it_takes(void) {
 
 /* The first proof of the session itself, a timeout after a lapse. */
 static void check_goes_on_alone(struct owner *owner) {
-    CHECK(Bench.engine->successor.port == NULL);
+    CHECK(Bench.engine->succession.count == 0);
     CHECK_INT(Bench.sent[CREATE], 1); /* it queues at once, */
     pass(T * 7 / 5);
     CHECK_INT(owner->grants, 0);
@@ -245,18 +237,79 @@ static void where_no_other_is_to_be_had_it_stays(void) {
     check_goes_on_alone(begin("a"));
 }
 
+/* A server that is asked may be silent. */
+static void one_that_does_not_connect_is_asked_for_anew(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    tell_successor(ZKLI_PORT_CONNECTING);
+    pass(T / 12);
+    CHECK_INT(Bench.port_count, 3);
+    pass(T / 16);
+    CHECK_INT(Bench.port_count, 4);
+    CHECK(!Bench.ports[1].is_closed && !Bench.ports[2].is_closed);
+    connect_successor();
+    CHECK(Bench.ports[1].is_closed && Bench.ports[2].is_closed && !Bench.ports[3].is_closed);
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    CHECK_INT(Bench.port_count, 4);
+    check_untold();
+    bench_end();
+}
+
+static void the_first_that_connects_is_taken(void) {
+    for (size_t first = 1; first < 4; first++) {
+        rest(3 * T);
+        struct owner *owner = begin("a");
+        pass(T / 6);
+        CHECK_INT(Bench.port_count, 4);
+        connect_successor_at(&Bench.ports[first]);
+        for (size_t i = 0; i < 4; i++)
+            CHECK(Bench.ports[i].is_closed == (i != first));
+        serve_all();
+        CHECK_INT(owner->grants, 1);
+        bench_end();
+    }
+}
+
+static void one_that_fails_is_not_missed_while_there_is_another(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    pass(T / 8);
+    CHECK_INT(Bench.port_count, 3);
+    zkli_engine_enter(Bench.engine);
+    zkli_engine_on_state(Bench.engine, &Bench.ports[1].port, ZKLI_PORT_FAILED);
+    settle();
+    CHECK(Bench.ports[1].is_closed);
+    CHECK_INT(Bench.sent[CREATE], 0);
+    connect_successor();
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+/* Nothing says that another one would come sooner. */
+static void not_while_heartbeats_are_not_answered(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    for (int i = 0; i < 20; i++)
+        advance(T / 10);
+    CHECK_INT(Bench.port_count, 2);
+    abandon(owner);
+    bench_end();
+}
+
 /* A session is refused where there are too many connections, say. */
 static void where_none_connects_the_own_lease_will_do(void) {
     rest(3 * T);
     struct owner *owner = begin("a");
-    tell_successor(ZKLI_PORT_CONNECTING);
-    pass(T * 7 / 5);
-    CHECK(!successor_port()->is_closed);
+    pass(T * 5 / 8);
     CHECK_INT(Bench.sent[CREATE], 0);
-    pass(T / 5); /* a first proof counts a timeout later, after a lapse */
-    CHECK(Bench.ports[1].is_closed);
+    pass(T / 4);
+    CHECK(Bench.sent[CREATE] > 0);
+    CHECK(Bench.engine->succession.count == 0);
+    CHECK_INT(owner->grants, 0);
+    pass(T * 7 / 10); /* a first proof counts a timeout later, after a lapse */
     CHECK_INT(owner->grants, 1);
-    CHECK_INT(Bench.port_count, 2);
     check_untold();
     bench_end();
 }
@@ -287,40 +340,79 @@ static void where_all_is_slow_it_is_waited_for(void) {
     bench_end();
 }
 
-/* The servers were slow, and are so no longer. */
-static void one_that_was_made_late_is_replaced_before_it_is_used(void) {
+/* It would be as late again. */
+static void where_another_is_as_late_it_is_taken(void) {
     rest(3 * T);
     struct owner *owner = begin("a");
-    pass(T * 3 / 8); /* heartbeats are committed at once */
+    advance(T * 3 / 8);
+    connect_successor();
+    pass(50 * MS);
+    CHECK_INT(Bench.port_count, 3);
+    advance(T * 3 / 8);
     connect_successor();
     CHECK_INT(Bench.port_count, 3);
-    CHECK(Bench.ports[1].is_closed && !Bench.ports[0].is_closed);
-    connect_successor();
-    serve_all();
+    CHECK_INT(Bench.sent[CREATE], 1);
+    pass(T * 5 / 8); /* a first proof */
     CHECK_INT(owner->grants, 1);
-    CHECK(Bench.ports[0].is_closed);
+    CHECK_INT(Bench.port_count, 3);
     check_untold();
     bench_end();
 }
 
-static void one_that_has_waited_for_long_is_replaced_before_it_is_used(void) {
+/* Of a hold that was lost, and a contender that waits for another session. */
+static struct owner *begin_behind_a_delete(struct request *ret_remove) {
     bench_begin();
     (void)hold("a");
     cut(0);
     advance(2 * T);
     bench_connect();
-    struct request remove = serve_until(REMOVE);
+    *ret_remove = serve_until(REMOVE);
     struct owner *owner = begin("a");
     connect_successor();
-    advance(T * 10 / 16);
-    serve_request(&remove);
+    return owner;
+}
+
+static void one_that_has_waited_for_long_is_replaced_before_it_is_used(void) {
+    struct request remove;
+    struct owner *owner = begin_behind_a_delete(&remove);
+    pass(T * 10 / 16);
     CHECK_INT(Bench.port_count, 2);
-    pass(50 * MS);
+    serve_request(&remove);
     CHECK_INT(Bench.port_count, 3);
     CHECK(!Bench.ports[0].is_closed && Bench.ports[1].is_closed);
     connect_successor();
     CHECK(Bench.ports[0].is_closed);
     serve_all();
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+/* Where there is one connection for each client, say. */
+static void one_that_keeps_the_connection_from_this_one_is_given_up(void) {
+    struct request remove;
+    struct owner *owner = begin_behind_a_delete(&remove);
+    answer(&remove, ZKLI_RESULT_LOST);
+    cut(0);
+    CHECK(Bench.ports[1].is_closed);
+    CHECK_INT(Bench.port_count, 2);
+    bench_connect();
+    serve_all();
+    CHECK_INT(Bench.port_count, 3);
+    connect_successor();
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+static void one_that_comes_late_ends_an_outage(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    cut(0);
+    advance(3 * T);
+    connect_successor();
+    CHECK(Bench.ports[0].is_closed);
+    CHECK_INT(Bench.port_count, 2);
+    pass(T * 17 / 10); /* its lease has lapsed, too */
     CHECK_INT(owner->grants, 1);
     bench_end();
 }
@@ -342,7 +434,6 @@ static void the_first_session_is_replaced_if_it_was_made_late(void) {
 static void in_an_outage_it_is_waited_for(void) {
     rest(3 * T);
     struct owner *owner = begin("a");
-    pass(T / 2);
     cut(0);
     advance(3 * T);
     bench_connect();
@@ -365,23 +456,6 @@ static void it_stays_if_its_own_lease_is_good_first(void) {
     pass(T / 2 + 100 * MS);
     CHECK_INT(owner->grants, 1);
     CHECK(Bench.ports[1].is_closed && !Bench.ports[0].is_closed);
-    bench_end();
-}
-
-static void after_one_that_failed_none_is_tried_for_a_timeout(void) {
-    rest(3 * T);
-    struct owner *owner = begin("a");
-    tell_successor(ZKLI_PORT_FAILED);
-    serve_all();
-    abandon(owner);
-    serve_all();
-    abandon(begin("a"));
-    CHECK_INT(Bench.port_count, 2);
-    pass(T);
-    (void)begin("a");
-    CHECK_INT(Bench.port_count, 3);
-    connect_successor();
-    serve_all();
     bench_end();
 }
 
@@ -473,18 +547,24 @@ int main(int argc, char **argv) {
         {"one that is kept stays, and a barrier is all it takes",
          one_that_is_kept_stays_and_a_barrier_is_all_it_takes},
         {"where no other is to be had it stays", where_no_other_is_to_be_had_it_stays},
+        {"one that does not connect is asked for anew",
+         one_that_does_not_connect_is_asked_for_anew},
+        {"the first that connects is taken", the_first_that_connects_is_taken},
+        {"one that fails is not missed while there is another",
+         one_that_fails_is_not_missed_while_there_is_another},
+        {"not while heartbeats are not answered", not_while_heartbeats_are_not_answered},
         {"where none connects the own lease will do", where_none_connects_the_own_lease_will_do},
         {"where all is slow it is waited for", where_all_is_slow_it_is_waited_for},
-        {"one that was made late is replaced before it is used",
-         one_that_was_made_late_is_replaced_before_it_is_used},
+        {"where another is as late it is taken", where_another_is_as_late_it_is_taken},
         {"one that has waited for long is replaced before it is used",
          one_that_has_waited_for_long_is_replaced_before_it_is_used},
+        {"one that keeps the connection from this one is given up",
+         one_that_keeps_the_connection_from_this_one_is_given_up},
+        {"one that comes late ends an outage", one_that_comes_late_ends_an_outage},
         {"the first session is replaced if it was made late",
          the_first_session_is_replaced_if_it_was_made_late},
         {"in an outage it is waited for", in_an_outage_it_is_waited_for},
         {"it stays if its own lease is good first", it_stays_if_its_own_lease_is_good_first},
-        {"after one that failed none is tried for a timeout",
-         after_one_that_failed_none_is_tried_for_a_timeout},
         {"another list of servers asks for another", another_list_of_servers_asks_for_another},
         {"a session that is closed closes it", a_session_that_is_closed_closes_it},
         {"rejected credentials end both", rejected_credentials_end_both},

@@ -5,14 +5,6 @@
 
 static const char Other[] = "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000000";
 
-static void pass(int64_t ns) {
-    for (int64_t passed = 0; passed < ns; passed += 10 * MS) {
-        serve_all();
-        advance(10 * MS);
-    }
-    serve_all();
-}
-
 /* Behind another client's node, since just now. */
 static struct owner *wait_behind_another(void) {
     bench_begin();

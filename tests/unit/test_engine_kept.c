@@ -1,0 +1,87 @@
+/* A session that has rested is kept where no other is to be had in its place. */
+#include "unit/engine_bench.h"
+
+#define T (T_MS * MS)
+
+static size_t syncs_of(int64_t ns) {
+    size_t syncs = Bench.sent[SYNC];
+    pass(ns);
+    return Bench.sent[SYNC] - syncs;
+}
+
+/* Until a session is asked for, or none is any more. */
+static int64_t time_until_asked(bool is_asked) {
+    int64_t begun_ns = Bench.now_ns;
+    while ((Bench.engine->succession.count > 0) != is_asked && Bench.now_ns - begun_ns < 20 * T)
+        pass(T / 100);
+    return Bench.now_ns - begun_ns;
+}
+
+/* After a rest, where a try, say, has ended and no session was to be had. */
+static void begin_where_there_is_none(void) {
+    bench_begin();
+    pass(3 * T);
+    abandon(begin("a"));
+    CHECK_RANGE(time_until_asked(false), T / 2, T);
+    CHECK_INT(Bench.port_count, 1 + ZKLI_SUCCESSORS_MAX);
+}
+
+static void check_untold(void) {
+    CHECK_INT(Bench.events[ZKL_EVENT_SUSPENDED] + Bench.events[ZKL_EVENT_RESUMED], 0);
+}
+
+/* Its own lease would take longer to prove than a try lasts, each time. */
+static void where_none_was_to_be_had_it_is_kept(void) {
+    begin_where_there_is_none();
+    CHECK_RANGE(syncs_of(3 * T), 18, 22);
+    struct owner *owner = begin("a");
+    serve_all();
+    CHECK_INT(owner->grants, 1); /* a barrier is all it takes */
+    release(owner);
+    CHECK_RANGE(time_until_asked(true), 13 * T - T / 10, 13 * T + T / 3);
+    CHECK_INT(Bench.port_count, 2 + ZKLI_SUCCESSORS_MAX);
+    connect_successor(); /* there is one now */
+    CHECK_INT(syncs_of(3 * T), 0);
+    check_untold();
+    bench_end();
+}
+
+static void where_there_is_still_none_it_goes_on_being_kept(void) {
+    begin_where_there_is_none();
+    for (int i = 0; i < 2; i++) {
+        CHECK_RANGE(time_until_asked(true), 16 * T - T / 10, 16 * T + T / 3);
+        CHECK_RANGE(time_until_asked(false), T / 2, T);
+    }
+    CHECK_RANGE(syncs_of(3 * T), 18, 22);
+    /* Another list of servers may have one. */
+    zkli_engine_enter(Bench.engine);
+    zkli_engine_hosts_changed(Bench.engine);
+    settle();
+    pass(T);
+    CHECK_INT(syncs_of(3 * T), 0);
+    bench_end();
+}
+
+/* Who comes while that is looked for does not wait for it. */
+static void a_contender_does_not_wait_where_it_is_kept(void) {
+    begin_where_there_is_none();
+    (void)time_until_asked(true);
+    size_t creates = Bench.sent[CREATE];
+    struct owner *owner = begin("a");
+    CHECK_INT(Bench.sent[CREATE] - creates, 1);
+    CHECK(Bench.engine->succession.count == 0);
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    check_untold();
+    bench_end();
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"where none was to be had it is kept", where_none_was_to_be_had_it_is_kept},
+        {"where there is still none it goes on being kept",
+         where_there_is_still_none_it_goes_on_being_kept},
+        {"a contender does not wait where it is kept", a_contender_does_not_wait_where_it_is_kept},
+    };
+    return TEST_MAIN(argc, argv, "engine_kept", cases);
+}

@@ -1,0 +1,115 @@
+/*
+ * Servers that are as slow all the time: each request takes one time, and to open a session
+ * another. A contender is granted whatever they are, within reason, and no session is opened for
+ * nothing again and again.
+ */
+#include "unit/engine_bench.h"
+
+#define T (T_MS * MS)
+#define STEP (T / 200)
+#define LIMIT (5 * T / 2)
+#define LATER 4096
+
+/* In percent of T. */
+struct latency {
+    int request, opening;
+};
+
+static int64_t Sent_ns[LATER]; /* of Bench.requests, in this order */
+static size_t Noted;
+static int64_t Opened_ns[PORTS_MAX];
+static size_t Ports;
+
+static void note(void) {
+    for (; Noted < Bench.request_count; Noted++)
+        Sent_ns[Noted] = Bench.now_ns;
+    for (; Ports < Bench.port_count; Ports++)
+        Opened_ns[Ports] = Bench.now_ns;
+}
+
+static bool serve_one(const struct latency *latency) {
+    if (Bench.request_count == 0 || Bench.now_ns - Sent_ns[0] < latency->request * T / 100)
+        return false;
+    memmove(Sent_ns, Sent_ns + 1, --Noted * sizeof(Sent_ns[0]));
+    serve_next();
+    return true;
+}
+
+/* What is under way on the session whose place it takes is heartbeats only. */
+static bool open_one(const struct latency *latency) {
+    for (size_t i = 1; i < Bench.port_count; i++) {
+        struct fake_port *port = &Bench.ports[i];
+        if (port->is_closed || port->session_id != 0 ||
+            Bench.now_ns - Opened_ns[i] < latency->opening * T / 100)
+            continue;
+        size_t in_flight = Bench.request_count;
+        connect_successor_at(port);
+        if (Bench.engine->port == &port->port) {
+            Noted -= in_flight;
+            memmove(Sent_ns, Sent_ns + in_flight, Noted * sizeof(Sent_ns[0]));
+        }
+        return true;
+    }
+    return false;
+}
+
+static int64_t time_to_grant(const struct latency *latency) {
+    Noted = Ports = 0;
+    bench_begin();
+    pass(3 * T);
+    (void)tiny_add(&Bench.server, "/locks", 0);
+    (void)tiny_add(&Bench.server, "/locks/a", 0);
+    note();
+    struct owner *owner = begin("a");
+    int64_t begun_ns = Bench.now_ns;
+    for (note(); owner->grants == 0 && Bench.now_ns - begun_ns < LIMIT; note()) {
+        advance(STEP);
+        note();
+        while (serve_one(latency) || open_one(latency))
+            note();
+    }
+    int64_t took_ns = owner->grants > 0 ? Bench.now_ns - begun_ns : LIMIT;
+    shut();
+    zkli_engine_free(Bench.engine);
+    return took_ns;
+}
+
+static void print_row(int request, int64_t worst_ns) {
+    (void)printf("\n        request %2d %% of T: granted within %3lld %%", request,
+                 (long long)(worst_ns * 100 / T));
+}
+
+/* With more than a ninth of T to a request a lease is hardly ever ample. */
+static void a_contender_is_granted_however_slow_sessions_are_to_open(void) {
+    for (int request = 1; request <= 11; request++) {
+        int64_t worst_ns = 0;
+        for (int opening = request; opening <= 60; opening++) {
+            struct latency latency = {.request = request, .opening = opening};
+            int64_t took_ns = time_to_grant(&latency);
+            CHECK(took_ns < LIMIT);
+            CHECK(Bench.port_count <= 7);
+            worst_ns = took_ns > worst_ns ? took_ns : worst_ns;
+        }
+        print_row(request, worst_ns);
+    }
+    (void)printf("\n        ");
+}
+
+/* A session is opened in two round trips. */
+static void where_sessions_open_in_time_none_is_opened_for_nothing(void) {
+    for (int request = 1; request <= 10; request++) {
+        struct latency latency = {.request = request, .opening = 2 * request};
+        CHECK_RANGE(time_to_grant(&latency), 1, (3 * request + 2) * T / 100);
+        CHECK_RANGE(Bench.port_count, 2, request <= 3 ? 2 : 3);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"a contender is granted however slow sessions are to open",
+         a_contender_is_granted_however_slow_sessions_are_to_open},
+        {"where sessions open in time none is opened for nothing",
+         where_sessions_open_in_time_none_is_opened_for_nothing},
+    };
+    return TEST_MAIN(argc, argv, "engine_latency", cases);
+}
