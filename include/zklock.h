@@ -256,10 +256,10 @@ typedef struct zkl_session_options {
     zkl_event_fn on_event;   /* events of the session [none] */
     zkl_log_fn log;          /* [none: nothing is logged] */
     void *arg;               /* handed to on_event and log */
-    bool keep_session;       /* zkl_session_id stays the same until the session expires. Else the
-                                next acquire, after a rest with nothing held or waited for, opens
-                                another session in its place. No event tells of it. A session that
-                                is kept makes two syncs each 0.3 T while it rests */
+    bool keep_session;       /* zkl_session_id stays the same until the session expires, for two
+                                syncs each 0.3 T. Else, after a rest with nothing held or waited
+                                for, the next acquire opens another session in its place, for which
+                                it needs a second connection. No event tells of it */
     uint8_t reserved[7];     /* must be zero */
 } zkl_session_options;
 
