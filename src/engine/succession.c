@@ -101,10 +101,11 @@ static bool has_time_to_prove(const struct zkli_engine *e, const struct zkli_suc
     return proved_ns < one->begun_ns + timeout_ns(e) - zkli_lease_margin_ns(timeout_ns(e));
 }
 
-/* Twice as quickly as that one has come so far, or more. */
+/* Twice as quickly as that one has come so far, or more; and so quickly that a hold can begin. */
 static bool commits_quickly(const struct zkli_engine *e, const struct zkli_successor *one) {
-    return zkli_is_connected(e) &&
-           e->now_ns - e->lease.touched_ns <= (e->now_ns - one->begun_ns) / 2;
+    int64_t took_ns = e->now_ns - e->lease.touched_ns;
+    return zkli_is_connected(e) && took_ns <= (e->now_ns - one->begun_ns) / 2 &&
+           took_ns <= timeout_ns(e) / 9;
 }
 
 /* No node is left on the servers, and no reply is awaited but a heartbeat's. */
@@ -135,19 +136,19 @@ static bool is_to_be_taken_late(struct zkli_engine *e, struct zkli_successor *on
     struct zkli_succession *all = &e->succession;
     if (!zkli_is_connected(e))
         return true;
-    if (one->took_ns > all->last_took_ns / 2) {
-        bool has_time = has_time_to_prove(e, one);
-        if (!has_time)
-            fail(e);
-        return has_time;
-    }
-    if (commits_quickly(e, one)) {
+    if (!commits_quickly(e, one))
+        return false;
+    if (one->took_ns <= all->last_took_ns / 2) {
         all->last_took_ns = one->took_ns;
         struct zkli_port *port = remove_one(all, one);
         ask(e); /* first: closing may take its time */
         e->host->close_port(e->host_arg, port);
+        return false;
     }
-    return false;
+    bool has_time = has_time_to_prove(e, one);
+    if (!has_time)
+        fail(e);
+    return has_time;
 }
 
 static bool is_ready(struct zkli_engine *e) {

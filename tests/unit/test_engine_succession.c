@@ -329,6 +329,10 @@ static void where_all_is_slow_it_is_waited_for(void) {
     CHECK_INT(Bench.sent[CREATE], 0);
     serve_all(); /* what was sent long ago */
     CHECK_INT(Bench.port_count, 2);
+    advance(MS);
+    advance(T / 4); /* no hold could begin where that takes so long */
+    serve_all();
+    CHECK_INT(Bench.port_count, 2);
     pass(50 * MS); /* and now */
     CHECK_INT(Bench.port_count, 3);
     CHECK(!Bench.ports[0].is_closed && Bench.ports[1].is_closed);
@@ -350,8 +354,10 @@ static void where_another_is_as_late_it_is_taken(void) {
     CHECK_INT(Bench.port_count, 3);
     advance(T * 3 / 8);
     connect_successor();
+    CHECK_INT(Bench.sent[CREATE], 0);
+    pass(50 * MS);
     CHECK_INT(Bench.port_count, 3);
-    CHECK_INT(Bench.sent[CREATE], 1);
+    CHECK(Bench.sent[CREATE] > 0);
     pass(T * 5 / 8); /* a first proof */
     CHECK_INT(owner->grants, 1);
     CHECK_INT(Bench.port_count, 3);
