@@ -164,9 +164,10 @@ void zkli_lease_heartbeat(struct zkli_lease *lease, enum zkli_heartbeat kind, in
 
 /* With as many heartbeats as are remembered, the one to be proved would be forgotten. */
 static bool may_hurry(const struct zkli_lease *lease, int64_t now_ns) {
-    return now_ns - lease->resumed_ns < lease->timeout_ns &&
-           lease->heartbeat_count < ZKLI_LEASE_HEARTBEATS &&
-           (!lease->has_proved || lease->heard_until_ns - now_ns < lease->timeout_ns / 2);
+    bool is_new = now_ns - lease->resumed_ns < lease->timeout_ns;
+    int64_t little_ns = is_new ? lease->timeout_ns / 2 : lease->timeout_ns * 2 / 5;
+    bool has_little = lease->has_proved ? lease->heard_until_ns - now_ns < little_ns : is_new;
+    return has_little && lease->heartbeat_count < ZKLI_LEASE_HEARTBEATS;
 }
 
 int64_t zkli_lease_hurry_ns(const struct zkli_lease *lease) {

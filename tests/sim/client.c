@@ -219,10 +219,15 @@ static void on_state(void *arg, struct zkli_port *port, enum zkli_port_state sta
     shut_if_drained(c);
 }
 
-/* A single barrier has made certain what only syncs had proved. */
+/* A single barrier has made certain what only syncs had proved. And where commits are slow, what is
+ * answered between heartbeats tells that the server is not silent: its connection is kept, and the
+ * hold may be lost. */
 static void note_reply(struct client *c, struct zkli_port *port, unsigned slot,
                        const struct zkli_reply *reply) {
     struct zkli_engine *e = c->session.engine;
+    if (number_of(c) == c->world->keeper && c->world->log_takes_ns > 0 &&
+        slot != ZKLI_SLOT_HEARTBEAT)
+        c->world->disturbances++;
     const struct zkli_lease before = e->lease;
     zkli_engine_on_reply(e, port, slot, reply);
     c->world->figures->proofs_by_syncs += before.certain_until_ns <= e->now_ns &&

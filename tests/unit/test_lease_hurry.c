@@ -1,7 +1,5 @@
-/* When a connection that follows another one wants its next heartbeat, and how soon it then proves
- * a lease; and how long heartbeats take at the longest. */
-#include "core/lease.h"
-
+/* When a connection wants its next heartbeat, and how soon it then proves a lease; and how long
+ * heartbeats take at the longest. */
 #include <string.h>
 
 #include "support/main.h"
@@ -32,15 +30,45 @@ static void resume(void) {
     zkli_lease_reconnect(&Lease, T, 10500 * MS);
 }
 
+/* A heartbeat at its wish, or a sixteenth of T after the last. Returns when it was answered. */
+static int64_t beat_at_its_wish(int64_t now_ns, int64_t round_trip_ns) {
+    int64_t at_ns = now_ns;
+    if (Lease.heartbeat_count > 0) {
+        int64_t last_ns = Lease.heartbeats[Lease.heartbeat_count - 1].sent_ns;
+        int64_t hurry_ns = zkli_lease_hurry_ns(&Lease);
+        at_ns = last_ns + zkli_lease_period_ns(T);
+        at_ns = hurry_ns < at_ns ? hurry_ns : at_ns;
+        at_ns = at_ns < now_ns ? now_ns : at_ns;
+    }
+    barrier(at_ns, at_ns + round_trip_ns);
+    return at_ns + round_trip_ns;
+}
+
 /* ---- Hurry ---- */
 
-static void a_session_s_first_connection_is_never_in_a_hurry(void) {
+static void a_session_s_first_connection_is_in_no_hurry(void) {
     begin();
     for (int64_t i = 1; i <= 40; i++) {
         CHECK(zkli_lease_hurry_ns(&Lease) == INT64_MAX);
         barrier(i * 400 * MS, i * 400 * MS + MS);
     }
     CHECK(zkli_lease_hurry_ns(&Lease) == INT64_MAX);
+}
+
+/* Servers were slow for a while, and are not now. */
+static void an_old_connection_is_in_a_hurry_where_less_is_left(void) {
+    bool has_hurried = false;
+    begin();
+    int64_t now_ns = 0;
+    for (int i = 0; i < 100; i++) {
+        bool is_slow = i >= 40 && i < 43;
+        now_ns = beat_at_its_wish(now_ns, is_slow ? T / 5 : MS);
+        bool has_little = Lease.has_proved && Lease.heard_until_ns - now_ns < T * 2 / 5;
+        CHECK((zkli_lease_hurry_ns(&Lease) != INT64_MAX) == has_little);
+        has_hurried = has_hurried || has_little;
+        CHECK(Lease.certain_until_ns > now_ns); /* at the usual pace it is not */
+    }
+    CHECK(has_hurried);
 }
 
 static void the_first_heartbeat_of_a_connection_is_sent_anyway(void) {
@@ -65,20 +93,6 @@ static void a_new_connection_proves_a_lease_as_soon_as_it_can(void) {
     barrier(witness_ns + 2 * MS, witness_ns + 3 * MS);
     CHECK(Lease.certain_until_ns == UNTIL(10500 * MS));
     CHECK(zkli_lease_hurry_ns(&Lease) == INT64_MAX); /* 0.65 T is left */
-}
-
-/* A heartbeat at its wish, or a sixteenth of T after the last. Returns when it was answered. */
-static int64_t beat_at_its_wish(int64_t now_ns, int64_t round_trip_ns) {
-    int64_t at_ns = now_ns;
-    if (Lease.heartbeat_count > 0) {
-        int64_t last_ns = Lease.heartbeats[Lease.heartbeat_count - 1].sent_ns;
-        int64_t hurry_ns = zkli_lease_hurry_ns(&Lease);
-        at_ns = last_ns + zkli_lease_period_ns(T);
-        at_ns = hurry_ns < at_ns ? hurry_ns : at_ns;
-        at_ns = at_ns < now_ns ? now_ns : at_ns;
-    }
-    barrier(at_ns, at_ns + round_trip_ns);
-    return at_ns + round_trip_ns;
 }
 
 /* The outage is over when half of T is left, and all is proved in 0.3 T and four round trips. */
@@ -172,8 +186,10 @@ static void with_three_answers_an_earlier_connection_s_slowest_is_forgotten(void
 
 int main(int argc, char **argv) {
     static const test_case cases[] = {
-        {"a session's first connection is never in a hurry",
-         a_session_s_first_connection_is_never_in_a_hurry},
+        {"a session's first connection is in no hurry",
+         a_session_s_first_connection_is_in_no_hurry},
+        {"an old connection is in a hurry where less is left",
+         an_old_connection_is_in_a_hurry_where_less_is_left},
         {"the first heartbeat of a connection is sent anyway",
          the_first_heartbeat_of_a_connection_is_sent_anyway},
         {"a new connection proves a lease as soon as it can",
