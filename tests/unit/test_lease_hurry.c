@@ -1,5 +1,7 @@
 /* When a connection wants its next heartbeat, and how soon it then proves a lease; and how long
  * heartbeats take at the longest. */
+#include "core/lease.h"
+
 #include <string.h>
 
 #include "support/main.h"
