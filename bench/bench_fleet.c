@@ -89,7 +89,8 @@ __attribute__((visibility("default"))) int zoo_adelete(zhandle_t *zh, const char
 
 static void *wait_for_lock(void *arg) {
     struct member *m = arg;
-    (void)zkl_acquire(m->lock, ZKL_FOREVER); /* until the lock is closed */
+    zkl_err err = zkl_acquire(m->lock, ZKL_FOREVER); /* until the lock is closed */
+    (void)err;
     return NULL;
 }
 

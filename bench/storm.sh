@@ -17,7 +17,9 @@ readonly TICK_MS=2000
 
 usage() {
     cat <<END
-usage: bench/storm.sh [-n SESSIONS] [-t TIMEOUT_MS] [-d SECONDS] WAY...
+usage: bench/storm.sh [-q] [-n SESSIONS] [-t TIMEOUT_MS] [-d SECONDS] WAY...
+
+Prints a line a second, and a table in the end. With -q only the table.
 
 WAY is how the servers are slow:
   stall      each sync of a log takes $((STALL_MS / 1000)) s
@@ -64,16 +66,31 @@ one() { # WAY
         scripts/zk.sh start --dir "$dir" "${options[@]}")
     export ZKLOCK_HOSTS
     mapfile -t pids < <(scripts/zk.sh status --dir "$dir" | cut -d ' ' -f 2)
-    echo "== $1"
+    [[ $IsQuiet ]] || echo "== $1"
     in_group "$BenchBuild/bench/bench_storm" "${Options[@]}" "$(begin_of "$1" "${pids[@]}")" \
-        "$(end_of "$1" "${pids[@]}")"
+        "$(end_of "$1" "${pids[@]}")" | tee "$TMPDIR/$1.out" | if [[ $IsQuiet ]]; then
+        cat >/dev/null
+    else
+        cat
+    fi
     scripts/zk.sh stop --dir "$dir"
+}
+
+# The last line of bench_storm, as a row.
+row() { # WAY
+    sed -nE 's|.*: ([0-9]+) connections meanwhile, ([0-9]+) after; .* ([0-9]+) outstanding at the '\
+'most; ([0-9]+) holds lost, ([0-9]+) sessions expired; all well ([0-9.]+) s after the end|'\
+"$1"' \| \1 \| \2 \| \3 \| \4 \| \5 \| \6|p' "$TMPDIR/$1.out"
 }
 
 main() {
     local way
     answer_help "$@"
-    Seconds=30 Options=()
+    Seconds=30 Options=() IsQuiet=
+    if [[ ${1-} == -q ]]; then
+        IsQuiet=yes
+        shift
+    fi
     while [[ ${1-} == -[ntd] ]]; do
         [[ ${2-} =~ ^[1-9][0-9]*$ ]] || wrong_call "$1 takes a number"
         [[ $1 != -d ]] || Seconds=$2
@@ -89,6 +106,11 @@ main() {
     build_benchmarks
     for way in "$@"; do
         one "$way"
+    done
+    printf '\nway | connections meanwhile | after it | outstanding at the most | holds lost | %s\n' \
+        'sessions expired | all well after, s'
+    for way in "$@"; do
+        row "$way"
     done
 }
 
