@@ -34,7 +34,8 @@ struct zoo_op_result;
  * answered, and else left as they are. The servers have answered on ZKL_OK, ZKL_NO_NODE,
  * ZKL_BAD_VERSION, ZKL_DENIED and ZKL_SERVER, and on ZKL_LOST if that is what they said.
  *
- * A reply that is lost with its connection is ZKL_UNSURE: nothing is done a second time.
+ * A reply that is lost with its connection is ZKL_UNSURE: nothing is done a second time. A session
+ * in which ephemeral nodes were created is kept while it rests, see keep_session.
  * **Returns:** as zkl_guarded_set.
  * ZKL_NO_NODE, ZKL_BAD_VERSION, ZKL_DENIED: what the first refused operation came to.
  * ZKL_SERVER: the first refused operation came to anything else, see results.

@@ -158,7 +158,7 @@ struct zkli_engine {
     size_t chroot_length; /* bytes that the client library puts before each path */
     int asked_timeout_ms;
     int logged_timeout_ms; /* the last one that was not as asked */
-    bool keeps_session;
+    bool keeps_session;    /* any that there is */
     struct zkli_node_data who;
     char tag[ZKLI_TAG_LENGTH + 1]; /* in the uuids of this session */
     /* Life */
@@ -174,6 +174,7 @@ struct zkli_engine {
     bool has_no_containers;
     struct zkli_succession succession;
     bool is_successor_wanted; /* a member waits for it */
+    bool bears_nodes;         /* of the program's, which would go with it */
     bool is_kept;             /* for no other was to be had in its place, in time */
     int64_t kept_until_ns;    /* then another is asked for again, when nobody waits for it */
     struct zkli_timer reopen;
@@ -235,9 +236,13 @@ static inline bool zkli_lease_is_fit(const struct zkli_engine *e) {
            e->now_ns + zkli_lease_quickest_ns(&e->lease) < e->ample_until_ns;
 }
 
+static inline bool zkli_session_is_kept(const struct zkli_engine *e) {
+    return e->keeps_session || e->bears_nodes || e->is_kept;
+}
+
 /* Nothing would be lost with this session, and another may have a better lease. */
 static inline bool zkli_is_to_be_replaced(const struct zkli_engine *e) {
-    return e->standing == 0 && !e->keeps_session && !e->is_kept && !zkli_lease_is_fit(e);
+    return e->standing == 0 && !zkli_session_is_kept(e) && !zkli_lease_is_fit(e);
 }
 
 static inline bool zkli_heartbeat_is_in_flight(const struct zkli_engine *e) {

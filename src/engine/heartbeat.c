@@ -70,8 +70,7 @@ static enum zkli_pace pace_of(const struct zkli_engine *e) {
     for (const struct zkli_list *link = head->next; link != head; link = link->next)
         if (!is_patient(ZKLI_CONTAINER(link, struct zkli_member, link)))
             return ZKLI_PACE_BARRIERS;
-    bool rests = zkli_list_is_empty(head) && !e->keeps_session && !e->is_kept;
-    return rests ? ZKLI_PACE_REST : ZKLI_PACE_SYNCS;
+    return zkli_list_is_empty(head) && !zkli_session_is_kept(e) ? ZKLI_PACE_REST : ZKLI_PACE_SYNCS;
 }
 
 static bool send_sync(struct zkli_engine *e) {

@@ -74,6 +74,7 @@ static struct zkli_port *end_session(struct zkli_engine *e) {
     zkli_queries_lost(e, &queries);
     zkli_watches_reset(e);
     zkli_heartbeat_end(e);
+    e->bears_nodes = false;
     zkli_engine_refresh_tag(e);
     zkli_members_step_all(e, ZKLI_EV_EXPIRED);
     zkli_orphans_forget(e);

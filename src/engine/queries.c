@@ -69,7 +69,17 @@ static bool send_request(struct zkli_port *port, unsigned number, const struct z
     return false;
 }
 
+static bool creates_an_ephemeral(const struct zkli_query *query) {
+    for (size_t i = 0; i < query->op_count; i++)
+        if (query->ops[i].type == ZKLI_OP_CREATE &&
+            (query->ops[i].flags & ZKLI_CREATE_EPHEMERAL) != 0)
+            return true;
+    return false;
+}
+
 static void send_query(struct zkli_engine *e, struct zkli_query *query) {
+    if (creates_an_ephemeral(query))
+        e->bears_nodes = true;
     zkli_list_remove(&query->work.link);
     unsigned number = zkli_slot_reserve(e, ZKLI_USE_QUERY);
     e->slots[number].query = query;

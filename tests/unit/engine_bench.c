@@ -488,8 +488,8 @@ void ask(struct asked *asked, enum zkli_query_kind kind) {
     ask_query(&asked->query);
 }
 
-void ask_write(struct asked *asked, const char *path, size_t bytes) {
-    *asked = (struct asked){.op = {.type = ZKLI_OP_SET, .version = -1}};
+static void ask_op(struct asked *asked, const struct zkli_op *op, const char *path, size_t bytes) {
+    *asked = (struct asked){.op = *op};
     (void)snprintf(asked->path, sizeof(asked->path), "%s", path);
     asked->op.path = asked->path;
     asked->query = (struct zkli_query){.kind = ZKLI_QUERY_MULTI,
@@ -498,6 +498,14 @@ void ask_write(struct asked *asked, const char *path, size_t bytes) {
                                        .bytes = bytes,
                                        .done = on_done};
     ask_query(&asked->query);
+}
+
+void ask_write(struct asked *asked, const char *path, size_t bytes) {
+    ask_op(asked, &(struct zkli_op){.type = ZKLI_OP_SET, .version = -1}, path, bytes);
+}
+
+void ask_create(struct asked *asked, const char *path, int32_t flags) {
+    ask_op(asked, &(struct zkli_op){.type = ZKLI_OP_CREATE, .flags = flags}, path, 0);
 }
 
 void check_asked(const struct asked *asked, size_t done, size_t replies) {

@@ -76,12 +76,52 @@ static void a_contender_does_not_wait_where_it_is_kept(void) {
     bench_end();
 }
 
+/* A guarded write creates a node under a hold, which then ends. */
+static void create_under_a_hold(int32_t flags) {
+    static struct asked asked;
+    bench_begin();
+    struct owner *owner = hold("a");
+    ask_create(&asked, "/node", flags);
+    serve_all();
+    release(owner);
+    serve_all();
+    pass(T / 8);
+}
+
+/* It goes with the session. */
+static void with_a_node_of_the_program_s_it_is_kept(void) {
+    static const int32_t flags[] = {ZKLI_CREATE_EPHEMERAL,
+                                    ZKLI_CREATE_EPHEMERAL | ZKLI_CREATE_SEQUENTIAL};
+    for (size_t i = 0; i < COUNT(flags); i++) {
+        create_under_a_hold(flags[i]);
+        CHECK_RANGE(syncs_of(3 * T), 18, 22);
+        struct owner *owner = begin("a");
+        serve_all();
+        CHECK_INT(owner->grants, 1);
+        CHECK_INT(Bench.port_count, 1);
+        release(owner);
+        serve_all();
+        expire(); /* and it with the session */
+        bench_connect();
+        CHECK_INT(syncs_of(3 * T), 0);
+        bench_end();
+    }
+}
+
+static void with_one_that_stays_it_is_not(void) {
+    create_under_a_hold(ZKLI_CREATE_SEQUENTIAL);
+    CHECK_INT(syncs_of(3 * T), 0);
+    bench_end();
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"where none was to be had it is kept", where_none_was_to_be_had_it_is_kept},
         {"where there is still none it goes on being kept",
          where_there_is_still_none_it_goes_on_being_kept},
         {"a contender does not wait where it is kept", a_contender_does_not_wait_where_it_is_kept},
+        {"with a node of the program's it is kept", with_a_node_of_the_program_s_it_is_kept},
+        {"with one that stays it is not", with_one_that_stays_it_is_not},
     };
     return TEST_MAIN(argc, argv, "engine_kept", cases);
 }
