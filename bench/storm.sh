@@ -107,8 +107,8 @@ main() {
     for way in "$@"; do
         one "$way"
     done
-    printf '\nway | connections meanwhile | after it | outstanding at the most | holds lost | %s\n' \
-        'sessions expired | all well after, s'
+    printf '\nway | connections meanwhile | after it | outstanding at the most | %s\n' \
+        'holds lost | sessions expired | all well after, s'
     for way in "$@"; do
         row "$way"
     done
