@@ -144,9 +144,11 @@ struct zkli_succession {
         int64_t begun_ns; /* when its connect was */
         int64_t took_ns;  /* until it was connected */
         bool is_connected;
-    } list[ZKLI_SUCCESSORS_MAX]; /* oldest first */
+    } list[ZKLI_SUCCESSORS_MAX]; /* in any order */
     size_t count;
-    int64_t begun_ns;     /* when the connect of the first of all was */
+    int64_t begun_ns;     /* when the first of all was asked for */
+    int64_t asked_ns;     /* and the last */
+    size_t asks;          /* how many in a row, those that failed, too */
     int64_t last_took_ns; /* of one that came late, and was closed for another */
 };
 
@@ -177,6 +179,7 @@ struct zkli_engine {
     bool bears_nodes;         /* of the program's, which would go with it */
     bool is_kept;             /* for no other was to be had in its place, in time */
     int64_t kept_until_ns;    /* then another is asked for again, when nobody waits for it */
+    int64_t late_until_ns;    /* it was taken though late: until then it proves what it can */
     struct zkli_timer reopen;
     struct zkli_timer look;
     bool has_looked; /* and found a connection, or the end of one, that was not reported */
@@ -237,7 +240,7 @@ static inline bool zkli_lease_is_fit(const struct zkli_engine *e) {
 }
 
 static inline bool zkli_session_is_kept(const struct zkli_engine *e) {
-    return e->keeps_session || e->bears_nodes || e->is_kept;
+    return e->keeps_session || e->bears_nodes || e->is_kept || e->now_ns < e->late_until_ns;
 }
 
 /* Nothing would be lost with this session, and another may have a better lease. */

@@ -180,8 +180,8 @@ static void on_refused(struct zkli_engine *e, struct zkli_member *m,
         zkli_member_node_gone(m);
 }
 
-/* A connection that follows another one proves a lease as soon as it can: there may be a hold that
- * has not much time left. */
+/* Where little is left of the lease, and on a connection that follows another one, more is proved
+ * as soon as it can be: there may be a hold that has not much time left. */
 static void hurry(struct zkli_engine *e) {
     int64_t at_ns = zkli_lease_hurry_ns(&e->lease);
     if (e->pace == ZKLI_PACE_BARRIERS && e->heartbeat.is_set && at_ns < e->heartbeat.at_ns)

@@ -116,6 +116,7 @@ static void open_session(struct zkli_engine *e) {
         return;
     }
     e->is_kept = false;
+    e->late_until_ns = 0;
     e->begun_ns = e->now_ns;
     e->port = e->host->new_port(e->host_arg);
     if (e->port == NULL) {

@@ -14,8 +14,9 @@
  */
 #include "engine/engine_internal.h"
 
-/* In timeouts: after so many another session is asked for again. */
+/* In timeouts: after so many, and up to so many more, another session is asked for again. */
 #define KEPT_TIMEOUTS 16
+#define KEPT_MORE_TIMEOUTS 4
 
 static int64_t timeout_ns(const struct zkli_engine *e) {
     return e->timeout_ms * ZKLI_NS_PER_MS;
@@ -23,9 +24,13 @@ static int64_t timeout_ns(const struct zkli_engine *e) {
 
 /* ---- Sessions that are asked for ---- */
 
-static void keep(struct zkli_engine *e, int timeouts) {
+/* Sessions that failed together do not all try again together. */
+static void keep(struct zkli_engine *e) {
+    uint32_t random;
+    e->host->random(e->host_arg, &random, sizeof(random));
     e->is_kept = true;
-    e->kept_until_ns = e->now_ns + timeouts * timeout_ns(e);
+    e->kept_until_ns = e->now_ns + KEPT_TIMEOUTS * timeout_ns(e) +
+                       (timeout_ns(e) >> 16) * (random & 0xffff) * KEPT_MORE_TIMEOUTS;
 }
 
 static void close_all(struct zkli_engine *e) {
@@ -44,17 +49,19 @@ static void fail(struct zkli_engine *e) {
     zkli_engine_log(e, ZKL_LOG_WARN,
                     "no other session is to be had in place of one whose lease has run out: it is "
                     "kept");
-    keep(e, KEPT_TIMEOUTS);
+    keep(e);
     zkli_succession_end(e);
 }
 
 static void ask(struct zkli_engine *e) {
     struct zkli_succession *all = &e->succession;
     struct zkli_port *port = e->host->new_port(e->host_arg);
-    if (port == NULL) {
+    all->asked_ns = e->now_ns;
+    all->asks++;
+    if (port == NULL && all->count == 0)
         fail(e);
+    if (port == NULL)
         return;
-    }
     all->list[all->count++] = (struct zkli_successor){.port = port, .begun_ns = e->now_ns};
     e->host->open_port(e->host_arg, port);
 }
@@ -62,6 +69,7 @@ static void ask(struct zkli_engine *e) {
 static void begin(struct zkli_engine *e) {
     e->succession.begun_ns = e->now_ns;
     e->succession.last_took_ns = INT64_MAX;
+    e->succession.asks = 0;
     ask(e);
 }
 
@@ -118,16 +126,35 @@ static bool is_clear(const struct zkli_engine *e) {
 }
 
 /* None is connected. The server that was asked last may be silent, or refuse: the client library
- * picks one at random the next time. */
+ * picks one at random the next time. Where this session's server is slow, perhaps all are: then
+ * there is one more in each timeout. */
 static void await_connection(struct zkli_engine *e, const struct zkli_successor *newest) {
-    bool is_last = e->succession.count == ZKLI_SUCCESSORS_MAX;
-    int64_t patience_ns = is_last ? timeout_ns(e) / 2 : zkli_lease_period_ns(timeout_ns(e));
-    if (e->now_ns - newest->begun_ns < patience_ns || !commits_quickly(e, newest))
+    struct zkli_succession *all = &e->succession;
+    bool is_last = all->asks >= ZKLI_SUCCESSORS_MAX, is_quick = commits_quickly(e, newest);
+    int64_t patience_ns = zkli_lease_period_ns(timeout_ns(e));
+    if (!is_quick)
+        patience_ns = timeout_ns(e);
+    else if (is_last)
+        patience_ns = timeout_ns(e) / 2;
+    if (e->now_ns - all->asked_ns < patience_ns || !zkli_is_connected(e))
         return;
-    if (is_last)
+    if (is_last && is_quick) {
         fail(e);
-    else
-        ask(e);
+        return;
+    }
+    if (is_last) {
+        close_all(e);
+        all->asks = 0;
+    }
+    ask(e);
+}
+
+static void replace(struct zkli_engine *e, struct zkli_successor *one) {
+    struct zkli_succession *all = &e->succession;
+    struct zkli_port *port = remove_one(all, one);
+    all->asks = all->count;
+    ask(e); /* first: closing may take its time */
+    e->host->close_port(e->host_arg, port);
 }
 
 /* Whether it is to be taken all the same. Another one may come sooner, where servers were slow and
@@ -136,19 +163,29 @@ static bool is_to_be_taken_late(struct zkli_engine *e, struct zkli_successor *on
     struct zkli_succession *all = &e->succession;
     if (!zkli_is_connected(e))
         return true;
-    if (!commits_quickly(e, one))
+    if (!commits_quickly(e, one)) { /* perhaps only this session's server is slow */
+        if (e->now_ns - all->asked_ns >= timeout_ns(e))
+            replace(e, one);
         return false;
+    }
     if (one->took_ns <= all->last_took_ns / 2) {
         all->last_took_ns = one->took_ns;
-        struct zkli_port *port = remove_one(all, one);
-        ask(e); /* first: closing may take its time */
-        e->host->close_port(e->host_arg, port);
+        replace(e, one);
         return false;
     }
     bool has_time = has_time_to_prove(e, one);
     if (!has_time)
         fail(e);
     return has_time;
+}
+
+/* Something of this session is left, while another is ready. */
+static void await_its_end(struct zkli_engine *e) {
+    bool is_waited_for = !zkli_list_is_empty(&e->members);
+    if (!zkli_is_connected(e)) /* perhaps its connection is the one that this session lacks */
+        zkli_succession_end(e);
+    else if (!is_waited_for && e->now_ns - e->succession.begun_ns >= timeout_ns(e) / 2)
+        fail(e);
 }
 
 static bool is_ready(struct zkli_engine *e) {
@@ -158,8 +195,7 @@ static bool is_ready(struct zkli_engine *e) {
         return false;
     }
     if (!is_clear(e)) {
-        if (!zkli_is_connected(e)) /* perhaps its connection is the one that this session lacks */
-            zkli_succession_end(e);
+        await_its_end(e);
         return false;
     }
     return !is_late(e, best) || is_to_be_taken_late(e, best);
@@ -193,7 +229,10 @@ bool zkli_succession_is_due(struct zkli_engine *e) {
     }
     if (zkli_is_to_be_replaced(e) || is_to_be_tried_again(e))
         return is_ready(e);
-    if (e->now_ns - e->succession.begun_ns < timeout_ns(e) / 2)
+    if (e->is_kept)
+        keep(
+            e); /* a contender came: it does not wait, and the next pause is no time to ask again */
+    if (e->is_kept || e->now_ns - e->succession.begun_ns < timeout_ns(e) / 2)
         zkli_succession_end(e);
     else
         fail(e); /* it took longer than to prove this one's lease */
@@ -205,8 +244,9 @@ struct zkli_port *zkli_succession_take(struct zkli_engine *e, bool *ret_is_conne
     if (best == NULL)
         return NULL;
     e->is_kept = false;
-    if (best->is_connected && is_late(e, best))
-        keep(e, 1); /* another would be as late: contenders go on in this one */
+    e->late_until_ns = 0;
+    if (best->is_connected && is_late(e, best)) /* another would be as late */
+        e->late_until_ns = e->now_ns + timeout_ns(e);
     e->begun_ns = best->begun_ns;
     *ret_is_connected = best->is_connected;
     struct zkli_port *port = remove_one(&e->succession, best);

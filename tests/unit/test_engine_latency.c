@@ -104,12 +104,49 @@ static void where_sessions_open_in_time_none_is_opened_for_nothing(void) {
     }
 }
 
+/* Perhaps only this session's server is slow, or silent. */
+static void while_heartbeats_are_not_answered_there_is_one_in_a_timeout(void) {
+    bench_begin();
+    pass(3 * T);
+    struct owner *owner = begin("a");
+    for (int tenths = 1; tenths <= 42; tenths++) {
+        size_t asked = Bench.port_count;
+        advance(T / 10);
+        CHECK_INT(Bench.port_count, asked + (tenths % 10 == 0));
+        CHECK_INT(Bench.engine->succession.count, tenths < 40 ? 1 + tenths / 10 : 1);
+    }
+    connect_successor();
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+static void where_this_session_s_server_alone_is_slow_another_will_do(void) {
+    bench_begin();
+    pass(3 * T);
+    struct owner *owner = begin("a");
+    advance(T * 3 / 8);
+    connect_successor(); /* late */
+    for (int i = 0; i < 10 && Bench.port_count == 2; i++)
+        advance(T / 8);
+    CHECK_INT(Bench.port_count, 3);
+    CHECK(Bench.ports[1].is_closed);
+    connect_successor();
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a contender is granted however slow sessions are to open",
          a_contender_is_granted_however_slow_sessions_are_to_open},
         {"where sessions open in time none is opened for nothing",
          where_sessions_open_in_time_none_is_opened_for_nothing},
+        {"while heartbeats are not answered there is one in a timeout",
+         while_heartbeats_are_not_answered_there_is_one_in_a_timeout},
+        {"where this session's server alone is slow another will do",
+         where_this_session_s_server_alone_is_slow_another_will_do},
     };
     return TEST_MAIN(argc, argv, "engine_latency", cases);
 }

@@ -287,17 +287,6 @@ static void one_that_fails_is_not_missed_while_there_is_another(void) {
     bench_end();
 }
 
-/* Nothing says that another one would come sooner. */
-static void not_while_heartbeats_are_not_answered(void) {
-    rest(3 * T);
-    struct owner *owner = begin("a");
-    for (int i = 0; i < 20; i++)
-        advance(T / 10);
-    CHECK_INT(Bench.port_count, 2);
-    abandon(owner);
-    bench_end();
-}
-
 /* A session is refused where there are too many connections, say. */
 static void where_none_connects_the_own_lease_will_do(void) {
     rest(3 * T);
@@ -321,7 +310,7 @@ static void where_all_is_slow_it_is_waited_for(void) {
     advance(T * 3 / 8);
     CHECK(!successor_port()->is_closed);
     connect_successor();
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         advance(T / 8);
         CHECK_INT(Bench.port_count, 2);
         CHECK(!Bench.ports[0].is_closed && !Bench.ports[1].is_closed);
@@ -330,7 +319,7 @@ static void where_all_is_slow_it_is_waited_for(void) {
     serve_all(); /* what was sent long ago */
     CHECK_INT(Bench.port_count, 2);
     advance(MS);
-    advance(T / 4); /* no hold could begin where that takes so long */
+    advance(T / 6); /* no hold could begin where that takes so long */
     serve_all();
     CHECK_INT(Bench.port_count, 2);
     pass(50 * MS); /* and now */
@@ -442,14 +431,13 @@ static void in_an_outage_it_is_waited_for(void) {
     struct owner *owner = begin("a");
     cut(0);
     advance(3 * T);
-    bench_connect();
     CHECK_INT(Bench.port_count, 2);
+    bench_connect();
+    CHECK_INT(Bench.port_count, 3); /* that one would be late */
     CHECK(!Bench.ports[1].is_closed);
     connect_successor();
     serve_all();
     CHECK_INT(Bench.port_count, 3);
-    connect_successor();
-    serve_all();
     CHECK_INT(owner->grants, 1);
     bench_end();
 }
@@ -558,7 +546,6 @@ int main(int argc, char **argv) {
         {"the first that connects is taken", the_first_that_connects_is_taken},
         {"one that fails is not missed while there is another",
          one_that_fails_is_not_missed_while_there_is_another},
-        {"not while heartbeats are not answered", not_while_heartbeats_are_not_answered},
         {"where none connects the own lease will do", where_none_connects_the_own_lease_will_do},
         {"where all is slow it is waited for", where_all_is_slow_it_is_waited_for},
         {"where another is as late it is taken", where_another_is_as_late_it_is_taken},
