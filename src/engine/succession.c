@@ -73,6 +73,15 @@ static void begin(struct zkli_engine *e) {
     ask(e);
 }
 
+/* In place of all that were asked for. The new one first: closing may take its time. */
+static void ask_anew(struct zkli_engine *e) {
+    const struct zkli_succession last = e->succession;
+    e->succession.count = 0;
+    ask(e);
+    for (size_t i = 0; i < last.count; i++)
+        e->host->close_port(e->host_arg, last.list[i].port);
+}
+
 static bool is_better(const struct zkli_successor *a, const struct zkli_successor *b) {
     return a->is_connected != b->is_connected ? a->is_connected : a->begun_ns > b->begun_ns;
 }
@@ -143,34 +152,27 @@ static void await_connection(struct zkli_engine *e, const struct zkli_successor 
         return;
     }
     if (is_last) {
-        close_all(e);
         all->asks = 0;
+        ask_anew(e);
+    } else {
+        ask(e);
     }
-    ask(e);
-}
-
-static void replace(struct zkli_engine *e, struct zkli_successor *one) {
-    struct zkli_succession *all = &e->succession;
-    struct zkli_port *port = remove_one(all, one);
-    all->asks = all->count;
-    ask(e); /* first: closing may take its time */
-    e->host->close_port(e->host_arg, port);
 }
 
 /* Whether it is to be taken all the same. Another one may come sooner, where servers were slow and
  * are not now; or where it had to wait until this session's last nodes were gone. */
-static bool is_to_be_taken_late(struct zkli_engine *e, struct zkli_successor *one) {
+static bool is_to_be_taken_late(struct zkli_engine *e, const struct zkli_successor *one) {
     struct zkli_succession *all = &e->succession;
     if (!zkli_is_connected(e))
         return true;
     if (!commits_quickly(e, one)) { /* perhaps only this session's server is slow */
         if (e->now_ns - all->asked_ns >= timeout_ns(e))
-            replace(e, one);
+            ask_anew(e);
         return false;
     }
     if (one->took_ns <= all->last_took_ns / 2) {
         all->last_took_ns = one->took_ns;
-        replace(e, one);
+        ask_anew(e);
         return false;
     }
     bool has_time = has_time_to_prove(e, one);
