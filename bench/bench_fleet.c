@@ -89,8 +89,8 @@ __attribute__((visibility("default"))) int zoo_adelete(zhandle_t *zh, const char
 
 static void *wait_for_lock(void *arg) {
     struct member *m = arg;
-    zkl_err err = zkl_acquire(m->lock, ZKL_FOREVER); /* until the lock is closed */
-    (void)err;
+    zkl_err err = zkl_acquire(m->lock, ZKL_FOREVER);
+    die("a wait has ended", zkl_strerror(err)); /* the program does, first */
     return NULL;
 }
 

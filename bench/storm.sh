@@ -66,13 +66,9 @@ one() { # WAY
         scripts/zk.sh start --dir "$dir" "${options[@]}")
     export ZKLOCK_HOSTS
     mapfile -t pids < <(scripts/zk.sh status --dir "$dir" | cut -d ' ' -f 2)
-    [[ $IsQuiet ]] || echo "== $1"
+    echo "== $1" >&3
     in_group "$BenchBuild/bench/bench_storm" "${Options[@]}" "$(begin_of "$1" "${pids[@]}")" \
-        "$(end_of "$1" "${pids[@]}")" | tee "$TMPDIR/$1.out" | if [[ $IsQuiet ]]; then
-        cat >/dev/null
-    else
-        cat
-    fi
+        "$(end_of "$1" "${pids[@]}")" | tee "$TMPDIR/$1.out" >&3
     scripts/zk.sh stop --dir "$dir"
 }
 
@@ -86,9 +82,10 @@ row() { # WAY
 main() {
     local way
     answer_help "$@"
-    Seconds=30 Options=() IsQuiet=
+    Seconds=30 Options=()
+    exec 3>&1 # what is left out with -q
     if [[ ${1-} == -q ]]; then
-        IsQuiet=yes
+        exec 3>/dev/null
         shift
     fi
     while [[ ${1-} == -[ntd] ]]; do

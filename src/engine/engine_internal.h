@@ -439,9 +439,9 @@ void zkli_orphans_forget(struct zkli_engine *e);
 /* Opens a session to take this one's place, if a member waits for that; or goes without. Whether
  * one is to take that place now. */
 bool zkli_succession_is_due(struct zkli_engine *e);
-/* The port of the best of them, which becomes the session's; the others are closed. NULL: there is
- * none. */
-struct zkli_port *zkli_succession_take(struct zkli_engine *e, bool *ret_is_connected);
+/* The best of them, which becomes the session; the others are closed. Without a port: there was
+ * none. The next session is not kept, unless it is late. */
+struct zkli_successor zkli_succession_take(struct zkli_engine *e);
 /* All are closed. Contenders go on here, if they may. */
 void zkli_succession_end(struct zkli_engine *e);
 /* One of their ports is in this state. */

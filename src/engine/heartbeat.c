@@ -274,6 +274,7 @@ void zkli_heartbeat_suspend(struct zkli_engine *e) {
 }
 
 void zkli_heartbeat_end(struct zkli_engine *e) {
+    zkli_heartbeat_suspend(e);
     zkli_timer_clear(&e->timers, &e->stall);
     zkli_lease_end(&e->lease);
     e->lease_grade = ZKLI_LEASE_UNCERTAIN;

@@ -83,13 +83,17 @@ static struct zkli_port *end_session(struct zkli_engine *e) {
 
 /* ---- A session in place of this one ---- */
 
+static void begin_session(struct zkli_engine *e, const struct zkli_successor *successor) {
+    e->begun_ns = successor->begun_ns;
+    e->port = successor->port;
+}
+
 /* A session that is connected stays so, and the program is not told. */
 static void succeed(struct zkli_engine *e) {
-    bool was_connected = zkli_is_connected(e), is_connected;
-    zkli_heartbeat_suspend(e);
-    struct zkli_port *next = zkli_succession_take(e, &is_connected);
+    bool was_connected = zkli_is_connected(e);
+    struct zkli_successor next = zkli_succession_take(e);
     struct zkli_port *last = end_session(e);
-    e->port = next;
+    begin_session(e, &next);
     if (was_connected) {
         begin_connection(e, "in place of one whose lease had run out, opened");
         zkli_members_step_all(e, ZKLI_EV_CONNECTED);
@@ -107,16 +111,14 @@ void zkli_life_go_on(struct zkli_engine *e) {
 /* ---- Sessions ---- */
 
 static void open_session(struct zkli_engine *e) {
-    bool is_connected;
-    e->port = zkli_succession_take(e, &is_connected);
-    if (e->port != NULL) {
+    struct zkli_successor next = zkli_succession_take(e);
+    if (next.port != NULL) {
+        begin_session(e, &next);
         zkli_look_later(e);
-        if (is_connected)
+        if (next.is_connected)
             on_connected(e);
         return;
     }
-    e->is_kept = false;
-    e->late_until_ns = 0;
     e->begun_ns = e->now_ns;
     e->port = e->host->new_port(e->host_arg);
     if (e->port == NULL) {
@@ -227,7 +229,6 @@ void zkli_engine_shut(struct zkli_engine *e) {
     zkli_succession_end(e);
     zkli_timer_clear(&e->timers, &e->reopen);
     zkli_timer_clear(&e->timers, &e->look);
-    zkli_heartbeat_suspend(e);
     move(e, ZKL_STATE_CLOSED); /* without the event SUSPENDED: this end was asked for */
     struct zkli_port *port = end_session(e);
     if (port != NULL)

@@ -14,6 +14,8 @@
  */
 #include "engine/engine_internal.h"
 
+#include <assert.h>
+
 /* In timeouts: after so many, and up to so many more, another session is asked for again. */
 #define KEPT_TIMEOUTS 16
 #define KEPT_MORE_TIMEOUTS 4
@@ -62,6 +64,7 @@ static void ask(struct zkli_engine *e) {
         fail(e);
     if (port == NULL)
         return;
+    assert(all->count < ZKLI_SUCCESSORS_MAX); /* no more are asked for in a row */
     all->list[all->count++] = (struct zkli_successor){.port = port, .begun_ns = e->now_ns};
     e->host->open_port(e->host_arg, port);
 }
@@ -231,9 +234,8 @@ bool zkli_succession_is_due(struct zkli_engine *e) {
     }
     if (zkli_is_to_be_replaced(e) || is_to_be_tried_again(e))
         return is_ready(e);
-    if (e->is_kept)
-        keep(
-            e); /* a contender came: it does not wait, and the next pause is no time to ask again */
+    if (e->is_kept) /* a contender has come: it does not wait, and the next pause is too short */
+        keep(e);
     if (e->is_kept || e->now_ns - e->succession.begun_ns < timeout_ns(e) / 2)
         zkli_succession_end(e);
     else
@@ -241,19 +243,19 @@ bool zkli_succession_is_due(struct zkli_engine *e) {
     return false;
 }
 
-struct zkli_port *zkli_succession_take(struct zkli_engine *e, bool *ret_is_connected) {
+struct zkli_successor zkli_succession_take(struct zkli_engine *e) {
     struct zkli_successor *best = best_of(&e->succession);
-    if (best == NULL)
-        return NULL;
+    struct zkli_successor taken = {.port = NULL};
     e->is_kept = false;
     e->late_until_ns = 0;
+    if (best == NULL)
+        return taken;
     if (best->is_connected && is_late(e, best)) /* another would be as late */
         e->late_until_ns = e->now_ns + timeout_ns(e);
-    e->begun_ns = best->begun_ns;
-    *ret_is_connected = best->is_connected;
-    struct zkli_port *port = remove_one(&e->succession, best);
+    taken = *best;
+    (void)remove_one(&e->succession, best);
     close_all(e);
-    return port;
+    return taken;
 }
 
 void zkli_succession_note_state(struct zkli_engine *e, const struct zkli_port *port,

@@ -4,16 +4,10 @@
 #define FROZEN_MS 3000
 #define OUTAGE_MS 30000 /* with a start of the server, and all scenarios at their middle */
 
-static void await_ms(int ms) {
-    const int64_t end_ms = clock_ms() + ms;
-
-    WAIT_UNTIL(clock_ms() >= end_ms, 2 * ms);
-}
-
 static void freeze(void) {
     server_freeze();
     matrix_let_go();
-    await_ms(FROZEN_MS);
+    wait_out(FROZEN_MS);
     server_thaw();
 }
 

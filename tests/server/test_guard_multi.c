@@ -76,6 +76,29 @@ static void several_operations_are_one(void) {
 }
 
 /* What each refused operation is for the call, and what the results say, as after a zoo_multi. */
+/* Another session would take the place of one that has rested. */
+static void an_ephemeral_node_outlives_a_rest(void) {
+    enum {
+        TIMEOUT_MS = 2000
+    };
+    client *c = holder_new("ephemeral", TIMEOUT_MS);
+    char path[RAW_PATH_MAX];
+    zoo_op_t op;
+    zoo_op_result_t result;
+
+    (void)snprintf(path, sizeof(path), "%s-node", target_new());
+    zoo_create_op_init(&op, path, "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_EPHEMERAL, NULL, 0);
+    REQUIRE_INT(multi(c, 1, &op, &result), ZKL_OK);
+    const int64_t session = zkl_session_id(c->session);
+    REQUIRE_INT(client_release_wait(c), ZKL_OK);
+    wait_out(3 * TIMEOUT_MS);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    CHECK(zkl_session_id(c->session) == session);
+    CHECK(raw_exists(fixture_raw(), path));
+    client_close(c);
+    CHECK(!raw_exists(fixture_raw(), path));
+}
+
 static void one_refused_operation_refuses_all(void) {
     static const struct {
         const char *what;
@@ -421,6 +444,7 @@ static void a_chroot_stands_before_every_path(void) {
 
 static const test_case Cases[] = {
     {"several operations are one", several_operations_are_one},
+    {"an ephemeral node outlives a rest", an_ephemeral_node_outlives_a_rest},
     {"one refused operation refuses all", one_refused_operation_refuses_all},
     {"without the hold nothing is done", without_the_hold_nothing_is_done},
     {"a lost transaction is unsure, and not done twice", a_lost_transaction_is_unsure},

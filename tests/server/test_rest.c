@@ -14,11 +14,6 @@
 #define CLIENTS 6
 #define ROUNDS 4
 
-static void pass(int64_t ms) {
-    const int64_t end_ms = clock_ms() + ms;
-    WAIT_UNTIL(clock_ms() >= end_ms, 2 * ms + SOON_MS);
-}
-
 static int64_t time_to_acquire(client *c) {
     const int64_t begun_ms = clock_ms();
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
@@ -48,7 +43,7 @@ static void a_silent_server_costs_a_moment(void) {
     }
     REQUIRE_INT(kill(server_process(silent), SIGSTOP), 0);
     for (size_t round = 0; round < ROUNDS; round++) {
-        pass(REST_MS);
+        wait_out(REST_MS);
         for (size_t i = 0; i < CLIENTS; i++)
             took_ms[count++] = time_to_acquire(clients[i]);
     }
@@ -68,14 +63,14 @@ static client *open_and_refuse(proxy *p) {
     client *c = client_open_at(proxy_hosts(p), fresh_name("rest"), T_MS);
 
     (void)time_to_acquire(c);
-    pass(REST_MS);
+    wait_out(REST_MS);
     proxy_refuse(p, true);
     return c;
 }
 
 static void check_tries(client *c) {
     for (int i = 0; i < 2; i++) {
-        pass(REST_MS);
+        wait_out(REST_MS);
         CHECK_INT(client_acquire(c, 0), ZKL_OK);
         CHECK_INT(client_release_wait(c), ZKL_OK);
     }

@@ -39,11 +39,6 @@ static void close_kind(struct kind *kind) {
     }
 }
 
-static void pass(int64_t ms) {
-    const int64_t end_ms = clock_ms() + ms;
-    WAIT_UNTIL(clock_ms() >= end_ms, 2 * ms + SOON_MS);
-}
-
 static void stall_all(bool on) {
     for (unsigned i = 0; i < ENSEMBLE_SERVERS; i++)
         ensemble_stall(i, on);
@@ -54,11 +49,11 @@ static void play(struct kind kinds[2], int tenths) {
 
     open_kind(&kinds[0], ensemble_hosts((leader + 1) % ENSEMBLE_SERVERS));
     open_kind(&kinds[1], server_hosts());
-    pass(T_MS / 2); /* they beat steadily, and know their sockets */
+    wait_out(T_MS / 2); /* they beat steadily, and know their sockets */
     stall_all(true);
-    pass(T_MS * tenths / 10);
+    wait_out(T_MS * tenths / 10);
     stall_all(false);
-    pass(SETTLES_MS);
+    wait_out(SETTLES_MS);
     close_kind(&kinds[0]);
     close_kind(&kinds[1]);
 }

@@ -29,7 +29,7 @@ static void act_at(struct world *w, unsigned number, int64_t at) {
     world_at(w, at, EVENT_ACTOR, number, ++actor_of(w, number)->stamp);
 }
 
-/* Its client sends nothing but heartbeats, to servers that are slow: see note_reply (client.c). */
+/* Its client sends nothing but heartbeats, to servers that are slow: see client.c. */
 static bool is_quiet(const struct world *w, unsigned number) {
     return w->log_takes_ns > 0 && (int)(number / THREADS_MAX) == w->keeper;
 }

@@ -219,15 +219,18 @@ static void on_state(void *arg, struct zkli_port *port, enum zkli_port_state sta
     shut_if_drained(c);
 }
 
-/* A single barrier has made certain what only syncs had proved. And where commits are slow, what is
- * answered between heartbeats tells that the server is not silent: its connection is kept, and the
- * hold may be lost. */
+/* Where commits are slow, what is answered between heartbeats tells that the server is not silent:
+ * its connection is kept, and the hold may be lost. */
+static void note_answer_between(const struct client *c, unsigned slot) {
+    struct world *w = c->world;
+    w->disturbances += number_of(c) == w->keeper && w->log_takes_ns > 0 &&
+                       slot != ZKLI_SLOT_HEARTBEAT;
+}
+
+/* A single barrier has made certain what only syncs had proved. */
 static void note_reply(struct client *c, struct zkli_port *port, unsigned slot,
                        const struct zkli_reply *reply) {
     struct zkli_engine *e = c->session.engine;
-    if (number_of(c) == c->world->keeper && c->world->log_takes_ns > 0 &&
-        slot != ZKLI_SLOT_HEARTBEAT)
-        c->world->disturbances++;
     const struct zkli_lease before = e->lease;
     zkli_engine_on_reply(e, port, slot, reply);
     c->world->figures->proofs_by_syncs += before.certain_until_ns <= e->now_ns &&
@@ -241,6 +244,7 @@ static void on_reply(void *arg, struct zkli_port *port, unsigned slot,
     if (!c->is_open)
         return;
     zkli_session_lock(&c->session);
+    note_answer_between(c, slot);
     note_reply(c, port, slot, reply);
     zkli_session_unlock(&c->session);
     shut_if_drained(c);

@@ -20,3 +20,10 @@ void wait_pause(void) {
 
     (void)nanosleep(&pause, NULL); /* a signal that ends it early does no harm: callers poll */
 }
+
+void wait_out(int64_t ms) {
+    const int64_t end_ms = clock_ms() + ms;
+
+    while (clock_ms() < end_ms)
+        wait_pause();
+}

@@ -98,9 +98,7 @@ static bool is_valid(const struct holder *h) {
 
 /* Two heartbeats after the grant each knows the socket of its connection. */
 static void hold_for_a_while(const struct holder *holders, size_t count, int longest_ms) {
-    const int64_t end_ms = clock_ms() + longest_ms / 4;
-
-    WAIT_UNTIL(clock_ms() >= end_ms, longest_ms);
+    wait_out(longest_ms / 4);
     for (size_t i = 0; i < count; i++)
         REQUIRE(is_valid(&holders[i]));
 }
@@ -109,8 +107,8 @@ static size_t play_round(silence_kind kind, unsigned server, struct holder *hold
                          int longest_ms, int64_t *longest_of_1000) {
     hold_for_a_while(holders, count, longest_ms);
     begin(kind, server);
-    const int64_t begun_ns = clock_ns(), end_ms = clock_ms() + LASTS(longest_ms);
-    WAIT_UNTIL(clock_ms() >= end_ms, 2 * LASTS(longest_ms));
+    const int64_t begun_ns = clock_ns();
+    wait_out(LASTS(longest_ms));
     const size_t lost = count_lost(holders, count, begun_ns, longest_of_1000);
     end(kind, server);
     return lost;

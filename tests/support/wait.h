@@ -53,6 +53,9 @@ void wait_pause(void);
                                       __FILE__, "", CU_TRUE);                                      \
     } while (0)
 
+/* Lets so much time pass, for what has to happen in it, or must not. */
+void wait_out(int64_t ms);
+
 /* The condition holds now and at every look for so many milliseconds. */
 #define CHECK_STAYS(condition, ms)                                                                 \
     do {                                                                                           \

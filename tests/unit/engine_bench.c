@@ -337,6 +337,11 @@ void expire(void) {
     tell_state(ZKLI_PORT_EXPIRED);
 }
 
+void check_untold(void) {
+    CHECK_INT(Bench.engine->state, ZKL_STATE_CONNECTED);
+    CHECK_INT(Bench.events[ZKL_EVENT_SUSPENDED] + Bench.events[ZKL_EVENT_RESUMED], 0);
+}
+
 /* ---- The bench ---- */
 
 void bench_start(const char *root, bool keeps_session) {

@@ -130,6 +130,8 @@ void cut(size_t done);
 /* The same, and there is another. */
 void cut_and_connect(size_t done);
 void expire(void);
+/* The session is connected, and always was as far as the program was told. */
+void check_untold(void);
 
 /* ---- Contenders ---- */
 

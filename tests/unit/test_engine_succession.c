@@ -10,12 +10,6 @@ static void rest(int64_t ns) {
     CHECK_INT(Bench.sent[BARRIER] + Bench.sent[SYNC], 0);
 }
 
-/* Of the events of a session. */
-static void check_untold(void) {
-    CHECK_INT(Bench.engine->state, ZKL_STATE_CONNECTED);
-    CHECK_INT(Bench.events[ZKL_EVENT_SUSPENDED] + Bench.events[ZKL_EVENT_RESUMED], 0);
-}
-
 /* ---- It is replaced ---- */
 
 static void after_a_rest_another_session_takes_its_place(void) {
@@ -57,6 +51,7 @@ static void it_is_replaced_though_the_contender_has_left(void) {
     abandon(begin("a"));
     connect_successor();
     CHECK(Bench.ports[0].is_closed);
+    CHECK(!Bench.engine->silence.is_set); /* of the heartbeat that was under way */
     check_untold();
     CHECK_INT(hold("a")->grants, 1);
     CHECK_INT(Bench.port_count, 2);

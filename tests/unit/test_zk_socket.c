@@ -301,6 +301,27 @@ static void among_many_rivals_it_is_found_too(void) {
 }
 
 /* Two at once would take each other's long requests for their own. */
+/* It has sessions of its own. */
+static void a_child_searches_though_its_parent_was_searching(void) {
+    begin();
+    struct link link = connect_to(&Server), rival = connect_to(&Server);
+    CHECK_INT(search(), ZKLI_SEARCH_PROBES);
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        struct zkli_search own;
+        zkli_search_init(&own);
+        bool is_wanted = zkli_search_is_wanted(&own);
+        _exit(is_wanted && zkli_search_begin(&own, &Server.address) == ZKLI_SEARCH_PROBES ? 7 : 0);
+    }
+    REQUIRE(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    zkli_search_end_probe(&Search, false);
+    close_link(&link);
+    close_link(&rival);
+    end();
+}
+
 static void while_one_searches_no_other_does(void) {
     struct zkli_search other;
     begin();
@@ -475,6 +496,8 @@ int main(int argc, char **argv) {
         {"two searches that disagree are none", two_searches_that_disagree_are_none},
         {"a rival that comes or goes changes nothing", a_rival_that_comes_or_goes_changes_nothing},
         {"among many rivals it is found, too", among_many_rivals_it_is_found_too},
+        {"a child searches though its parent was searching",
+         a_child_searches_though_its_parent_was_searching},
         {"while one searches, no other does", while_one_searches_no_other_does},
         {"after so many searches no more are wanted", after_so_many_searches_no_more_are_wanted},
         {"a new connection is searched anew", a_new_connection_is_searched_anew},
