@@ -121,11 +121,23 @@ static bool has_time_to_prove(const struct zkli_engine *e, const struct zkli_suc
     return proved_ns < one->begun_ns + timeout_ns(e) - zkli_lease_margin_ns(timeout_ns(e));
 }
 
-/* Twice as quickly as that one has come so far, or more; and so quickly that a hold can begin. */
+/* So quickly that a hold can begin. */
+static bool is_quick(const struct zkli_engine *e, int64_t took_ns) {
+    return took_ns <= timeout_ns(e) / 9;
+}
+
+/* And twice as quickly as that one has come so far, or more. */
 static bool commits_quickly(const struct zkli_engine *e, const struct zkli_successor *one) {
     int64_t took_ns = e->now_ns - e->lease.touched_ns;
     return zkli_is_connected(e) && took_ns <= (e->now_ns - one->begun_ns) / 2 &&
-           took_ns <= timeout_ns(e) / 9;
+           is_quick(e, took_ns);
+}
+
+/* Another one may. This one was late because servers were slow, and they are not now. Or it came
+ * twice as soon as the one before, and had to wait until this session's last nodes were gone. */
+static bool may_come_sooner(const struct zkli_engine *e, const struct zkli_successor *one) {
+    return !is_quick(e, zkli_lease_slowest_ns(&e->lease)) ||
+           one->took_ns <= e->succession.last_took_ns / 2;
 }
 
 /* No node is left on the servers, and no reply is awaited but a heartbeat's. */
@@ -162,8 +174,7 @@ static void await_connection(struct zkli_engine *e, const struct zkli_successor 
     }
 }
 
-/* Whether it is to be taken all the same. Another one may come sooner, where servers were slow and
- * are not now; or where it had to wait until this session's last nodes were gone. */
+/* Whether it is to be taken all the same. */
 static bool is_to_be_taken_late(struct zkli_engine *e, const struct zkli_successor *one) {
     struct zkli_succession *all = &e->succession;
     if (!zkli_is_connected(e))
@@ -173,7 +184,7 @@ static bool is_to_be_taken_late(struct zkli_engine *e, const struct zkli_success
             ask_anew(e);
         return false;
     }
-    if (one->took_ns <= all->last_took_ns / 2) {
+    if (may_come_sooner(e, one)) {
         all->last_took_ns = one->took_ns;
         ask_anew(e);
         return false;

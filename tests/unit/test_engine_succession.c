@@ -336,15 +336,35 @@ static void where_another_is_as_late_it_is_taken(void) {
     connect_successor();
     pass(50 * MS);
     CHECK_INT(Bench.port_count, 3);
-    advance(T * 3 / 8);
-    connect_successor();
+    pass(T * 3 / 8);
     CHECK_INT(Bench.sent[CREATE], 0);
+    const size_t asked = Bench.port_count;
+    connect_successor_at(&Bench.ports[2]);
     pass(50 * MS);
-    CHECK_INT(Bench.port_count, 3);
+    CHECK_INT(Bench.port_count, asked);
     CHECK(Bench.sent[CREATE] > 0);
     pass(T * 5 / 8); /* a first proof */
     CHECK_INT(owner->grants, 1);
-    CHECK_INT(Bench.port_count, 3);
+    CHECK_INT(Bench.port_count, asked);
+    check_untold();
+    bench_end();
+}
+
+/* Two have come late, and servers were slow then. */
+static void where_servers_were_slow_another_is_asked_for(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    for (size_t i = 1; i <= 2; i++) {
+        advance(T * 3 / 8);
+        connect_successor();
+        pass(50 * MS);
+        CHECK_INT(Bench.port_count, i + 2);
+        CHECK_INT(Bench.sent[CREATE], 0);
+    }
+    connect_successor();
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    CHECK_INT(Bench.port_count, 4);
     check_untold();
     bench_end();
 }
@@ -544,6 +564,8 @@ int main(int argc, char **argv) {
         {"where none connects the own lease will do", where_none_connects_the_own_lease_will_do},
         {"where all is slow it is waited for", where_all_is_slow_it_is_waited_for},
         {"where another is as late it is taken", where_another_is_as_late_it_is_taken},
+        {"where servers were slow another is asked for",
+         where_servers_were_slow_another_is_asked_for},
         {"one that has waited for long is replaced before it is used",
          one_that_has_waited_for_long_is_replaced_before_it_is_used},
         {"one that keeps the connection from this one is given up",
