@@ -30,6 +30,7 @@
 #define TIMEOUT_MS 10000
 #define SLOT 0
 #define THREADS 5
+#define BUSY_IN_FLIGHT 100
 
 static size_t drops_wanted(void) {
     const char *text = getenv("ZKLOCK_DROPS");
@@ -118,6 +119,7 @@ static atomic_uint Disturbed; /* events of handles, ends of sockets: there are t
 struct bystander {
     zhandle_t *handle;
     atomic_bool is_connected;
+    atomic_int in_flight;
 };
 
 static struct bystander Bystanders[HANDLES];
@@ -134,13 +136,15 @@ static void on_event(zhandle_t *handle, int type, int state, const char *path, v
 }
 
 static void on_existed(int code, const struct Stat *stat, const void *data) {
+    struct bystander *b = (struct bystander *)data;
     (void)code;
     (void)stat;
-    (void)data;
+    atomic_fetch_sub(&b->in_flight, 1);
 }
 
 /* Now and then long reads one after the other, as that by which a socket is found, so that both
- * seem to be the one; and in between short ones. */
+ * seem to be the one; and in between short ones. No more than servers without a processor of their
+ * own can answer in time: else the client library gives its connection up. */
 static void *be_busy(void *arg) {
     static const size_t longest = ZKLI_PROBE_BYTES + 1;
     char path[ZKLI_PROBE_BYTES + 2];
@@ -149,10 +153,13 @@ static void *be_busy(void *arg) {
     path[0] = '/';
     for (unsigned i = 0; !atomic_load(&Stops); i++) {
         path[i / 16 % 4 == 0 ? longest : 64] = '\0';
-        (void)zoo_aexists(b->handle, path, 0, on_existed, NULL);
-        memset(path + 1, 'x', longest - 1);
-        if (i % 3 == 0)
+        while (atomic_load(&b->in_flight) >= BUSY_IN_FLIGHT)
             (void)poll(NULL, 0, 1);
+        atomic_fetch_add(&b->in_flight, 1);
+        if (zoo_aexists(b->handle, path, 0, on_existed, b) != ZOK)
+            atomic_fetch_sub(&b->in_flight, 1);
+        memset(path + 1, 'x', longest - 1);
+        (void)poll(NULL, 0, 1);
     }
     return NULL;
 }
