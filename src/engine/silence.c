@@ -20,8 +20,6 @@
 static int64_t patience_ns(const struct zkli_engine *e) {
     int64_t slowest_ns = zkli_lease_slowest_ns(&e->lease);
     int64_t least_ns = e->lease.timeout_ns / 6, most_ns = e->lease.timeout_ns / 3;
-    if (slowest_ns >= most_ns / 4)
-        return most_ns;
     int64_t data_ns = (int64_t)(e->data_in_flight / SLOW_LINK_PER_MS) * ZKLI_NS_PER_MS;
     int64_t ns = (4 * slowest_ns > least_ns ? 4 * slowest_ns : least_ns) + data_ns;
     return ns < most_ns ? ns : most_ns;

@@ -24,6 +24,8 @@ static void begin_where_there_is_none(void) {
     abandon(begin("a"));
     CHECK_RANGE(time_until_asked(false), T / 2, T);
     CHECK_INT(Bench.port_count, 1 + ZKLI_SUCCESSORS_MAX);
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 1);
+    CHECK(strstr(Bench.last_line, "it is kept") != NULL);
 }
 
 /* Its own lease would take longer to prove than a try lasts, each time. */
@@ -47,6 +49,7 @@ static void where_there_is_still_none_it_goes_on_being_kept(void) {
     for (int i = 0; i < 2; i++) {
         CHECK_RANGE(time_until_asked(true), 16 * T - T / 10, 20 * T + T / 3);
         CHECK_RANGE(time_until_asked(false), T / 2, T);
+        CHECK_INT(Bench.port_count, 1 + (size_t)(i + 2) * ZKLI_SUCCESSORS_MAX);
     }
     CHECK_RANGE(syncs_of(3 * T), 18, 22);
     /* Another list of servers may have one. */
@@ -96,7 +99,9 @@ static bool end_among_reads(int64_t ns) {
 static void at_rest_none_is_waited_for_without_end(void) {
     begin_where_there_is_none();
     (void)time_until_asked(true);
+    const int64_t asked_ns = Bench.now_ns;
     CHECK(end_among_reads(T));
+    CHECK_RANGE(Bench.now_ns - asked_ns, T * 49 / 100, T * 51 / 100);
     serve_all();
     CHECK_INT(Bench.port_count, 2 + ZKLI_SUCCESSORS_MAX);
     bench_end();
@@ -107,6 +112,7 @@ static void nor_by_a_contender(void) {
     pass(3 * T);
     struct owner *owner = begin("a");
     CHECK(end_among_reads(T * 8 / 5)); /* its own lease will do */
+    CHECK(Bench.engine->is_kept);      /* it took longer than that of another would have */
     serve_all();
     CHECK_INT(owner->grants, 1);
     CHECK_INT(Bench.port_count, 2);
@@ -163,6 +169,20 @@ static void with_a_node_of_the_program_s_it_is_kept(void) {
     }
 }
 
+/* Nor is another asked for now and then. */
+static void though_it_is_kept_for_want_of_another_too(void) {
+    static struct asked asked;
+    begin_where_there_is_none();
+    struct owner *owner = begin("a");
+    serve_all();
+    ask_create(&asked, "/node", ZKLI_CREATE_EPHEMERAL);
+    serve_all();
+    release(owner);
+    serve_all();
+    CHECK(time_until_asked(true) >= 21 * T);
+    bench_end();
+}
+
 static void with_one_that_stays_it_is_not(void) {
     create_under_a_hold(ZKLI_CREATE_SEQUENTIAL);
     CHECK_INT(syncs_of(3 * T), 0);
@@ -179,6 +199,7 @@ int main(int argc, char **argv) {
         {"at rest none is waited for without end", at_rest_none_is_waited_for_without_end},
         {"nor by a contender", nor_by_a_contender},
         {"with a node of the program's it is kept", with_a_node_of_the_program_s_it_is_kept},
+        {"though it is kept for want of another, too", though_it_is_kept_for_want_of_another_too},
         {"with one that stays it is not", with_one_that_stays_it_is_not},
     };
     return TEST_MAIN(argc, argv, "engine_kept", cases);

@@ -71,7 +71,8 @@ static void where_heartbeats_take_long_it_is_waited_for_longer(void) {
     static const struct {
         int64_t takes_ns, patience_ns;
     } cases[] = {
-        {T / 24, T / 6}, /* four times of it are a sixth of T */
+        {T / 28, T / 6}, /* four times of it are less than a sixth of T */
+        {T / 24, T / 6},
         {T / 24 + MS, T / 6 + 4 * MS},
         {T / 16, T / 4},
         {T / 12 - MS, PATIENCE_MAX - 4 * MS},
@@ -102,6 +103,23 @@ static void an_answer_in_the_last_moment_is_one(void) {
         serve_all();
     }
     CHECK_INT(Bench.drops, 0);
+    end(holder);
+}
+
+/* Its end has not been reported yet. */
+static void a_connection_that_was_dropped_is_not_dropped_again(void) {
+    bench_begin();
+    Bench.can_drop = true;
+    struct owner *holder = hold("a"); /* in a new session, for longer than the pause */
+    serve_all();
+    fall_silent();
+    advance(PATIENCE);
+    CHECK_INT(Bench.drops, 1);
+    for (int i = 0; i < 60; i++)
+        advance(T / 100);
+    CHECK(zkli_member_is_held(holder->member));
+    CHECK_INT(Bench.drops, 1);
+    cut(0);
     end(holder);
 }
 
@@ -293,6 +311,40 @@ static void the_port_is_prepared_behind_answers_as_long_as_it_wants(void) {
     end(holder);
 }
 
+static void an_answer_that_proves_no_connection_prepares_nothing(void) {
+    bench_begin();
+    Bench.wants_preparing = true;
+    struct owner *holder = hold("a");
+    serve_all();
+    fall_silent();
+    const size_t prepared = Bench.prepared;
+    answer_next(BARRIER, ZKLI_RESULT_LOST); /* the end of a connection was not reported, say */
+    CHECK_INT(Bench.prepared, prepared);
+    fall_silent();
+    const struct request heartbeat = serve_until(BARRIER);
+    tell_state(ZKLI_PORT_CONNECTING);
+    serve_request(&heartbeat);
+    CHECK_INT(Bench.prepared, prepared);
+    end(holder);
+}
+
+static void a_port_that_cannot_look_for_its_socket_goes_without(void) {
+    struct owner *holder = hold_steadily();
+    struct zkli_port *port = Bench.engine->port;
+    const struct zkli_port_ops *all = port->ops;
+    struct zkli_port_ops some = *all;
+    some.drop = NULL;
+    some.wants_preparing = NULL;
+    port->ops = &some;
+    fall_silent();
+    advance(PATIENCE);
+    serve_all();
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 0);
+    CHECK(zkli_member_is_held(holder->member));
+    port->ops = all;
+    end(holder);
+}
+
 static void a_waiter_s_syncs_prepare_nothing(void) {
     bench_begin();
     struct owner *holder = hold("a");
@@ -360,6 +412,8 @@ int main(int argc, char **argv) {
         {"where heartbeats take long, it is waited for longer",
          where_heartbeats_take_long_it_is_waited_for_longer},
         {"an answer in the last moment is one", an_answer_in_the_last_moment_is_one},
+        {"a connection that was dropped is not dropped again",
+         a_connection_that_was_dropped_is_not_dropped_again},
         {"the next one is dropped half of the timeout later at the earliest",
          the_next_one_is_dropped_half_of_the_timeout_later_at_the_earliest},
         {"a hold that survives has another server before its lease ends",
@@ -378,6 +432,10 @@ int main(int argc, char **argv) {
          when_the_silence_ends_nothing_is_dropped_any_more},
         {"the port is prepared behind answers as long as it wants",
          the_port_is_prepared_behind_answers_as_long_as_it_wants},
+        {"an answer that proves no connection prepares nothing",
+         an_answer_that_proves_no_connection_prepares_nothing},
+        {"a port that cannot look for its socket goes without",
+         a_port_that_cannot_look_for_its_socket_goes_without},
         {"a waiter's syncs prepare nothing", a_waiter_s_syncs_prepare_nothing},
         {"a connection that a new list has ended is ended at once",
          a_connection_that_a_new_list_has_ended_is_ended_at_once},

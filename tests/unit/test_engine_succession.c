@@ -350,6 +350,48 @@ static void where_another_is_as_late_it_is_taken(void) {
     bench_end();
 }
 
+/* A first proof would end when the lease has lapsed. */
+static void where_another_is_too_late_for_a_proof_this_one_is_kept(void) {
+    static const struct {
+        int64_t age_ns;
+        bool is_kept;
+    } cases[] = {{T * 45 / 100, false}, {T * 47 / 100, true}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        rest(3 * T);
+        struct owner *owner = begin("a");
+        advance(T * 3 / 8);
+        connect_successor();
+        pass(50 * MS);
+        pass(cases[i].age_ns);
+        connect_successor_at(&Bench.ports[2]);
+        pass(50 * MS);
+        CHECK_INT(Bench.engine->is_kept, cases[i].is_kept);
+        CHECK_INT(Bench.ports[2].is_closed, cases[i].is_kept);
+        pass(2 * T);
+        CHECK_INT(owner->grants, 1);
+        bench_end();
+    }
+}
+
+/* What a late one has taken says nothing of those after the next rest. */
+static void after_another_rest_a_late_one_is_the_first_again(void) {
+    rest(3 * T);
+    for (size_t i = 0; i < 2; i++) {
+        struct owner *owner = begin("a");
+        advance(T * 3 / 8);
+        size_t asked = Bench.port_count;
+        connect_successor();
+        pass(50 * MS);
+        CHECK_INT(Bench.port_count, asked + 1);
+        connect_successor();
+        serve_all();
+        CHECK_INT(owner->grants, 1);
+        release(owner);
+        pass(3 * T);
+    }
+    bench_end();
+}
+
 /* Two have come late, and servers were slow then. */
 static void where_servers_were_slow_another_is_asked_for(void) {
     rest(3 * T);
@@ -392,6 +434,58 @@ static void one_that_has_waited_for_long_is_replaced_before_it_is_used(void) {
     CHECK(!Bench.ports[0].is_closed && Bench.ports[1].is_closed);
     connect_successor();
     CHECK(Bench.ports[0].is_closed);
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+static void of_several_the_last_is_taken(void) {
+    for (size_t first = 1; first <= 2; first++) {
+        struct request remove;
+        bench_begin();
+        (void)hold("a");
+        cut(0);
+        advance(2 * T);
+        bench_connect();
+        remove = serve_until(REMOVE);
+        (void)begin("a");
+        while (Bench.port_count < 3)
+            pass(10 * MS);
+        connect_successor_at(&Bench.ports[first]);
+        connect_successor_at(&Bench.ports[3 - first]);
+        serve_request(&remove);
+        CHECK(Bench.engine->port == &Bench.ports[2].port);
+        CHECK(Bench.ports[0].is_closed && Bench.ports[1].is_closed);
+        serve_all();
+        bench_end();
+    }
+}
+
+/* There is no memory for a second. */
+static void one_that_cannot_be_made_is_not_missed_while_there_is_another(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    Bench.has_no_ports = true;
+    pass(T / 8);
+    CHECK_INT(Bench.engine->succession.count, 1);
+    CHECK(!Bench.engine->is_kept);
+    connect_successor();
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+/* Heartbeats take a twelfth of the timeout: another session takes twice as long in any case. */
+static void where_all_is_as_slow_no_second_is_asked_for(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    advance(T / 12);
+    serve_all();
+    for (int i = 0; i < 7; i++) {
+        advance(T / 100);
+        CHECK_INT(Bench.port_count, 2);
+    }
+    connect_successor();
     serve_all();
     CHECK_INT(owner->grants, 1);
     bench_end();
@@ -465,6 +559,7 @@ static void it_stays_if_its_own_lease_is_good_first(void) {
     pass(T / 2 + 100 * MS);
     CHECK_INT(owner->grants, 1);
     CHECK(Bench.ports[1].is_closed && !Bench.ports[0].is_closed);
+    CHECK(!Bench.engine->is_kept);
     bench_end();
 }
 
@@ -564,10 +659,19 @@ int main(int argc, char **argv) {
         {"where none connects the own lease will do", where_none_connects_the_own_lease_will_do},
         {"where all is slow it is waited for", where_all_is_slow_it_is_waited_for},
         {"where another is as late it is taken", where_another_is_as_late_it_is_taken},
+        {"where another is too late for a proof this one is kept",
+         where_another_is_too_late_for_a_proof_this_one_is_kept},
+        {"after another rest a late one is the first again",
+         after_another_rest_a_late_one_is_the_first_again},
         {"where servers were slow another is asked for",
          where_servers_were_slow_another_is_asked_for},
         {"one that has waited for long is replaced before it is used",
          one_that_has_waited_for_long_is_replaced_before_it_is_used},
+        {"of several the last is taken", of_several_the_last_is_taken},
+        {"one that cannot be made is not missed while there is another",
+         one_that_cannot_be_made_is_not_missed_while_there_is_another},
+        {"where all is as slow no second is asked for",
+         where_all_is_as_slow_no_second_is_asked_for},
         {"one that keeps the connection from this one is given up",
          one_that_keeps_the_connection_from_this_one_is_given_up},
         {"one that comes late ends an outage", one_that_comes_late_ends_an_outage},

@@ -89,7 +89,7 @@ static void a_new_connection_proves_a_lease_as_soon_as_it_can(void) {
     CHECK(zkli_lease_hurry_ns(&Lease) == witness_ns);
     barrier(witness_ns - 1, witness_ns + MS - 1);
     CHECK(zkli_lease_hurry_ns(&Lease) == witness_ns); /* that one was none */
-    barrier(witness_ns + MS, witness_ns + 2 * MS);
+    barrier(witness_ns, witness_ns + 2 * MS);
     CHECK(zkli_lease_hurry_ns(&Lease) == INT64_MIN); /* the last of three */
     CHECK(Lease.certain_until_ns == UNTIL(10000 * MS));
     barrier(witness_ns + 2 * MS, witness_ns + 3 * MS);
@@ -125,6 +125,24 @@ static void while_little_is_left_the_next_are_proved_as_soon_as_can_be(void) {
         now_ns = beat_at_its_wish(now_ns, MS);
     CHECK(now_ns <= witness_ns + 2 * MS);
     CHECK(Lease.heard_until_ns >= UNTIL(10500 * MS + T / 6));
+}
+
+/* It hurries while less than half of T is left; an old one while less than two fifths are. */
+static void a_new_connection_hurries_where_more_is_left(void) {
+    for (int64_t short_by = 0; short_by < 2; short_by++) {
+        resume();
+        int64_t now_ns = 10500 * MS;
+        for (int i = 0; i < 2; i++)
+            now_ns = beat_at_its_wish(now_ns, T / 20);
+        while (!Lease.has_proved)
+            now_ns = beat_at_its_wish(now_ns, MS);
+        CHECK(Lease.heard_until_ns == UNTIL(10500 * MS));
+        CHECK(Lease.heard_until_ns - now_ns > T / 2);
+        CHECK(zkli_lease_hurry_ns(&Lease) == INT64_MAX);
+        barrier(now_ns, Lease.heard_until_ns - T / 2 + short_by);
+        CHECK(Lease.heard_until_ns == UNTIL(10500 * MS));
+        CHECK((zkli_lease_hurry_ns(&Lease) == INT64_MAX) == (short_by == 0));
+    }
 }
 
 static void a_connection_that_is_old_enough_is_in_no_hurry(void) {
@@ -167,6 +185,10 @@ static void the_slowest_is_the_longest_of_those_remembered(void) {
     for (int64_t i = 4; i < 4 + 2 * ZKLI_LEASE_HEARTBEATS; i++)
         barrier(i * 1000 * MS, i * 1000 * MS + 7 * MS);
     CHECK_INT(zkli_lease_slowest_ns(&Lease), 7 * MS);
+    begin();
+    for (int64_t i = 1; i <= 3; i++)
+        barrier(i * 1000 * MS, i * 1000 * MS); /* by a coarse clock */
+    CHECK_INT(zkli_lease_slowest_ns(&Lease), 0);
 }
 
 static void with_three_answers_an_earlier_connection_s_slowest_is_forgotten(void) {
@@ -186,6 +208,25 @@ static void with_three_answers_an_earlier_connection_s_slowest_is_forgotten(void
     CHECK_INT(zkli_lease_slowest_ns(&Lease), 7 * MS);
 }
 
+/* ---- The quickest ---- */
+
+static void with_three_answers_an_earlier_connection_s_quickest_is_forgotten(void) {
+    begin();
+    for (int64_t i = 1; i <= 3; i++)
+        barrier(i * 1000 * MS, i * 1000 * MS + i * MS);
+    CHECK_INT(zkli_lease_quickest_ns(&Lease), MS);
+    zkli_lease_reconnect(&Lease, T, 4000 * MS);
+    barrier(4000 * MS, 4010 * MS);
+    barrier(5000 * MS, 5020 * MS);
+    CHECK_INT(zkli_lease_quickest_ns(&Lease), MS);
+    barrier(6000 * MS, 6030 * MS);
+    CHECK_INT(zkli_lease_quickest_ns(&Lease), 10 * MS);
+}
+
+static void a_witness_is_sent_when_two_pings_must_have_gone(void) {
+    CHECK_INT(zkli_lease_pause_ns(T), APART);
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a session's first connection is in no hurry",
@@ -200,6 +241,8 @@ int main(int argc, char **argv) {
          the_first_proof_takes_a_third_of_the_timeout},
         {"while little is left, the next are proved as soon as can be",
          while_little_is_left_the_next_are_proved_as_soon_as_can_be},
+        {"a new connection hurries where more is left",
+         a_new_connection_hurries_where_more_is_left},
         {"a connection that is old enough is in no hurry",
          a_connection_that_is_old_enough_is_in_no_hurry},
         {"when no more can be remembered there is no hurry",
@@ -209,6 +252,10 @@ int main(int argc, char **argv) {
          the_slowest_is_the_longest_of_those_remembered},
         {"with three answers an earlier connection's slowest is forgotten",
          with_three_answers_an_earlier_connection_s_slowest_is_forgotten},
+        {"with three answers an earlier connection's quickest is forgotten",
+         with_three_answers_an_earlier_connection_s_quickest_is_forgotten},
+        {"a witness is sent when two pings must have gone",
+         a_witness_is_sent_when_two_pings_must_have_gone},
     };
     return TEST_MAIN(argc, argv, "lease_hurry", cases);
 }
