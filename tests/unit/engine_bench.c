@@ -268,6 +268,12 @@ void come_to_rest(void) {
     serve_all();
 }
 
+void rest(int64_t ns) {
+    bench_begin();
+    pass(ns);
+    CHECK_INT(Bench.sent[BARRIER] + Bench.sent[SYNC], 0);
+}
+
 /* ---- Connections and sessions ---- */
 
 void bench_connect(void) {
@@ -447,6 +453,16 @@ struct owner *hold(const char *name) {
     serve_all();
     REQUIRE(owner->grants == 1 && zkli_member_is_held(owner->member));
     return owner;
+}
+
+struct owner *begin_behind_a_delete(struct request *ret_remove) {
+    bench_begin();
+    (void)hold("a");
+    cut(0);
+    advance(2 * T_MS * MS);
+    bench_connect();
+    *ret_remove = serve_until(REMOVE);
+    return begin("a");
 }
 
 void release(struct owner *owner) {

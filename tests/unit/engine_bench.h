@@ -112,6 +112,8 @@ void answer_next(enum kind kind, enum zkli_result result);
 void pass(int64_t ns);
 /* Until nothing is under way and nothing is to be tried again. */
 void come_to_rest(void);
+/* Begins with a session that has been connected, and has had nothing to do for so long. */
+void rest(int64_t ns);
 
 /* ---- Connections and sessions ---- */
 
@@ -138,6 +140,9 @@ void check_untold(void);
 void on_notice(void *arg, struct zkli_member *member, enum zkli_notice notice);
 zkl_err enter_queue(const char *name, bool is_try, struct owner **ret_owner);
 struct owner *begin(const char *name);
+/* Begins with the delete of a hold that was lost, which is the caller's to serve, and a contender
+ * that waits for another session. */
+struct owner *begin_behind_a_delete(struct request *ret_remove);
 /* So many, each in a queue of its own; the names begin like this. */
 void begin_many(const char *prefix, int count);
 /* Slots that are free. */
