@@ -1,215 +1,100 @@
-/* Another session that comes late, and servers that are slow: whether it is taken, another one is
- * asked for, or the own one is kept. */
+/*
+ * Events of an earlier session's port, watch events without a path, and what a read of the
+ * predecessor says at once of a neighbour's hold.
+ */
 #include "unit/engine_bench.h"
 
-#define T (T_MS * MS)
-
-/* It is too late for a hold when it comes, and so would another be that was asked for now. */
-static void where_all_is_slow_it_is_waited_for(void) {
-    rest(3 * T);
-    struct owner *owner = begin("a");
-    advance(T * 3 / 8);
-    CHECK(!successor_port()->is_closed);
-    connect_successor();
-    for (int i = 0; i < 2; i++) {
-        advance(T / 8);
-        CHECK_INT(Bench.port_count, 2);
-        CHECK(!Bench.ports[0].is_closed && !Bench.ports[1].is_closed);
-    }
-    CHECK_INT(Bench.sent[CREATE], 0);
-    serve_all(); /* what was sent long ago */
-    CHECK_INT(Bench.port_count, 2);
-    advance(MS);
-    advance(T / 6); /* no hold could begin where that takes so long */
+static void an_earlier_port_s_events_are_nothing(void) {
+    bench_begin();
+    hold("a");
+    struct zkli_port *earlier = zkli_engine_port(Bench.engine);
+    expire();
+    bench_connect();
     serve_all();
-    CHECK_INT(Bench.port_count, 2);
-    pass(50 * MS); /* and now */
-    CHECK_INT(Bench.port_count, 3);
-    CHECK(!Bench.ports[0].is_closed && Bench.ports[1].is_closed);
-    connect_successor();
+    struct owner *holder = hold("a");
+    struct owner *waiter = begin("b");
+    zkli_engine_enter(Bench.engine);
+    zkli_engine_on_watch(Bench.engine, earlier, path_of(holder), ZKLI_WATCH_DELETED);
+    zkli_engine_on_watch(Bench.engine, earlier, NULL, ZKLI_WATCH_CHANGED);
+    struct zkli_reply reply = {.result = ZKLI_RESULT_DENIED, .data = ""};
+    zkli_engine_on_reply(Bench.engine, earlier, Bench.requests[0].slot, &reply);
+    zkli_engine_on_state(Bench.engine, earlier, ZKLI_PORT_EXPIRED);
+    zkli_engine_on_open_failed(Bench.engine, earlier);
+    settle();
+    CHECK(zkli_member_is_held(holder->member));
+    CHECK(zkli_engine_is_connected(Bench.engine));
+    CHECK_INT(waiter->error, 0);
     serve_all();
-    CHECK_INT(owner->grants, 1);
-    CHECK(Bench.ports[0].is_closed);
-    check_untold();
+    CHECK_INT(waiter->grants, 1);
     bench_end();
 }
 
-/* It would be as late again. */
-static void where_another_is_as_late_it_is_taken(void) {
-    rest(3 * T);
-    struct owner *owner = begin("a");
-    advance(T * 3 / 8);
-    connect_successor();
-    pass(50 * MS);
-    CHECK_INT(Bench.port_count, 3);
-    pass(T * 3 / 8);
-    CHECK_INT(Bench.sent[CREATE], 0);
-    const size_t asked = Bench.port_count;
-    connect_successor_at(&Bench.ports[2]);
-    pass(50 * MS);
-    CHECK_INT(Bench.port_count, asked);
-    CHECK(Bench.sent[CREATE] > 0);
-    pass(T * 5 / 8); /* a first proof */
-    CHECK_INT(owner->grants, 1);
-    CHECK_INT(Bench.port_count, asked);
-    check_untold();
-    bench_end();
-}
-
-/* A first proof would end when the lease has lapsed. */
-static void where_another_is_too_late_for_a_proof_this_one_is_kept(void) {
-    static const struct {
-        int64_t age_ns;
-        bool is_kept;
-    } cases[] = {{T * 45 / 100, false}, {T * 47 / 100, true}};
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        rest(3 * T);
-        struct owner *owner = begin("a");
-        advance(T * 3 / 8);
-        connect_successor();
-        pass(50 * MS);
-        pass(cases[i].age_ns);
-        connect_successor_at(&Bench.ports[2]);
-        pass(50 * MS);
-        CHECK_INT(Bench.engine->is_kept, cases[i].is_kept);
-        CHECK_INT(Bench.ports[2].is_closed, cases[i].is_kept);
-        pass(2 * T);
-        CHECK_INT(owner->grants, 1);
+/* The watch was another session's node's that was deleted, and the event lost its path. */
+static void after_an_event_without_a_path_all_that_is_watched_is_read_again(void) {
+    for (enum zkli_watch_type type = ZKLI_WATCH_DELETED; type <= ZKLI_WATCH_CHANGED; type++) {
+        static const char head[] = "/locks/b/x-lock-0000000000";
+        bench_begin();
+        struct owner *holder = hold("a");
+        (void)tiny_add(&Bench.server, "/locks/b", 0);
+        (void)tiny_add(&Bench.server, head, 0x2002);
+        struct owner *waiter = begin("b");
+        advance(T_MS / 10 * MS); /* the holder's watch is set */
+        serve_all();
+        (void)tiny_remove(&Bench.server, head);
+        tell_watch(NULL, type);
+        CHECK(zkli_member_is_held(holder->member));
+        serve_all();
+        CHECK_INT(waiter->grants, 1);
+        CHECK(zkli_member_is_held(holder->member));
         bench_end();
     }
 }
 
-/* What a late one has taken says nothing of those after the next rest. */
-static void after_another_rest_a_late_one_is_the_first_again(void) {
-    rest(3 * T);
-    for (size_t i = 0; i < 2; i++) {
-        struct owner *owner = begin("a");
-        advance(T * 3 / 8);
-        size_t asked = Bench.port_count;
-        connect_successor();
-        pass(50 * MS);
-        CHECK_INT(Bench.port_count, asked + 1);
-        connect_successor();
-        serve_all();
-        CHECK_INT(owner->grants, 1);
-        release(owner);
-        pass(3 * T);
+/* Before any listing says so, and before the one behind it is granted. */
+static void a_predecessor_that_is_missing_ends_its_hold_at_once(void) {
+    for (unsigned way = 0; way < 2; way++) {
+        bench_begin();
+        struct owner *holder = hold("a"), *waiter = begin("a");
+        struct request read = serve_until(GET);
+        if (strcmp(read.path, path_of(holder)) != 0) {
+            serve_request(&read);
+            read = serve_until(GET);
+        }
+        answer(&read, way == 0 ? ZKLI_RESULT_NO_NODE : ZKLI_RESULT_AGAIN);
+        CHECK(((holder->notices & TOLD(LOST)) != 0) == (way == 0));
+        if (way == 0)
+            (void)tiny_remove(&Bench.server, read.path);
+        come_to_rest();
+        CHECK_INT(waiter->grants, way == 0);
+        bench_end();
     }
-    bench_end();
 }
 
-/* Two have come late, and servers were slow then. */
-static void where_servers_were_slow_another_is_asked_for(void) {
-    rest(3 * T);
-    struct owner *owner = begin("a");
-    for (size_t i = 1; i <= 2; i++) {
-        advance(T * 3 / 8);
-        connect_successor();
-        pass(50 * MS);
-        CHECK_INT(Bench.port_count, i + 2);
-        CHECK_INT(Bench.sent[CREATE], 0);
+/* Its own node, which is missing, is no other member's. */
+static void a_waiter_s_own_missing_node_ends_no_hold(void) {
+    bench_begin();
+    struct owner *holder = hold("a"), *waiter = begin("a");
+    struct request read = serve_until(GET);
+    while (strcmp(read.path, path_of(waiter)) != 0) {
+        serve_request(&read);
+        read = serve_until(GET);
     }
-    connect_successor();
-    serve_all();
-    CHECK_INT(owner->grants, 1);
-    CHECK_INT(Bench.port_count, 4);
-    check_untold();
-    bench_end();
-}
-
-static void one_that_has_waited_for_long_is_replaced_before_it_is_used(void) {
-    struct request remove;
-    struct owner *owner = begin_behind_a_delete(&remove);
-    connect_successor();
-    pass(T * 10 / 16);
-    CHECK_INT(Bench.port_count, 2);
-    serve_request(&remove);
-    CHECK_INT(Bench.port_count, 3);
-    CHECK(!Bench.ports[0].is_closed && Bench.ports[1].is_closed);
-    connect_successor();
-    CHECK(Bench.ports[0].is_closed);
-    serve_all();
-    CHECK_INT(owner->grants, 1);
-    bench_end();
-}
-
-static void one_that_comes_late_ends_an_outage(void) {
-    rest(3 * T);
-    struct owner *owner = begin("a");
-    cut(0);
-    advance(3 * T);
-    connect_successor();
-    CHECK(Bench.ports[0].is_closed);
-    CHECK_INT(Bench.port_count, 2);
-    pass(T * 17 / 10); /* its lease has lapsed, too */
-    CHECK_INT(owner->grants, 1);
-    bench_end();
-}
-
-/* One that is begun late is no better. */
-static void the_first_session_is_replaced_if_it_was_made_late(void) {
-    bench_start("/locks", false);
-    advance(T / 2);
-    struct owner *owner = begin("a");
-    bench_connect();
-    CHECK_INT(Bench.port_count, 2);
-    connect_successor();
-    CHECK(Bench.ports[0].is_closed);
-    serve_all();
-    CHECK_INT(owner->grants, 1);
-    bench_end();
-}
-
-static void in_an_outage_it_is_waited_for(void) {
-    rest(3 * T);
-    struct owner *owner = begin("a");
-    cut(0);
-    advance(3 * T);
-    CHECK_INT(Bench.port_count, 2);
-    bench_connect();
-    CHECK_INT(Bench.port_count, 3); /* that one would be late */
-    CHECK(!Bench.ports[1].is_closed);
-    connect_successor();
-    serve_all();
-    CHECK_INT(Bench.port_count, 3);
-    CHECK_INT(owner->grants, 1);
-    bench_end();
-}
-
-/* Heartbeats take a twelfth of the timeout: another session takes twice as long in any case. */
-static void where_all_is_as_slow_no_second_is_asked_for(void) {
-    rest(3 * T);
-    struct owner *owner = begin("a");
-    advance(T / 12);
-    serve_all();
-    for (int i = 0; i < 7; i++) {
-        advance(T / 100);
-        CHECK_INT(Bench.port_count, 2);
-    }
-    connect_successor();
-    serve_all();
-    CHECK_INT(owner->grants, 1);
+    (void)tiny_remove(&Bench.server, read.path);
+    answer(&read, ZKLI_RESULT_NO_NODE);
+    CHECK_INT(holder->notices & TOLD(LOST), 0);
+    come_to_rest();
+    CHECK((waiter->notices & TOLD(REQUEUED)) != 0);
     bench_end();
 }
 
 int main(int argc, char **argv) {
     static const test_case cases[] = {
-        {"where all is slow it is waited for", where_all_is_slow_it_is_waited_for},
-        {"where another is as late it is taken", where_another_is_as_late_it_is_taken},
-        {"where another is too late for a proof this one is kept",
-         where_another_is_too_late_for_a_proof_this_one_is_kept},
-        {"after another rest a late one is the first again",
-         after_another_rest_a_late_one_is_the_first_again},
-        {"where servers were slow another is asked for",
-         where_servers_were_slow_another_is_asked_for},
-        {"one that has waited for long is replaced before it is used",
-         one_that_has_waited_for_long_is_replaced_before_it_is_used},
-        {"one that comes late ends an outage", one_that_comes_late_ends_an_outage},
-        {"the first session is replaced if it was made late",
-         the_first_session_is_replaced_if_it_was_made_late},
-        {"in an outage it is waited for", in_an_outage_it_is_waited_for},
-        {"where all is as slow no second is asked for",
-         where_all_is_as_slow_no_second_is_asked_for},
+        {"an earlier port's events are nothing", an_earlier_port_s_events_are_nothing},
+        {"after an event without a path all that is watched is read again",
+         after_an_event_without_a_path_all_that_is_watched_is_read_again},
+        {"a predecessor that is missing ends its hold at once",
+         a_predecessor_that_is_missing_ends_its_hold_at_once},
+        {"a waiter's own missing node ends no hold", a_waiter_s_own_missing_node_ends_no_hold},
     };
     return TEST_MAIN(argc, argv, "engine_late", cases);
 }
