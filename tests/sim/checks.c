@@ -193,7 +193,7 @@ static void check_loss(struct world *w, int client, const struct handle *h,
 static void check_kept(struct world *w, int client, const struct handle *h) {
     if (client != w->keeper || w->disturbances != w->keeper_disturbances ||
         w->now_ns > w->keeper_until_ns || w->list[client].is_closing || w->phase != PHASE_RUN ||
-        w->names[h->node].gone_zxid != 0)
+        w->keeper_may_lose || w->names[h->node].gone_zxid != 0)
         return;
     world_violate(w, CHECK_KEPT,
                   "client %d has lost %c, and only its server was silent, or the log", client,

@@ -299,6 +299,8 @@ static bool port_drop(struct zkli_port *base) {
     if (!w->knows_sockets || p->state != PORT_CONNECTED || p->conn == NONE)
         return false;
     w->figures->drops++;
+    if (p->client == w->keeper)
+        w->keeper_may_lose = false;
     lose_connection(w, p, world_between(w, 1, 3) * MS);
     return true;
 }
@@ -497,8 +499,9 @@ static void deliver_reply(struct world *w, struct port *p, const struct message 
 /* A watch that was sent again tells that all up to then is told; but by a connection that the
  * engine cannot know of, for nothing was lost with the one before, only its own node's end. */
 static int64_t zxid_told(struct world *w, const struct port *p, const struct message *m) {
-    const struct zkli_engine *e = w->list[p->client].session.engine;
-    bool is_unknown = m->is_untold && zkli_engine_is_connected(e) &&
+    const struct client *c = &w->list[p->client];
+    const struct zkli_engine *e = c->is_open ? c->session.engine : NULL;
+    bool is_unknown = m->is_untold && e != NULL && zkli_engine_is_connected(e) &&
                       e->connection == p->untold_connection;
     bool is_sent_again = m->kind == DELIVER_WATCH && m->zxid == 0;
     return !is_sent_again ? m->zxid : is_unknown ? 0 : m->czxid;
@@ -527,7 +530,8 @@ void port_deliver(struct world *w, unsigned port, unsigned unused) {
             p->answered_zxid = m->zxid;
         deliver_reply(w, p, m);
     } else {
-        if (client->session.engine->port == &p->base) /* else its session has been replaced */
+        /* Else its session has been replaced, or is over. */
+        if (client->is_open && client->session.engine->port == &p->base)
             checks_watch_told(w, p->client, m->name, m->is_done);
         client_receiver()->on_watch(client, &p->base, w->names[m->name].text,
                                     m->is_done ? ZKLI_WATCH_DELETED : ZKLI_WATCH_CHANGED);

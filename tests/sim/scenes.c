@@ -224,6 +224,7 @@ static void must_keep(struct world *w, int client, int64_t ns) {
     w->keeper = client;
     w->keeper_disturbances = w->disturbances + 1; /* this one */
     w->keeper_until_ns = w->now_ns + ns;
+    w->keeper_may_lose = false;
     w->figures->kept++;
 }
 
@@ -275,6 +276,7 @@ bool scene_stalled_log(struct world *w) {
                                : world_between(w, t / 10, t * 2 / 5);
     world_at(w, w->now_ns + lasts_ns, EVENT_HEAL, FAULT_STALLED_LOG, 0);
     must_keep(w, client, 2 * t);
+    w->keeper_may_lose = is_slow; /* three slow heartbeats in a row may prove too little */
     return true;
 }
 

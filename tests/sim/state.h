@@ -429,6 +429,7 @@ struct world {
     int keeper;           /* the holds of this client have to last, unless anything else happens */
     unsigned disturbances, keeper_disturbances;
     int64_t keeper_until_ns;
+    bool keeper_may_lose;     /* unless it leaves its server: without that it may be lost, too */
     int skew;                 /* leaders' clocks are slow and clients' fast (1), or so (-1), or 0 */
     bool is_late, is_latest;  /* pings, all the time; each by as much as may be */
     int64_t late_until_ns;    /* or so long */
