@@ -72,6 +72,7 @@ static void ask(struct zkli_engine *e) {
 static void begin(struct zkli_engine *e) {
     e->succession.begun_ns = e->now_ns;
     e->succession.last_took_ns = INT64_MAX;
+    e->succession.was_slow = false;
     e->succession.asks = 0;
     ask(e);
 }
@@ -133,11 +134,16 @@ static bool commits_quickly(const struct zkli_engine *e, const struct zkli_succe
            is_quick(e, took_ns);
 }
 
-/* Another one may. This one was late because servers were slow, and they are not now. Or it came
- * twice as soon as the one before, and had to wait until this session's last nodes were gone. */
-static bool may_come_sooner(const struct zkli_engine *e, const struct zkli_successor *one) {
-    return !is_quick(e, zkli_lease_slowest_ns(&e->lease)) ||
-           one->took_ns <= e->succession.last_took_ns / 2;
+/* Another one may. It came twice as soon as the one before, and had to wait until this session's
+ * last nodes were gone. Or it was late because servers were slow, and they are not now; but where
+ * they are now slow and now quick, this is true again and again. */
+static bool may_come_sooner(struct zkli_engine *e, const struct zkli_successor *one) {
+    struct zkli_succession *all = &e->succession;
+    if (one->took_ns <= all->last_took_ns / 2)
+        return true;
+    bool was_slow = !is_quick(e, zkli_lease_slowest_ns(&e->lease)) && !all->was_slow;
+    all->was_slow = all->was_slow || was_slow;
+    return was_slow;
 }
 
 /* No node is left on the servers, and no reply is awaited but a heartbeat's. */

@@ -98,6 +98,23 @@ static void after_another_rest_a_late_one_is_the_first_again(void) {
     bench_end();
 }
 
+/* Now slow and now quick. */
+static void where_servers_go_on_being_slow_the_third_is_taken(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    for (size_t i = 1; i <= 3; i++) {
+        CHECK_INT(Bench.port_count, i + 1);
+        advance(T * 3 / 8);
+        connect_successor();
+        pass(50 * MS);
+    }
+    CHECK_INT(Bench.port_count, 4);
+    CHECK(Bench.sent[CREATE] > 0);
+    pass(T * 5 / 8);
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
 /* Two have come late, and servers were slow then. */
 static void where_servers_were_slow_another_is_asked_for(void) {
     rest(3 * T);
@@ -200,6 +217,8 @@ int main(int argc, char **argv) {
          where_another_is_too_late_for_a_proof_this_one_is_kept},
         {"after another rest a late one is the first again",
          after_another_rest_a_late_one_is_the_first_again},
+        {"where servers go on being slow the third is taken",
+         where_servers_go_on_being_slow_the_third_is_taken},
         {"where servers were slow another is asked for",
          where_servers_were_slow_another_is_asked_for},
         {"one that has waited for long is replaced before it is used",
