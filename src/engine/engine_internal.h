@@ -150,7 +150,7 @@ struct zkli_succession {
     int64_t asked_ns;     /* and the last */
     size_t asks;          /* how many in a row, those that failed, too */
     int64_t last_took_ns; /* of one that came late, and was closed for another */
-    bool was_slow;        /* another was asked for because servers had been slow */
+    bool were_slow;       /* servers: another was asked for because of that */
 };
 
 struct zkli_engine {

@@ -72,7 +72,7 @@ static void ask(struct zkli_engine *e) {
 static void begin(struct zkli_engine *e) {
     e->succession.begun_ns = e->now_ns;
     e->succession.last_took_ns = INT64_MAX;
-    e->succession.was_slow = false;
+    e->succession.were_slow = false;
     e->succession.asks = 0;
     ask(e);
 }
@@ -134,18 +134,6 @@ static bool commits_quickly(const struct zkli_engine *e, const struct zkli_succe
            is_quick(e, took_ns);
 }
 
-/* Another one may. It came twice as soon as the one before, and had to wait until this session's
- * last nodes were gone. Or it was late because servers were slow, and they are not now; but where
- * they are now slow and now quick, this is true again and again. */
-static bool may_come_sooner(struct zkli_engine *e, const struct zkli_successor *one) {
-    struct zkli_succession *all = &e->succession;
-    if (one->took_ns <= all->last_took_ns / 2)
-        return true;
-    bool was_slow = !is_quick(e, zkli_lease_slowest_ns(&e->lease)) && !all->was_slow;
-    all->was_slow = all->was_slow || was_slow;
-    return was_slow;
-}
-
 /* No node is left on the servers, and no reply is awaited but a heartbeat's. */
 static bool is_clear(const struct zkli_engine *e) {
     const struct zkli_list *head = &e->members;
@@ -180,7 +168,7 @@ static void await_connection(struct zkli_engine *e, const struct zkli_successor 
     }
 }
 
-/* Whether it is to be taken all the same. */
+/* Whether it is to be taken all the same. Another one may come sooner. */
 static bool is_to_be_taken_late(struct zkli_engine *e, const struct zkli_successor *one) {
     struct zkli_succession *all = &e->succession;
     if (!zkli_is_connected(e))
@@ -190,8 +178,13 @@ static bool is_to_be_taken_late(struct zkli_engine *e, const struct zkli_success
             ask_anew(e);
         return false;
     }
-    if (may_come_sooner(e, one)) {
+    /* Twice as soon as the one before: it had to wait until this session's last nodes were gone. */
+    bool came_sooner = one->took_ns <= all->last_took_ns / 2;
+    /* Once only: where servers are now slow and now quick, that is so again and again. */
+    bool were_slow = !all->were_slow && !is_quick(e, zkli_lease_slowest_ns(&e->lease));
+    if (came_sooner || were_slow) {
         all->last_took_ns = one->took_ns;
+        all->were_slow = all->were_slow || !came_sooner;
         ask_anew(e);
         return false;
     }

@@ -75,7 +75,6 @@ static void several_operations_are_one(void) {
     client_close(c);
 }
 
-/* What each refused operation is for the call, and what the results say, as after a zoo_multi. */
 /* Another session would take the place of one that has rested. */
 static void an_ephemeral_node_outlives_a_rest(void) {
     enum {
@@ -99,6 +98,7 @@ static void an_ephemeral_node_outlives_a_rest(void) {
     CHECK(!raw_exists(fixture_raw(), path));
 }
 
+/* What each refused operation is for the call, and what the results say, as after a zoo_multi. */
 static void one_refused_operation_refuses_all(void) {
     static const struct {
         const char *what;

@@ -46,6 +46,19 @@ static int64_t beat_at_its_wish(int64_t now_ns, int64_t round_trip_ns) {
     return at_ns + round_trip_ns;
 }
 
+/* A new connection whose first heartbeats take so long, and the next a millisecond each, up to the
+ * first proof. Returns when that was. */
+static int64_t prove_after(int slow_beats, int64_t round_trip_ns) {
+    resume();
+    int64_t now_ns = 10500 * MS;
+    for (int i = 0; i < slow_beats; i++)
+        now_ns = beat_at_its_wish(now_ns, round_trip_ns);
+    while (!Lease.has_proved)
+        now_ns = beat_at_its_wish(now_ns, MS);
+    CHECK(Lease.heard_until_ns == UNTIL(10500 * MS));
+    return now_ns;
+}
+
 /* ---- Hurry ---- */
 
 static void a_session_s_first_connection_is_in_no_hurry(void) {
@@ -110,13 +123,7 @@ static void the_first_proof_takes_a_third_of_the_timeout(void) {
 
 /* Where heartbeats have taken long, little is left when the first is proved: the next follow. */
 static void while_little_is_left_the_next_are_proved_as_soon_as_can_be(void) {
-    resume();
-    int64_t now_ns = 10500 * MS;
-    for (int i = 0; i < 3; i++)
-        now_ns = beat_at_its_wish(now_ns, T / 6);
-    while (!Lease.has_proved)
-        now_ns = beat_at_its_wish(now_ns, MS);
-    CHECK(Lease.heard_until_ns == UNTIL(10500 * MS));
+    int64_t now_ns = prove_after(3, T / 6);
     CHECK(Lease.heard_until_ns - now_ns < T / 2);
     /* The third was answered half of T after the connection began. */
     const int64_t witness_ns = 10500 * MS + 3 * (T / 6) + APART;
@@ -130,13 +137,7 @@ static void while_little_is_left_the_next_are_proved_as_soon_as_can_be(void) {
 /* It hurries while less than half of T is left; an old one while less than two fifths are. */
 static void a_new_connection_hurries_where_more_is_left(void) {
     for (int64_t short_by = 0; short_by < 2; short_by++) {
-        resume();
-        int64_t now_ns = 10500 * MS;
-        for (int i = 0; i < 2; i++)
-            now_ns = beat_at_its_wish(now_ns, T / 20);
-        while (!Lease.has_proved)
-            now_ns = beat_at_its_wish(now_ns, MS);
-        CHECK(Lease.heard_until_ns == UNTIL(10500 * MS));
+        const int64_t now_ns = prove_after(2, T / 20);
         CHECK(Lease.heard_until_ns - now_ns > T / 2);
         CHECK(zkli_lease_hurry_ns(&Lease) == INT64_MAX);
         barrier(now_ns, Lease.heard_until_ns - T / 2 + short_by);
