@@ -79,6 +79,42 @@ static void without_a_connection_no_heartbeat_is_sent(void) {
     bench_end();
 }
 
+/* What it was sent early for is not to be had, and there is no sense in asking again at once. */
+static void after_a_refusal_there_is_no_hurry(void) {
+    bench_begin();
+    hold("a");
+    cut_and_connect(0);
+    answer_next(BARRIER, ZKLI_RESULT_OK);
+    serve_all();
+    advance(0); /* the second one, in a hurry */
+    struct request second = serve_until(BARRIER);
+    const size_t sent = Bench.sent[BARRIER];
+    answer(&second, ZKLI_RESULT_ERROR);
+    advance(T / 20);
+    CHECK_INT(Bench.sent[BARRIER], sent);
+    advance(T / 80);
+    CHECK_INT(Bench.sent[BARRIER], sent + 1);
+    serve_all();
+    bench_end();
+}
+
+static void a_shorter_timeout_is_that_of_the_lease_from_then_on(void) {
+    bench_begin();
+    hold("a");
+    Bench.timeout_ms = T_MS * 4 / 5;
+    cut_and_connect(0);
+    CHECK(Bench.engine->lease.timeout_ns == T * 4 / 5);
+    serve_all();
+    Bench.timeout_ms = T_MS / 8; /* of a connection that was not reported */
+    const size_t looks = Bench.looks;
+    while (Bench.looks == looks)
+        advance(10 * MS);
+    CHECK(Bench.engine->lease.timeout_ns == T / 8);
+    CHECK(Bench.engine->ample_until_ns <= Bench.now_ns);
+    serve_all();
+    bench_end();
+}
+
 /* Its answer says nothing of when a heartbeat was sent. */
 static void no_other_request_is_a_heartbeat(void) {
     bench_begin();
@@ -301,6 +337,27 @@ static void a_new_session_has_its_own_time(void) {
     bench_end();
 }
 
+static void nor_does_one_that_has_waiters_only_lose_it(void) {
+    bench_begin();
+    (void)tiny_add(&Bench.server, "/locks", 0);
+    (void)tiny_add(&Bench.server, "/locks/a", 0);
+    (void)tiny_add(&Bench.server,
+                   "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000000", 99);
+    Bench.server.number = 1;
+    (void)begin("a");
+    serve_all();
+    advance(T * 3 / 4);
+    expire();
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 1);
+    bench_connect();
+    advance(T - 1);
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 1);
+    advance(1);
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 2);
+    serve_all();
+    bench_end();
+}
+
 static void refuse_heartbeat(int code) {
     while (Bench.request_count == 0)
         advance(10 * MS);
@@ -361,6 +418,9 @@ int main(int argc, char **argv) {
          a_port_without_a_connection_is_looked_at_each_second},
         {"heartbeats are sent for members only", heartbeats_are_sent_for_members_only},
         {"without a connection no heartbeat is sent", without_a_connection_no_heartbeat_is_sent},
+        {"after a refusal there is no hurry", after_a_refusal_there_is_no_hurry},
+        {"a shorter timeout is that of the lease from then on",
+         a_shorter_timeout_is_that_of_the_lease_from_then_on},
         {"no other request is a heartbeat", no_other_request_is_a_heartbeat},
         {"one heartbeat is in flight at a time", one_heartbeat_is_in_flight_at_a_time},
         {"silence begins with the second heartbeat", silence_begins_with_the_second_heartbeat},
@@ -375,6 +435,7 @@ int main(int argc, char **argv) {
         {"a connection that is back soon puts nothing off",
          a_connection_that_is_back_soon_puts_nothing_off},
         {"a new session has its own time", a_new_session_has_its_own_time},
+        {"nor does one that has waiters only lose it", nor_does_one_that_has_waiters_only_lose_it},
         {"a refusal is said when it is another, or comes back",
          a_refusal_is_said_when_it_is_another_or_comes_back},
         {"after its end it has no appointments", after_its_end_it_has_no_appointments},

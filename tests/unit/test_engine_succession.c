@@ -150,6 +150,21 @@ static void a_session_that_ends_meanwhile_is_followed_by_it(void) {
     }
 }
 
+/* Nobody knows yet how long it will take. */
+static void one_that_is_not_connected_is_not_late(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    advance(T * 3 / 8);
+    Bench.request_count = 0;
+    tell_state(ZKLI_PORT_EXPIRED);
+    CHECK(Bench.engine->port == &Bench.ports[1].port);
+    CHECK(Bench.engine->late_until_ns == 0);
+    bench_connect();
+    serve_all();
+    CHECK(owner->member != NULL);
+    bench_end();
+}
+
 /* ---- It is not ---- */
 
 static void while_its_lease_is_fit_it_stays(void) {
@@ -307,6 +322,23 @@ static void of_several_the_last_is_taken(void) {
     }
 }
 
+/* In whatever order they were told, and stand in the list. */
+static void of_those_that_are_left_the_last_is_taken(void) {
+    struct request remove;
+    (void)begin_behind_a_delete(&remove);
+    while (Bench.port_count < 4)
+        pass(10 * MS);
+    zkli_engine_enter(Bench.engine);
+    zkli_engine_on_state(Bench.engine, &Bench.ports[1].port, ZKLI_PORT_FAILED);
+    settle();
+    connect_successor_at(&Bench.ports[3]);
+    connect_successor_at(&Bench.ports[2]);
+    serve_request(&remove);
+    CHECK(Bench.engine->port == &Bench.ports[3].port);
+    serve_all();
+    bench_end();
+}
+
 /* There is no memory for a second. */
 static void one_that_cannot_be_made_is_not_missed_while_there_is_another(void) {
     rest(3 * T);
@@ -348,6 +380,40 @@ static void it_stays_if_its_own_lease_is_good_first(void) {
     CHECK_INT(owner->grants, 1);
     CHECK(Bench.ports[1].is_closed && !Bench.ports[0].is_closed);
     CHECK(!Bench.engine->is_kept);
+    bench_end();
+}
+
+/* It took longer than that of another would have. */
+static void it_is_kept_if_its_own_lease_is_good_before_another_is_to_be_had(void) {
+    rest(T * 3 / 10);
+    struct owner *owner = begin("a");
+    advance(T / 5);
+    for (int64_t begun_ns = Bench.now_ns; owner->grants == 0 && Bench.now_ns < begun_ns + T;)
+        pass(10 * MS);
+    CHECK_INT(owner->grants, 1);
+    CHECK_RANGE(Bench.now_ns - Bench.engine->succession.begun_ns, T * 55 / 100, T * 95 / 100);
+    CHECK(Bench.engine->is_kept);
+    bench_end();
+}
+
+/* Before an answer has come to its first heartbeat: a lease that its heartbeats leave no time for.
+ */
+static void a_lease_that_lasts_for_less_than_a_round_trip_is_not_fit(void) {
+    bench_begin();
+    struct owner *owner = hold("a");
+    for (int i = 0; i < 30; i++) {
+        while (Bench.request_count == 0)
+            advance(10 * MS);
+        advance(T / 25);
+        serve_all();
+    }
+    CHECK_RANGE(zkli_lease_quickest_ns(&Bench.engine->lease), T / 25, T / 25);
+    release(owner);
+    serve_all();
+    Bench.engine->ample_until_ns = Bench.now_ns + T / 50;
+    CHECK(zkli_engine_is_certain(Bench.engine));
+    (void)begin("b");
+    CHECK_INT(Bench.port_count, 2);
     bench_end();
 }
 
@@ -434,6 +500,7 @@ int main(int argc, char **argv) {
         {"without a connection it ends the outage", without_a_connection_it_ends_the_outage},
         {"a session that ends meanwhile is followed by it",
          a_session_that_ends_meanwhile_is_followed_by_it},
+        {"one that is not connected is not late", one_that_is_not_connected_is_not_late},
         {"while its lease is fit it stays", while_its_lease_is_fit_it_stays},
         {"with a contender in a queue it stays", with_a_contender_in_a_queue_it_stays},
         {"one that is kept stays, and a barrier is all it takes",
@@ -446,11 +513,16 @@ int main(int argc, char **argv) {
          one_that_fails_is_not_missed_while_there_is_another},
         {"where none connects the own lease will do", where_none_connects_the_own_lease_will_do},
         {"of several the last is taken", of_several_the_last_is_taken},
+        {"of those that are left the last is taken", of_those_that_are_left_the_last_is_taken},
         {"one that cannot be made is not missed while there is another",
          one_that_cannot_be_made_is_not_missed_while_there_is_another},
         {"one that keeps the connection from this one is given up",
          one_that_keeps_the_connection_from_this_one_is_given_up},
         {"it stays if its own lease is good first", it_stays_if_its_own_lease_is_good_first},
+        {"it is kept if its own lease is good before another is to be had",
+         it_is_kept_if_its_own_lease_is_good_before_another_is_to_be_had},
+        {"a lease that lasts for less than a round trip is not fit",
+         a_lease_that_lasts_for_less_than_a_round_trip_is_not_fit},
         {"another list of servers asks for another", another_list_of_servers_asks_for_another},
         {"a session that is closed closes it", a_session_that_is_closed_closes_it},
         {"rejected credentials end both", rejected_credentials_end_both},

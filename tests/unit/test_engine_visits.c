@@ -44,6 +44,26 @@ static void answer_barrier_of_visit(enum zkli_result result) {
     answer(&request, result);
 }
 
+/* It is waited for as a contender is: a session that is silent meanwhile may be looked after. */
+static void heartbeats_go_on_during_a_visit(void) {
+    struct owner *owner;
+    struct zkli_dir *dir = begin_visit(&owner, T_MS);
+    release(owner);
+    const size_t sent = Bench.sent[BARRIER];
+    for (int i = 0; i < 4; i++) {
+        advance(T / 16);
+        for (size_t at = Bench.request_count; at-- > 0;)
+            if (Bench.requests[at].slot == ZKLI_SLOT_HEARTBEAT) {
+                struct request heartbeat = take(at);
+                serve_request(&heartbeat);
+            }
+    }
+    CHECK(is_under_way(dir));
+    CHECK_RANGE(Bench.sent[BARRIER] - sent, 3, 5);
+    come_to_rest();
+    bench_end();
+}
+
 static void end_with(struct owner *owner) {
     come_to_rest();
     CHECK_INT(owner->grants, 1);
@@ -251,6 +271,7 @@ static void what_a_session_expected_ends_with_it(void) {
 
 int main(int argc, char **argv) {
     static const test_case cases[] = {
+        {"heartbeats go on during a visit", heartbeats_go_on_during_a_visit},
         {"a lost create is looked for once the timeout has passed",
          a_lost_create_is_looked_for_once_the_timeout_has_passed},
         {"on a younger connection there is another visit",
