@@ -64,13 +64,16 @@ static void where_there_is_still_none_it_goes_on_being_kept(void) {
 /* Of many sessions that failed together. */
 static void when_another_is_asked_for_again_differs(void) {
     int64_t first_ns = 21 * T, last_ns = 0;
+    size_t between = 0;
     for (int i = 0; i < 40; i++) {
         begin_where_there_is_none();
         int64_t ns = Bench.engine->kept_until_ns - Bench.now_ns;
         first_ns = ns < first_ns ? ns : first_ns;
         last_ns = ns > last_ns ? ns : last_ns;
+        between += ns > 17 * T && ns < 19 * T;
         bench_end();
     }
+    CHECK_RANGE(between, 10, 30);
     CHECK_RANGE(first_ns, 16 * T - T / 100, 16 * T + T / 4);
     CHECK_RANGE(last_ns, 20 * T - T / 4, 20 * T);
 }
