@@ -192,6 +192,7 @@ struct zkli_engine {
     enum zkli_pace pace;                /* of the last heartbeat; what it was when one was due */
     enum zkli_heartbeat heartbeat_kind; /* the last one's */
     int64_t heartbeat_sent_ns;
+    int64_t barrier_sent_ns;   /* when the last one that was a barrier was sent */
     bool is_second_due;        /* the last sync was the first of its pair */
     bool is_heartbeat_wanted;  /* without waiting until it is due */
     struct zkli_timer stall;   /* until heartbeats have not been answered for T */

@@ -4,7 +4,8 @@
  *
  * Their pace is that of what there is to lose. While nothing is held or waited for, none is sent,
  * and the lease runs out. Where all wait, and have waited for T, syncs keep it on a condition; the
- * barrier that is sent when one of them is admitted makes it certain. Else each is a barrier.
+ * barrier that is sent when one of them is admitted makes it certain. (Few are sent before that.)
+ * Else each is a barrier.
  */
 #include "engine/engine_internal.h"
 
@@ -85,8 +86,21 @@ static bool send_barrier(struct zkli_engine *e, struct zkli_member *witness) {
     if (witness != NULL)
         zkli_dir_child_path(node, witness->dir, witness->core.node);
     e->heartbeat_kind = ZKLI_HEARTBEAT_BARRIER;
-    e->heartbeat_sent_ns = e->host->now_ns(e->host_arg);
+    e->heartbeat_sent_ns = e->barrier_sent_ns = e->host->now_ns(e->host_arg);
     return e->port->ops->barrier(e->port, ZKLI_SLOT_HEARTBEAT, witness != NULL ? node : NULL);
+}
+
+/*
+ * A connect that was given up may reach the leader late, through another server. Then the leader
+ * takes the session to be there (LearnerHandler: REVALIDATE), and refuses the writes of this
+ * connection. It still answers syncs. Who is admitted then would have to begin again elsewhere,
+ * after a lapse. So among the syncs of a connection that follows another one there is a barrier
+ * when it is T old, and whenever the last one has become half as old as the connection.
+ */
+static bool is_barrier_due(const struct zkli_engine *e) {
+    int64_t age_ns = e->now_ns - e->lease.resumed_ns;
+    int64_t told_ns = e->barrier_sent_ns - e->lease.resumed_ns;
+    return age_ns >= e->lease.timeout_ns && told_ns <= age_ns / 2;
 }
 
 static void beat_after(struct zkli_engine *e, int64_t ns) {
@@ -109,7 +123,7 @@ static void send_heartbeat(void *arg) {
     }
     beat_after(e, zkli_lease_period_ns(e->lease.timeout_ns));
     struct zkli_member *witness = zkli_members_witness(e);
-    bool is_sync = e->pace == ZKLI_PACE_SYNCS;
+    bool is_sync = e->pace == ZKLI_PACE_SYNCS && !is_barrier_due(e);
     if (is_sync ? send_sync(e) : send_barrier(e, witness)) {
         e->slots[ZKLI_SLOT_HEARTBEAT] = (struct zkli_slot){.use = ZKLI_USE_HEARTBEAT,
                                                            .member = is_sync ? NULL : witness};

@@ -46,7 +46,8 @@ static int a_holder_at_a_follower(struct world *w) {
 
 static void keep_holding(struct world *w, int client) {
     for (int k = 0; k < w->threads; k++)
-        w->list[client].actors[k].until_ns += 2 * w->timeout_ns;
+        if (w->list[client].actors[k].until_ns < w->now_ns + 2 * w->timeout_ns)
+            w->list[client].actors[k].until_ns = w->now_ns + 2 * w->timeout_ns;
 }
 
 /* ---- A stall that turns round ---- */

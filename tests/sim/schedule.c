@@ -7,7 +7,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* A healed ensemble elects, clients come back, and sessions that were lost are replaced. */
+/* A healed ensemble notices who leads nobody, and elects; clients come back, and sessions that were
+ * lost are replaced. */
 #define CALM_TIMEOUTS 3
 #define ELECTION_NS (3000 * MS)
 /* Everybody who waits is served, one after the other. */
@@ -130,7 +131,7 @@ static void enter_phase(struct world *w, unsigned number, unsigned unused) {
     }
     w->phase = phase;
     TRACE(w, "phase %d", (int)phase);
-    int64_t lasts_ns = CALM_TIMEOUTS * w->timeout_ns + ELECTION_NS;
+    int64_t lasts_ns = CALM_TIMEOUTS * w->timeout_ns + w->sync_limit * w->tick_ns + ELECTION_NS;
     switch (phase) {
     case PHASE_RUN:
         break;

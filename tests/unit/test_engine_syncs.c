@@ -167,6 +167,38 @@ static void syncs_of_a_new_connection_are_in_no_hurry(void) {
     bench_end();
 }
 
+/* The leader may take the session to be on another server, and answers syncs all the same. */
+static void on_a_connection_that_follows_another_there_are_a_few_barriers(void) {
+    (void)wait_behind_another();
+    pass(4 * T);
+    cut_and_connect(0);
+    serve_all();
+    const int64_t begun_ns = Bench.now_ns;
+    for (int64_t due_ns = T; due_ns < 20 * T; due_ns = 2 * (Bench.now_ns - begun_ns)) {
+        const size_t barriers = Bench.sent[BARRIER];
+        while (Bench.sent[BARRIER] == barriers && Bench.now_ns - begun_ns < 40 * T)
+            pass(10 * MS);
+        CHECK_RANGE(Bench.now_ns - begun_ns, due_ns - 10 * MS, due_ns + T / 3); /* the next pair */
+    }
+    bench_end();
+}
+
+/* It is not asked again and again what is refused. */
+static void a_barrier_among_syncs_that_is_refused_is_not_sent_again_soon(void) {
+    (void)wait_behind_another();
+    pass(4 * T);
+    cut_and_connect(0);
+    const size_t barriers = Bench.sent[BARRIER];
+    while (Bench.sent[BARRIER] == barriers) {
+        serve_all();
+        advance(10 * MS);
+    }
+    answer_next(BARRIER, ZKLI_RESULT_DENIED);
+    pass(T - T / 3);
+    CHECK_INT(Bench.sent[BARRIER], barriers + 1);
+    bench_end();
+}
+
 static void a_new_session_is_asked_at_once(void) {
     bench_start("/locks", true);
     bench_connect();
@@ -258,6 +290,10 @@ int main(int argc, char **argv) {
          who_comes_while_a_sync_is_in_flight_waits_for_its_answer},
         {"a pair is of one connection", a_pair_is_of_one_connection},
         {"syncs of a new connection are in no hurry", syncs_of_a_new_connection_are_in_no_hurry},
+        {"on a connection that follows another there are a few barriers",
+         on_a_connection_that_follows_another_there_are_a_few_barriers},
+        {"a barrier among syncs that is refused is not sent again soon",
+         a_barrier_among_syncs_that_is_refused_is_not_sent_again_soon},
         {"a new session is asked at once", a_new_session_is_asked_at_once},
         {"a new connection is not asked at once", a_new_connection_is_not_asked_at_once},
         {"a sync that is refused is sent again after a while",
