@@ -48,11 +48,19 @@ static int64_t took_ns(const struct zkli_lease *lease, size_t i) {
     return lease->heartbeats[i].acked_ns - lease->heartbeats[i].sent_ns;
 }
 
-int64_t zkli_lease_quickest_ns(const struct zkli_lease *lease) {
-    int64_t quickest_ns = lease->heartbeat_count < FEW ? lease->quickest_ns : INT64_MAX;
+static int64_t quickest_of(const struct zkli_lease *lease, enum zkli_heartbeat kind) {
+    int64_t quickest_ns = INT64_MAX;
     for (size_t i = 0; i < lease->heartbeat_count; i++)
-        quickest_ns = least(quickest_ns, took_ns(lease, i));
+        if (lease->heartbeats[i].kind == kind)
+            quickest_ns = least(quickest_ns, took_ns(lease, i));
     return quickest_ns;
+}
+
+int64_t zkli_lease_quickest_ns(const struct zkli_lease *lease) {
+    int64_t quickest_ns = quickest_of(lease, ZKLI_HEARTBEAT_BARRIER);
+    if (quickest_ns == INT64_MAX)
+        quickest_ns = quickest_of(lease, ZKLI_HEARTBEAT_SYNC);
+    return lease->heartbeat_count < FEW ? least(quickest_ns, lease->quickest_ns) : quickest_ns;
 }
 
 int64_t zkli_lease_slowest_ns(const struct zkli_lease *lease) {
@@ -97,6 +105,15 @@ void zkli_lease_shorten(struct zkli_lease *lease, int64_t timeout_ns) {
     forget_heartbeats(lease);
 }
 
+void zkli_lease_doubt(struct zkli_lease *lease, int64_t now_ns) {
+    if (quickest_of(lease, ZKLI_HEARTBEAT_SYNC) == INT64_MAX)
+        return;
+    if (now_ns >= lease->certain_until_ns)
+        note_lapse(lease, now_ns);
+    lease->heard_until_ns = least(lease->heard_until_ns, end_of(lease, lease->touched_ns));
+    forget_heartbeats(lease);
+}
+
 void zkli_lease_end(struct zkli_lease *lease) {
     memset(lease, 0, sizeof(*lease));
 }
@@ -132,7 +149,8 @@ static void note_heard(struct zkli_lease *lease, int64_t until_ns, int64_t heard
     lease->heard_until_ns = until_ns;
 }
 
-static void remember(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns) {
+static void remember(struct zkli_lease *lease, enum zkli_heartbeat kind, int64_t sent_ns,
+                     int64_t acked_ns) {
     if (lease->heartbeat_count == ZKLI_LEASE_HEARTBEATS)
         forget_oldest(lease, 1);
     size_t count = lease->heartbeat_count++;
@@ -140,6 +158,7 @@ static void remember(struct zkli_lease *lease, int64_t sent_ns, int64_t acked_ns
                                                    : lease->heartbeats[count - 2].sent_ns;
     lease->heartbeats[count].sent_ns = sent_ns;
     lease->heartbeats[count].acked_ns = acked_ns;
+    lease->heartbeats[count].kind = kind;
 }
 
 void zkli_lease_heartbeat(struct zkli_lease *lease, enum zkli_heartbeat kind, int64_t sent_ns,
@@ -154,7 +173,7 @@ void zkli_lease_heartbeat(struct zkli_lease *lease, enum zkli_heartbeat kind, in
         note_heard(lease, end_of(lease, lease->heartbeats[proven - 1].sent_ns), acked_ns);
         forget_oldest(lease, proven - 1);
     }
-    remember(lease, sent_ns, acked_ns);
+    remember(lease, kind, sent_ns, acked_ns);
     if (kind == ZKLI_HEARTBEAT_SYNC)
         return;
     lease->touched_ns = sent_ns;

@@ -85,6 +85,7 @@ struct zkli_lease {
         int64_t before_ns; /* when the last but one before it was sent; long ago, if none was */
         int64_t sent_ns;
         int64_t acked_ns;
+        enum zkli_heartbeat kind;
     } heartbeats[ZKLI_LEASE_HEARTBEATS]; /* oldest first */
 };
 
@@ -118,6 +119,9 @@ void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns, int64_t 
  * has been counted; so the last one that was counted is older, and the session lasts at least so
  * long after it. A longer timeout changes nothing. */
 void zkli_lease_shorten(struct zkli_lease *lease, int64_t timeout_ns);
+/* An answer was lost, or the timeout is another one, which may be the only sign of a new connection.
+ * If there was one, its leader may be another, and what syncs have proved is void. What barriers alone have proved is not. */
+void zkli_lease_doubt(struct zkli_lease *lease, int64_t now_ns);
 /* The session is over, or it is not known any more when it will be. */
 void zkli_lease_end(struct zkli_lease *lease);
 /* A heartbeat sent and acknowledged on the present connection; in the order they were sent. */
@@ -132,8 +136,8 @@ void zkli_lease_heartbeat(struct zkli_lease *lease, enum zkli_heartbeat kind, in
  * connection does while less than two fifths are left, where servers are slow.
  */
 int64_t zkli_lease_hurry_ns(const struct zkli_lease *lease);
-/* The longest and the shortest that one of the last heartbeats has taken. 0: none was acknowledged
- * yet. */
+/* The longest that one of the last heartbeats has taken, and the shortest: of barriers if there is
+ * one among them, for syncs may be quicker. 0: none was acknowledged yet. */
 int64_t zkli_lease_slowest_ns(const struct zkli_lease *lease);
 int64_t zkli_lease_quickest_ns(const struct zkli_lease *lease);
 bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns);

@@ -159,11 +159,12 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
         zkli_list_move_all(&askers, &e->slots[number].askers);
     zkli_slot_release(e, number);
     /* Lost without a word about the connection: the port may have had no memory to report its end.
-     * Watches are set again on the next connection. What was listed before is not relied on then.
-     * */
+     * Watches are set again on the next connection. What was listed before is not relied on then,
+     * nor what syncs have proved. */
     if (reply->result == ZKLI_RESULT_LOST) {
         e->connection++;
         e->connected_ns = e->now_ns;
+        zkli_heartbeat_doubt(e);
     } else {
         e->answered_ns = e->now_ns;
         if (e->pace == ZKLI_PACE_REST && zkli_is_connected(e))

@@ -422,6 +422,8 @@ void zkli_heartbeat_answered(struct zkli_engine *e, struct zkli_member *m,
 /* A connection that was not reported may have another timeout, a shorter one. Called before an
  * answer is counted, so that none of that connection was counted yet. */
 void zkli_heartbeat_note_timeout(struct zkli_engine *e);
+/* An answer was lost, and perhaps a connection with it. */
+void zkli_heartbeat_doubt(struct zkli_engine *e);
 /* Ends the holds if the lease has run out since the last check; grants if it has become ample. */
 void zkli_lease_check(struct zkli_engine *e);
 /* A look that is due is not put off: heartbeats that are refused come more often than looks. */

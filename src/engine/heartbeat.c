@@ -11,6 +11,9 @@
 
 #include <assert.h>
 
+/* T by this is long for a sync (unit.engine_latency). */
+#define SLOW_SYNC 400
+
 /* ---- The lease ---- */
 
 void zkli_lease_check(struct zkli_engine *e) {
@@ -44,7 +47,15 @@ void zkli_heartbeat_note_timeout(struct zkli_engine *e) {
     if (timeout_ms == e->timeout_ms)
         return;
     e->timeout_ms = timeout_ms;
+    zkli_lease_doubt(&e->lease, e->now_ns);
     zkli_lease_shorten(&e->lease, timeout_ms * ZKLI_NS_PER_MS);
+    lease_changed(e);
+}
+
+void zkli_heartbeat_doubt(struct zkli_engine *e) {
+    if (!zkli_is_connected(e))
+        return; /* the next connection is told */
+    zkli_lease_doubt(&e->lease, e->now_ns);
     lease_changed(e);
 }
 
@@ -203,11 +214,14 @@ static void hurry(struct zkli_engine *e) {
 }
 
 /* Syncs come in pairs: of two heartbeats in a row a follower loses one at most. The second goes out
- * when the first is answered, the next pair a pause after that. */
+ * when the first is answered, the next pair a pause after that. Where a sync takes long, what the
+ * last pairs have proved would at times be too old for a hold to begin. So the next one is sent like
+ * any heartbeat. */
 static void go_on(struct zkli_engine *e, bool is_answered) {
     if (!zkli_is_connected(e))
         return;
-    bool is_pair = e->pace == ZKLI_PACE_SYNCS && is_answered;
+    bool is_slow = e->now_ns - e->heartbeat_sent_ns > e->lease.timeout_ns / SLOW_SYNC;
+    bool is_pair = e->pace == ZKLI_PACE_SYNCS && is_answered && !is_slow;
     e->is_second_due = is_pair && !e->is_second_due;
     if (e->is_second_due)
         send_heartbeat(e);
@@ -229,8 +243,8 @@ static void go_on(struct zkli_engine *e, bool is_answered) {
  * reported; or it is a server's own answer. So the port is looked at.
  *
  * One new connection cannot be seen: neither its beginning was reported nor the end of the one
- * before it. It shows only by another timeout. With the same timeout it does not matter to the
- * lease (lease.h).
+ * before it. It shows only by another timeout, or by an answer that is lost. With the same timeout
+ * it does not matter to what barriers have proved (lease.h).
  */
 void zkli_heartbeat_answered(struct zkli_engine *e, struct zkli_member *m,
                              const struct zkli_reply *reply) {
@@ -276,10 +290,12 @@ void zkli_heartbeat_begin(struct zkli_engine *e, bool is_new_session) {
     lease_changed(e);
     expect_heartbeats_again(e, is_new_session);
     e->is_second_due = false;
-    if (!is_new_session && pace_of(e) == ZKLI_PACE_SYNCS)
-        begin_later(e);
-    else
+    if (is_new_session || pace_of(e) != ZKLI_PACE_SYNCS) {
         send_heartbeat(e);
+        return;
+    }
+    set_pace(e, ZKLI_PACE_SYNCS); /* so that who comes does not wait for it */
+    begin_later(e);
 }
 
 void zkli_heartbeat_suspend(struct zkli_engine *e) {

@@ -123,7 +123,7 @@ static void a_patient_waiter_writes_nothing(void) {
     end = clock_ms() + T_PATIENT;
     WAIT_UNTIL(clock_ms() >= end, 2 * T_PATIENT);
     CHECK_INT(proxy_count(c->proxy, PROXY_BARRIER, NULL), 0);
-    CHECK_RANGE(proxy_count(c->proxy, PROXY_SYNC, NULL), 4, 8);
+    CHECK_RANGE(proxy_count(c->proxy, PROXY_SYNC, NULL), 4, 17); /* 16 if all are slow */
     CHECK_INT(requests(c->proxy), proxy_count(c->proxy, PROXY_SYNC, NULL));
     proxy_forget(c->proxy);
     uproot(path); /* one heartbeat makes certain what the syncs have proved */

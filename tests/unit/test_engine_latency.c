@@ -10,7 +10,7 @@
 #define LIMIT (5 * T / 2)
 #define LATER 4096
 
-/* In percent of T. */
+/* In thousandths of T. */
 struct latency {
     int request, opening;
 };
@@ -28,7 +28,7 @@ static void note(void) {
 }
 
 static bool serve_one(const struct latency *latency) {
-    if (Bench.request_count == 0 || Bench.now_ns - Sent_ns[0] < latency->request * T / 100)
+    if (Bench.request_count == 0 || Bench.now_ns - Sent_ns[0] < latency->request * T / 1000)
         return false;
     memmove(Sent_ns, Sent_ns + 1, --Noted * sizeof(Sent_ns[0]));
     serve_next();
@@ -40,7 +40,7 @@ static bool open_one(const struct latency *latency) {
     for (size_t i = 1; i < Bench.port_count; i++) {
         struct fake_port *port = &Bench.ports[i];
         if (port->is_closed || port->session_id != 0 ||
-            Bench.now_ns - Opened_ns[i] < latency->opening * T / 100)
+            Bench.now_ns - Opened_ns[i] < latency->opening * T / 1000)
             continue;
         size_t in_flight = Bench.request_count;
         connect_successor_at(port);
@@ -84,7 +84,7 @@ static void a_contender_is_granted_however_slow_sessions_are_to_open(void) {
     for (int request = 1; request <= 11; request++) {
         int64_t worst_ns = 0;
         for (int opening = request; opening <= 60; opening++) {
-            struct latency latency = {.request = request, .opening = opening};
+            struct latency latency = {.request = 10 * request, .opening = 10 * opening};
             int64_t took_ns = time_to_grant(&latency);
             CHECK(took_ns < LIMIT);
             CHECK(Bench.port_count <= 6);
@@ -98,7 +98,7 @@ static void a_contender_is_granted_however_slow_sessions_are_to_open(void) {
 /* A session is opened in two round trips. */
 static void where_sessions_open_in_time_none_is_opened_for_nothing(void) {
     for (int request = 1; request <= 10; request++) {
-        struct latency latency = {.request = request, .opening = 2 * request};
+        struct latency latency = {.request = 10 * request, .opening = 20 * request};
         CHECK_RANGE(time_to_grant(&latency), 1, (3 * request + 2) * T / 100);
         CHECK_RANGE(Bench.port_count, 2, request <= 3 ? 2 : 3);
     }
@@ -137,6 +137,60 @@ static void where_this_session_s_server_alone_is_slow_another_will_do(void) {
     bench_end();
 }
 
+/* ---- After a long wait ---- */
+
+static const char Other[] = "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000000";
+
+static void go(const struct latency *latency, int64_t ns) {
+    for (int64_t end_ns = Bench.now_ns + ns; Bench.now_ns < end_ns;) {
+        advance(STEP / 10);
+        for (note(); serve_one(latency); note())
+            ;
+    }
+}
+
+/* From the end of the one before it to the grant, after a wait of so long. */
+static int64_t time_to_hand_off(const struct latency *latency, int64_t waited_ns) {
+    Noted = Ports = 0;
+    bench_begin();
+    (void)tiny_add(&Bench.server, "/locks", 0);
+    (void)tiny_add(&Bench.server, "/locks/a", 0);
+    (void)tiny_add(&Bench.server, Other, 99);
+    Bench.server.number = 1;
+    note();
+    struct owner *owner = begin("a");
+    go(latency, waited_ns);
+    CHECK_INT(owner->member->core.state, ZKLI_WAITING);
+    delete_node(Other);
+    int64_t begun_ns = Bench.now_ns;
+    while (owner->grants == 0 && Bench.now_ns - begun_ns < LIMIT)
+        go(latency, STEP);
+    int64_t took_ns = Bench.now_ns - begun_ns;
+    shut();
+    zkli_engine_free(Bench.engine);
+    return took_ns;
+}
+
+/* At any moment between two syncs one barrier is enough, with nothing amiss. */
+static void a_hand_off_after_a_long_wait_takes_two_round_trips(void) {
+    static const int requests[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 20, 40, 60, 80, 100};
+    for (size_t i = 0; i < COUNT(requests); i++) {
+        struct latency latency = {.request = requests[i], .opening = 600};
+        int64_t worst_ns = 0, all_ns = 0;
+        for (int phase = 0; phase < 80; phase++) {
+            int64_t took_ns = time_to_hand_off(&latency, 4 * T + phase * T / 200);
+            worst_ns = took_ns > worst_ns ? took_ns : worst_ns;
+            all_ns += took_ns;
+        }
+        CHECK_RANGE(worst_ns, 0, requests[i] * T * 2 / 1000 + T / 200);
+        (void)printf(
+            "\n        request %5.1f %% of T: handed off within %4.1f %%, %4.1f %% on average",
+            requests[i] / 10.0, (double)(worst_ns * 1000 / T) / 10,
+            (double)(all_ns * 1000 / 80 / T) / 10);
+    }
+    (void)printf("\n        ");
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a contender is granted however slow sessions are to open",
@@ -147,6 +201,8 @@ int main(int argc, char **argv) {
          while_heartbeats_are_not_answered_there_is_one_in_a_timeout},
         {"where this session's server alone is slow another will do",
          where_this_session_s_server_alone_is_slow_another_will_do},
+        {"a hand-off after a long wait takes two round trips",
+         a_hand_off_after_a_long_wait_takes_two_round_trips},
     };
     return TEST_MAIN(argc, argv, "engine_latency", cases);
 }

@@ -199,6 +199,19 @@ static void a_barrier_among_syncs_that_is_refused_is_not_sent_again_soon(void) {
     bench_end();
 }
 
+static void who_comes_then_does_not_wait_for_the_first_of_them(void) {
+    bench_start("/locks", true);
+    bench_connect();
+    pass(5 * T);
+    cut_and_connect(0);
+    CHECK_INT(Bench.request_count, 0);
+    const size_t barriers = Bench.sent[BARRIER];
+    (void)begin("a");
+    CHECK_INT(Bench.sent[BARRIER], barriers + 1);
+    serve_all();
+    bench_end();
+}
+
 static void a_new_session_is_asked_at_once(void) {
     bench_start("/locks", true);
     bench_connect();
@@ -255,9 +268,57 @@ static void a_sync_that_is_refused_is_sent_again_after_a_while(void) {
         pass(T);
         delete_node(Other);
         serve_all();
-        CHECK_INT(owner->grants, 1);
+        CHECK_INT(owner->grants, results[i] != ZKLI_RESULT_LOST);
         bench_end();
     }
+}
+
+/* Perhaps there has been another connection since, to another leader. */
+static void after_a_sync_that_is_lost_it_takes_another_proof(void) {
+    struct owner *owner = wait_behind_another();
+    pass(4 * T);
+    await_request();
+    answer_next(SYNC, ZKLI_RESULT_LOST);
+    CHECK(Bench.engine->lease.heard_until_ns <= Bench.now_ns);
+    delete_node(Other);
+    pass(T);
+    CHECK_INT(owner->grants, 0);
+    pass(T * 6 / 10);
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+/* What barriers have proved is true of any connection. */
+static void where_there_are_barriers_only_it_does_not(void) {
+    struct owner *owner = wait_behind_another();
+    pass(T / 2);
+    const size_t heartbeats = Bench.engine->lease.heartbeat_count;
+    await_request();
+    answer_next(BARRIER, ZKLI_RESULT_LOST);
+    CHECK_INT(Bench.engine->lease.heartbeat_count, heartbeats);
+    delete_node(Other);
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+/* Only a barrier that was acknowledged lasts, and it is not known to count after a lapse. */
+static void what_a_barrier_has_left_is_not_certain_after_a_lapse(void) {
+    struct owner *owner = wait_behind_another();
+    pass(4 * T);
+    struct owner *other = begin("b"); /* brings a barrier, and leaves */
+    serve_all();
+    release(other);
+    pass(T / 3);
+    await_request();
+    answer_next(SYNC, ZKLI_RESULT_LOST);
+    CHECK_RANGE(Bench.engine->lease.heard_until_ns - Bench.now_ns, T / 10, T);
+    CHECK(Bench.engine->lease.certain_until_ns <= Bench.engine->lease.heard_until_ns);
+    pass(T * 3 / 2);
+    delete_node(Other);
+    pass(T);
+    CHECK_INT(owner->grants, 1);
+    bench_end();
 }
 
 static void a_sync_that_is_refused_says_nothing_of_a_node(void) {
@@ -296,8 +357,15 @@ int main(int argc, char **argv) {
          a_barrier_among_syncs_that_is_refused_is_not_sent_again_soon},
         {"a new session is asked at once", a_new_session_is_asked_at_once},
         {"a new connection is not asked at once", a_new_connection_is_not_asked_at_once},
+        {"who comes then does not wait for the first of them",
+         who_comes_then_does_not_wait_for_the_first_of_them},
         {"a sync that is refused is sent again after a while",
          a_sync_that_is_refused_is_sent_again_after_a_while},
+        {"after a sync that is lost it takes another proof",
+         after_a_sync_that_is_lost_it_takes_another_proof},
+        {"where there are barriers only it does not", where_there_are_barriers_only_it_does_not},
+        {"what a barrier has left is not certain after a lapse",
+         what_a_barrier_has_left_is_not_certain_after_a_lapse},
         {"a sync that is refused says nothing of a node",
          a_sync_that_is_refused_says_nothing_of_a_node},
     };

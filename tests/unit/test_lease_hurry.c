@@ -224,6 +224,25 @@ static void with_three_answers_an_earlier_connection_s_quickest_is_forgotten(voi
     CHECK_INT(zkli_lease_quickest_ns(&Lease), 10 * MS);
 }
 
+static void quick_syncs(int64_t first_ns) {
+    for (int64_t i = 0; i < 3; i++)
+        zkli_lease_heartbeat(&Lease, ZKLI_HEARTBEAT_SYNC, first_ns + i * 100 * MS,
+                             first_ns + i * 100 * MS + MS);
+}
+
+/* Nothing is logged for a sync, so it says little of how long a barrier takes. */
+static void a_barrier_s_is_taken_and_not_a_sync_s(void) {
+    begin();
+    quick_syncs(1000 * MS);
+    CHECK_INT(zkli_lease_quickest_ns(&Lease), MS);
+    barrier(2000 * MS, 2020 * MS);
+    CHECK_INT(zkli_lease_quickest_ns(&Lease), 20 * MS);
+    quick_syncs(3000 * MS);
+    barrier(4000 * MS, 4010 * MS);
+    barrier(5000 * MS, 5030 * MS);
+    CHECK_INT(zkli_lease_quickest_ns(&Lease), 10 * MS);
+}
+
 static void a_witness_is_sent_when_two_pings_must_have_gone(void) {
     CHECK_INT(zkli_lease_pause_ns(T), APART);
 }
@@ -255,6 +274,7 @@ int main(int argc, char **argv) {
          with_three_answers_an_earlier_connection_s_slowest_is_forgotten},
         {"with three answers an earlier connection's quickest is forgotten",
          with_three_answers_an_earlier_connection_s_quickest_is_forgotten},
+        {"a barrier's is taken, and not a sync's", a_barrier_s_is_taken_and_not_a_sync_s},
         {"a witness is sent when two pings must have gone",
          a_witness_is_sent_when_two_pings_must_have_gone},
     };
