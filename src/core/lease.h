@@ -119,8 +119,9 @@ void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns, int64_t 
  * has been counted; so the last one that was counted is older, and the session lasts at least so
  * long after it. A longer timeout changes nothing. */
 void zkli_lease_shorten(struct zkli_lease *lease, int64_t timeout_ns);
-/* An answer was lost, or the timeout is another one, which may be the only sign of a new connection.
- * If there was one, its leader may be another, and what syncs have proved is void. What barriers alone have proved is not. */
+/* An answer was lost, or the timeout is another one, which may be the only sign of a new
+ * connection. If there was one, its leader may be another, and what syncs have proved is void. What
+ * barriers alone have proved is not. */
 void zkli_lease_doubt(struct zkli_lease *lease, int64_t now_ns);
 /* The session is over, or it is not known any more when it will be. */
 void zkli_lease_end(struct zkli_lease *lease);

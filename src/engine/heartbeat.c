@@ -215,8 +215,8 @@ static void hurry(struct zkli_engine *e) {
 
 /* Syncs come in pairs: of two heartbeats in a row a follower loses one at most. The second goes out
  * when the first is answered, the next pair a pause after that. Where a sync takes long, what the
- * last pairs have proved would at times be too old for a hold to begin. So the next one is sent like
- * any heartbeat. */
+ * last pairs have proved would at times be too old for a hold to begin. So the next one is sent
+ * like any heartbeat. */
 static void go_on(struct zkli_engine *e, bool is_answered) {
     if (!zkli_is_connected(e))
         return;
