@@ -1,7 +1,9 @@
 /*
- * The leader falls silent (support/silence.h). The other two notice after a second here, and elect
- * another; a client is resumed by that one only, and has time for that. ZKLOCK_SILENT_TICK says how
- * long the servers' tick is instead: at 2000, they notice after 4 s, and no hold is kept.
+ * The leader falls silent (support/silence.h). The other two notice after half a second here, and
+ * elect another; a client is resumed by that one only. They have until the client leaves the silent
+ * one, after T/6: where no other serves yet, it may come back to that one, and wait for its answer.
+ * ZKLOCK_SILENT_TICK says how long the servers' tick is instead: at 2000, they notice after 4 s, and
+ * no hold is kept.
  */
 #include <stdlib.h>
 
@@ -30,7 +32,7 @@ static const test_case Cases[] = {
 
 int main(int argc, char **argv) {
     const char *tick = getenv("ZKLOCK_SILENT_TICK");
-    const char *const options[] = {NETNS_OPTIONS, "--tick",      tick == NULL ? "500" : tick,
+    const char *const options[] = {NETNS_OPTIONS, "--tick",      tick == NULL ? "250" : tick,
                                    "--prop",      "syncLimit=2", NULL};
 
     fixture_start_in_netns(options);
