@@ -1,9 +1,9 @@
 /*
  * The leader falls silent (support/silence.h). The other two notice after half a second here, and
- * elect another; a client is resumed by that one only. They have until the client leaves the silent
- * one, after T/6: where no other serves yet, it may come back to that one, and wait for its answer.
- * ZKLOCK_SILENT_TICK says how long the servers' tick is instead: at 2000, they notice after 4 s, and
- * no hold is kept.
+ * elect another; a client is resumed by that one only. They have until the client leaves the
+ * silent one, after T/6: where no other serves yet, it may come back to that one, and wait for its
+ * answer. ZKLOCK_SILENT_TICK says how long the servers' tick is instead: at 2000, they notice after
+ * 4 s, and no hold is kept.
  */
 #include <stdlib.h>
 
