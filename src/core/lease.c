@@ -105,8 +105,12 @@ void zkli_lease_shorten(struct zkli_lease *lease, int64_t timeout_ns) {
     forget_heartbeats(lease);
 }
 
+static bool has_syncs(const struct zkli_lease *lease) {
+    return quickest_of(lease, ZKLI_HEARTBEAT_SYNC) < INT64_MAX;
+}
+
 void zkli_lease_doubt(struct zkli_lease *lease, int64_t now_ns) {
-    if (quickest_of(lease, ZKLI_HEARTBEAT_SYNC) == INT64_MAX)
+    if (!has_syncs(lease))
         return;
     if (now_ns >= lease->certain_until_ns)
         note_lapse(lease, now_ns);

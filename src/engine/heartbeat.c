@@ -4,8 +4,8 @@
  *
  * Their pace is that of what there is to lose. While nothing is held or waited for, none is sent,
  * and the lease runs out. Where all wait, and have waited for T, syncs keep it on a condition; the
- * barrier that is sent when one of them is admitted makes it certain. (Few are sent before that.)
- * Else each is a barrier.
+ * barrier that is sent when one of them is admitted makes it certain. Before that there are a few
+ * barriers on a connection that follows another one. Else each is a barrier.
  */
 #include "engine/engine_internal.h"
 

@@ -455,6 +455,13 @@ struct owner *hold(const char *name) {
     return owner;
 }
 
+void plant_other(void) {
+    (void)tiny_add(&Bench.server, "/locks", 0);
+    (void)tiny_add(&Bench.server, "/locks/a", 0);
+    (void)tiny_add(&Bench.server, OTHER_NODE, 99);
+    Bench.server.number = 1;
+}
+
 struct owner *begin_behind_a_delete(struct request *ret_remove) {
     bench_begin();
     (void)hold("a");

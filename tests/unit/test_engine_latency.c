@@ -137,9 +137,43 @@ static void where_this_session_s_server_alone_is_slow_another_will_do(void) {
     bench_end();
 }
 
-/* ---- After a long wait ---- */
+/* ---- A young session ---- */
 
-static const char Other[] = "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000000";
+/* The least that is left of the lease of a hold in the first T of a session. */
+static int64_t least_left(const struct latency *latency) {
+    Noted = Ports = 0;
+    bench_begin();
+    pass(3 * T);
+    note();
+    struct owner *owner = begin("a");
+    int64_t least_ns = T, end_ns = Bench.now_ns + T + latency->opening * T / 1000;
+    for (note(); Bench.now_ns < end_ns; note()) {
+        advance(STEP / 10);
+        note();
+        int64_t left_ns = Bench.engine->lease.certain_until_ns - Bench.now_ns;
+        if (owner->grants > 0 && left_ns < least_ns)
+            least_ns = left_ns;
+        while (serve_one(latency) || open_one(latency))
+            note();
+    }
+    CHECK(owner->grants == 1 && zkli_member_is_held(owner->member));
+    shut();
+    zkli_engine_free(Bench.engine);
+    return least_ns;
+}
+
+static void a_young_session_has_less_left(void) {
+    for (int opening = 0; opening <= 250; opening += 25) {
+        struct latency latency = {.request = 0, .opening = opening};
+        int64_t least_ns = least_left(&latency);
+        CHECK_RANGE(least_ns, T * (opening <= 50 ? 450 : 510 - opening) / 1000, T / 2);
+        (void)printf("\n        opened in %4.1f %% of T: %4.1f %% left at the least",
+                     opening / 10.0, (double)(least_ns * 1000 / T) / 10);
+    }
+    (void)printf("\n        ");
+}
+
+/* ---- After a long wait ---- */
 
 static void go(const struct latency *latency, int64_t ns) {
     for (int64_t end_ns = Bench.now_ns + ns; Bench.now_ns < end_ns;) {
@@ -153,15 +187,12 @@ static void go(const struct latency *latency, int64_t ns) {
 static int64_t time_to_hand_off(const struct latency *latency, int64_t waited_ns) {
     Noted = Ports = 0;
     bench_begin();
-    (void)tiny_add(&Bench.server, "/locks", 0);
-    (void)tiny_add(&Bench.server, "/locks/a", 0);
-    (void)tiny_add(&Bench.server, Other, 99);
-    Bench.server.number = 1;
+    plant_other();
     note();
     struct owner *owner = begin("a");
     go(latency, waited_ns);
     CHECK_INT(owner->member->core.state, ZKLI_WAITING);
-    delete_node(Other);
+    delete_node(OTHER_NODE);
     int64_t begun_ns = Bench.now_ns;
     while (owner->grants == 0 && Bench.now_ns - begun_ns < LIMIT)
         go(latency, STEP);
@@ -201,6 +232,7 @@ int main(int argc, char **argv) {
          while_heartbeats_are_not_answered_there_is_one_in_a_timeout},
         {"where this session's server alone is slow another will do",
          where_this_session_s_server_alone_is_slow_another_will_do},
+        {"a young session has less left", a_young_session_has_less_left},
         {"a hand-off after a long wait takes two round trips",
          a_hand_off_after_a_long_wait_takes_two_round_trips},
     };

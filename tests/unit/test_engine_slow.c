@@ -112,21 +112,28 @@ static void after_another_rest_a_late_one_is_the_first_again(void) {
     bench_end();
 }
 
-/* Now slow and now quick. */
-static void where_servers_go_on_being_slow_the_third_is_taken(void) {
+/* Each comes after so long, which is late; another is asked for behind each but the last. */
+static void check_last_is_taken(const int64_t *took_ns, size_t count) {
     rest(3 * T);
     struct owner *owner = begin("a");
-    for (size_t i = 1; i <= 3; i++) {
-        CHECK_INT(Bench.port_count, i + 1);
-        advance(T * 3 / 8);
+    for (size_t i = 0; i < count; i++) {
+        CHECK_INT(Bench.port_count, i + 2);
+        CHECK_INT(Bench.sent[CREATE], 0);
+        advance(took_ns[i]);
         connect_successor();
         pass(50 * MS);
     }
-    CHECK_INT(Bench.port_count, 4);
+    CHECK_INT(Bench.port_count, count + 1);
     CHECK(Bench.sent[CREATE] > 0);
     pass(T * 5 / 8);
     CHECK_INT(owner->grants, 1);
     bench_end();
+}
+
+/* Now slow and now quick. */
+static void where_servers_go_on_being_slow_the_third_is_taken(void) {
+    static const int64_t took_ns[] = {T * 3 / 8, T * 3 / 8, T * 3 / 8};
+    check_last_is_taken(took_ns, COUNT(took_ns));
 }
 
 /* Two have come late, and servers were slow then. */
@@ -293,7 +300,7 @@ static void one_that_came_twice_as_soon_makes_a_third_worth_asking_for(void) {
     CHECK(!asks_for_a_third(T * 31 / 100));
 }
 
-/* A connection of its own that breaks and comes back is no other session. */
+/* That it is connected may be told twice. */
 static void what_it_took_to_come_is_what_it_took_the_first_time(void) {
     struct request remove;
     (void)begin_behind_a_delete(&remove);
@@ -317,20 +324,7 @@ static void what_it_took_to_come_is_what_it_took_the_first_time(void) {
 /* They were slow, too, when it took less; that is known. */
 static void that_they_were_slow_counts_once(void) {
     static const int64_t took_ns[] = {T * 60 / 100, T * 60 / 100, T * 295 / 1000, T * 295 / 1000};
-    rest(3 * T);
-    struct owner *owner = begin("a");
-    for (size_t i = 0; i < COUNT(took_ns); i++) {
-        CHECK_INT(Bench.port_count, i + 2);
-        CHECK_INT(Bench.sent[CREATE], 0);
-        advance(took_ns[i]);
-        connect_successor();
-        pass(50 * MS);
-    }
-    CHECK_INT(Bench.port_count, COUNT(took_ns) + 1);
-    CHECK(Bench.sent[CREATE] > 0);
-    pass(T * 5 / 8);
-    CHECK_INT(owner->grants, 1);
-    bench_end();
+    check_last_is_taken(took_ns, COUNT(took_ns));
 }
 
 static void but_again_after_the_next_rest(void) {

@@ -3,15 +3,10 @@
 
 #define T (T_MS * MS)
 
-static const char Other[] = "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000000";
-
 /* Behind another client's node, since just now. */
 static struct owner *wait_behind_another(void) {
     bench_begin();
-    (void)tiny_add(&Bench.server, "/locks", 0);
-    (void)tiny_add(&Bench.server, "/locks/a", 0);
-    (void)tiny_add(&Bench.server, Other, 99);
-    Bench.server.number = 1;
+    plant_other();
     struct owner *owner = begin("a");
     serve_all();
     CHECK_INT(owner->member->core.state, ZKLI_WAITING);
@@ -25,7 +20,7 @@ static void in_the_first_t_of_a_wait_the_lease_is_that_of_a_holder(void) {
     CHECK_RANGE(Bench.sent[BARRIER] - barriers, 14, 16);
     CHECK_INT(Bench.sent[SYNC], 0);
     barriers = Bench.sent[BARRIER];
-    delete_node(Other);
+    delete_node(OTHER_NODE);
     CHECK_INT(owner->grants, 1); /* the news is the grant */
     CHECK_INT(Bench.sent[BARRIER], barriers);
     release(owner);
@@ -54,7 +49,7 @@ static void a_hold_that_begins_then_begins_with_a_barrier(void) {
     while (Bench.sent[SYNC] == 0)
         pass(10 * MS);
     const size_t barriers = Bench.sent[BARRIER];
-    delete_node(Other);
+    delete_node(OTHER_NODE);
     CHECK_INT(owner->grants, 1);
     CHECK_INT(Bench.sent[BARRIER], barriers + 1);
     release(owner);
@@ -68,7 +63,7 @@ static void one_barrier_makes_the_lease_ample(void) {
         struct owner *owner = wait_behind_another();
         pass(4 * T + ns);
         const size_t barriers = Bench.sent[BARRIER];
-        delete_node(Other);
+        delete_node(OTHER_NODE);
         CHECK_INT(owner->grants, 0);
         serve_all(); /* a sync may be in flight, too */
         CHECK_INT(Bench.sent[BARRIER], barriers + 1);
@@ -87,7 +82,7 @@ static void behind_a_stall_it_takes_a_timeout_and_a_first_proof(void) {
     pass(4 * T);
     advance(T); /* a sync is not answered */
     serve_all();
-    delete_node(Other);
+    delete_node(OTHER_NODE);
     pass(T);
     CHECK_INT(owner->grants, 0);
     pass(T * 6 / 10);
@@ -189,10 +184,12 @@ static void a_barrier_among_syncs_that_is_refused_is_not_sent_again_soon(void) {
     pass(4 * T);
     cut_and_connect(0);
     const size_t barriers = Bench.sent[BARRIER];
-    while (Bench.sent[BARRIER] == barriers) {
+    for (const int64_t end_ns = Bench.now_ns + 2 * T;
+         Bench.sent[BARRIER] == barriers && Bench.now_ns < end_ns;) {
         serve_all();
         advance(10 * MS);
     }
+    REQUIRE_INT(Bench.sent[BARRIER], barriers + 1);
     answer_next(BARRIER, ZKLI_RESULT_DENIED);
     pass(T - T / 3);
     CHECK_INT(Bench.sent[BARRIER], barriers + 1);
@@ -266,7 +263,7 @@ static void a_sync_that_is_refused_is_sent_again_after_a_while(void) {
         CHECK_INT(Bench.sent[SYNC], syncs + 1);
         serve_all();
         pass(T);
-        delete_node(Other);
+        delete_node(OTHER_NODE);
         serve_all();
         CHECK_INT(owner->grants, results[i] != ZKLI_RESULT_LOST);
         bench_end();
@@ -280,7 +277,7 @@ static void after_a_sync_that_is_lost_it_takes_another_proof(void) {
     await_request();
     answer_next(SYNC, ZKLI_RESULT_LOST);
     CHECK(Bench.engine->lease.heard_until_ns <= Bench.now_ns);
-    delete_node(Other);
+    delete_node(OTHER_NODE);
     pass(T);
     CHECK_INT(owner->grants, 0);
     pass(T * 6 / 10);
@@ -296,29 +293,58 @@ static void where_there_are_barriers_only_it_does_not(void) {
     await_request();
     answer_next(BARRIER, ZKLI_RESULT_LOST);
     CHECK_INT(Bench.engine->lease.heartbeat_count, heartbeats);
-    delete_node(Other);
+    delete_node(OTHER_NODE);
     serve_all();
     CHECK_INT(owner->grants, 1);
     bench_end();
 }
 
-/* Only a barrier that was acknowledged lasts, and it is not known to count after a lapse. */
-static void what_a_barrier_has_left_is_not_certain_after_a_lapse(void) {
-    struct owner *owner = wait_behind_another();
+/* The session may have been taken for due before the barrier, and before the new connection, too. */
+static void after_a_lapse_the_time_begins_again_with_it(void) {
+    (void)wait_behind_another();
     pass(4 * T);
-    struct owner *other = begin("b"); /* brings a barrier, and leaves */
+    advance(T); /* a sync is not answered: a lapse */
     serve_all();
-    release(other);
-    pass(T / 3);
-    await_request();
+    pass(T * 3 / 4);                  /* there is a proof, which does not count yet */
+    struct owner *other = begin("b"); /* brings barriers, and leaves */
+    serve_all();
+    abandon(other);
+    serve_all();
+    for (const int64_t end_ns = Bench.now_ns + T;
+         (Bench.request_count == 0 || Bench.requests[0].kind != SYNC) && Bench.now_ns < end_ns;) {
+        serve_all();
+        advance(10 * MS);
+    }
+    CHECK(!zkli_engine_is_certain(Bench.engine));
     answer_next(SYNC, ZKLI_RESULT_LOST);
-    CHECK_RANGE(Bench.engine->lease.heard_until_ns - Bench.now_ns, T / 10, T);
-    CHECK(Bench.engine->lease.certain_until_ns <= Bench.engine->lease.heard_until_ns);
-    pass(T * 3 / 2);
-    delete_node(Other);
-    pass(T);
-    CHECK_INT(owner->grants, 1);
+    CHECK(Bench.engine->lease.heard_until_ns > Bench.now_ns); /* by the barriers */
+    CHECK(Bench.engine->lease.counts_from_ns == Bench.now_ns + T);
+    serve_all();
     bench_end();
+}
+
+/* How many in T, each of which takes so long. */
+static size_t syncs_that_take(int64_t ns) {
+    (void)wait_behind_another();
+    pass(T + T / 4);
+    const int64_t end_ns = Bench.now_ns + T;
+    const size_t syncs = Bench.sent[SYNC];
+    while (Bench.now_ns < end_ns) {
+        bool is_sent = Bench.request_count > 0;
+        advance(is_sent ? ns : MS);
+        if (is_sent)
+            serve_next();
+    }
+    size_t count = Bench.sent[SYNC] - syncs;
+    serve_all();
+    bench_end();
+    return count;
+}
+
+static void syncs_that_take_long_come_one_by_one(void) {
+    CHECK_RANGE(syncs_that_take(T / 400), 6, 8);
+    CHECK_RANGE(syncs_that_take(T / 400 + 1), 15, 17);
+    CHECK_RANGE(syncs_that_take(T / 20), 15, 17);
 }
 
 static void a_sync_that_is_refused_says_nothing_of_a_node(void) {
@@ -326,7 +352,7 @@ static void a_sync_that_is_refused_says_nothing_of_a_node(void) {
     pass(4 * T);
     await_request();
     answer_next(SYNC, ZKLI_RESULT_ERROR);
-    delete_node(Other);
+    delete_node(OTHER_NODE);
     struct request barrier = serve_until(BARRIER);
     CHECK_STRING(barrier.path, path_of(owner));
     serve_request(&barrier);
@@ -364,8 +390,9 @@ int main(int argc, char **argv) {
         {"after a sync that is lost it takes another proof",
          after_a_sync_that_is_lost_it_takes_another_proof},
         {"where there are barriers only it does not", where_there_are_barriers_only_it_does_not},
-        {"what a barrier has left is not certain after a lapse",
-         what_a_barrier_has_left_is_not_certain_after_a_lapse},
+        {"after a lapse the time begins again with it",
+         after_a_lapse_the_time_begins_again_with_it},
+        {"syncs that take long come one by one", syncs_that_take_long_come_one_by_one},
         {"a sync that is refused says nothing of a node",
          a_sync_that_is_refused_says_nothing_of_a_node},
     };
