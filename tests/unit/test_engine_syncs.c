@@ -299,7 +299,7 @@ static void where_there_are_barriers_only_it_does_not(void) {
     bench_end();
 }
 
-/* The session may have been taken for due before the barrier, and before the new connection, too. */
+/* The session may have been taken for due before the barrier, and before the new connection. */
 static void after_a_lapse_the_time_begins_again_with_it(void) {
     (void)wait_behind_another();
     pass(4 * T);
