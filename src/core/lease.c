@@ -19,6 +19,9 @@ int64_t zkli_lease_pause_ns(int64_t timeout_ns) {
  * of its connection, proves itself with the tenth; what that leaves is seen with the next. */
 #define AHEAD 11
 
+/* When a session's first connection is said to have begun: long ago. */
+#define FIRST (INT64_MIN / 2)
+
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
@@ -37,7 +40,8 @@ void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begu
     lease->touched_ns = begun_ns;
     lease->heard_until_ns = lease->certain_until_ns = end_of(lease, begun_ns);
     lease->counts_from_ns = INT64_MIN;
-    lease->resumed_ns = INT64_MIN / 2;
+    lease->resumed_ns = FIRST;
+    lease->quickest_ns = INT64_MAX;
 }
 
 /* So many of a connection, and those of earlier ones do not matter. Its first ones may have been
@@ -56,11 +60,18 @@ static int64_t quickest_of(const struct zkli_lease *lease, enum zkli_heartbeat k
     return quickest_ns;
 }
 
+/* One that was held up is no measure. */
+static bool knows_quickest(const struct zkli_lease *lease) {
+    return lease->heartbeat_count >= FEW || lease->quickest_ns < INT64_MAX;
+}
+
 int64_t zkli_lease_quickest_ns(const struct zkli_lease *lease) {
     int64_t quickest_ns = quickest_of(lease, ZKLI_HEARTBEAT_BARRIER);
     if (quickest_ns == INT64_MAX)
         quickest_ns = quickest_of(lease, ZKLI_HEARTBEAT_SYNC);
-    return lease->heartbeat_count < FEW ? least(quickest_ns, lease->quickest_ns) : quickest_ns;
+    if (lease->heartbeat_count < FEW)
+        quickest_ns = least(quickest_ns, lease->quickest_ns);
+    return quickest_ns < INT64_MAX ? quickest_ns : 0;
 }
 
 int64_t zkli_lease_slowest_ns(const struct zkli_lease *lease) {
@@ -231,7 +242,11 @@ int64_t zkli_lease_ample_until(const struct zkli_lease *lease, int64_t now_ns) {
         sent_ns = later(sent_ns + period_ns, acked_ns);
     }
     if (left_ns < lease->timeout_ns / 20) /* in the long run */
-        return lease->certain_until_ns - lease->timeout_ns / 40;
-    int64_t slack_ns = least_ns - left_ns * 9 / 20; /* by so much all may be late */
+        return knows_quickest(lease) ? lease->certain_until_ns - lease->timeout_ns / 40 : now_ns;
+    bool is_young = !lease->has_proved && lease->resumed_ns == FIRST;
+    int64_t needed_ns = left_ns * 9 / 20;
+    if (is_young && round_trip_ns > period_ns)
+        needed_ns = least(needed_ns, lease->timeout_ns / 20);
+    int64_t slack_ns = least_ns - needed_ns; /* by so much all may be late */
     return slack_ns > 0 ? next_ns + slack_ns : now_ns;
 }

@@ -285,6 +285,51 @@ static void after_a_sync_that_is_lost_it_takes_another_proof(void) {
     bench_end();
 }
 
+/* The only sign of a new connection may be its timeout. */
+static void after_another_timeout_it_takes_another_proof(void) {
+    for (int tenths = 9; tenths <= 11; tenths++) {
+        struct owner *owner = wait_behind_another();
+        pass(4 * T);
+        await_request();
+        Bench.timeout_ms = T_MS * tenths / 10;
+        answer_next(SYNC, ZKLI_RESULT_OK);
+        CHECK((Bench.engine->lease.heard_until_ns <= Bench.now_ns) == (tenths != 10));
+        delete_node(OTHER_NODE);
+        serve_all();
+        CHECK_INT(owner->grants, tenths == 10);
+        bench_end();
+    }
+}
+
+/* What syncs and a barrier have made certain lasts until another proof is due. But a doubt leaves
+ * no time for that. */
+static void an_answer_that_is_lost_soon_after_makes_the_lease_less(void) {
+    struct owner *owner = wait_behind_another();
+    pass(4 * T);
+    struct owner *other = begin("b");
+    serve_all();
+    CHECK_INT(other->grants, 1);
+    CHECK_INT(Bench.engine->lease_grade, ZKLI_LEASE_AMPLE);
+    advance(T / 16);
+    answer_next(BARRIER, ZKLI_RESULT_LOST);
+    CHECK_INT(Bench.engine->lease_grade, ZKLI_LEASE_CERTAIN);
+    CHECK(zkli_member_is_held(other->member));
+    CHECK_INT(owner->grants, 0);
+    serve_all();
+    bench_end();
+}
+
+/* The next connection is told. */
+static void an_answer_that_is_lost_with_the_connection_is_no_doubt(void) {
+    (void)wait_behind_another();
+    pass(4 * T);
+    await_request();
+    const int64_t heard_until_ns = Bench.engine->lease.heard_until_ns;
+    cut(0);
+    CHECK(Bench.engine->lease.heard_until_ns == heard_until_ns);
+    bench_end();
+}
+
 /* What barriers have proved is true of any connection. */
 static void where_there_are_barriers_only_it_does_not(void) {
     struct owner *owner = wait_behind_another();
@@ -389,6 +434,12 @@ int main(int argc, char **argv) {
          a_sync_that_is_refused_is_sent_again_after_a_while},
         {"after a sync that is lost it takes another proof",
          after_a_sync_that_is_lost_it_takes_another_proof},
+        {"after another timeout it takes another proof",
+         after_another_timeout_it_takes_another_proof},
+        {"an answer that is lost soon after makes the lease less",
+         an_answer_that_is_lost_soon_after_makes_the_lease_less},
+        {"an answer that is lost with the connection is no doubt",
+         an_answer_that_is_lost_with_the_connection_is_no_doubt},
         {"where there are barriers only it does not", where_there_are_barriers_only_it_does_not},
         {"after a lapse the time begins again with it",
          after_a_lapse_the_time_begins_again_with_it},

@@ -195,6 +195,28 @@ static void a_connection_after_a_lapse_does_not_count_what_was_sent_in_it(void) 
     CHECK(Lease.counts_from_ns == 26000 * MS + T);
 }
 
+/* An answer that is lost may be the only sign of such a connection. */
+static void a_doubt_after_a_lapse_counts_as_another_one(void) {
+    lapse();
+    sync_at(26001);
+    zkli_lease_doubt(&Lease, 26500 * MS);
+    CHECK(Lease.heard_until_ns == UNTIL(21000));
+    CHECK(Lease.counts_from_ns == 26500 * MS + T);
+
+    lapse();
+    barrier_at(26001);
+    zkli_lease_doubt(&Lease, 26500 * MS); /* what barriers have proved is not in doubt */
+    CHECK(Lease.heard_until_ns == UNTIL(21000));
+    CHECK(Lease.counts_from_ns == 25002 * MS + T);
+
+    for (int64_t early_ns = 0; early_ns < 2; early_ns++) {
+        begin();
+        sync_at(1000);
+        zkli_lease_doubt(&Lease, UNTIL(0) - early_ns);
+        CHECK(Lease.counts_from_ns == (early_ns == 0 ? UNTIL(0) + T : INT64_MIN));
+    }
+}
+
 static void a_new_session_has_not_lapsed(void) {
     lapse();
     zkli_lease_begin(&Lease, T, 26000 * MS);
@@ -227,6 +249,8 @@ int main(int argc, char **argv) {
          a_connection_that_begins_after_the_lease_is_not_certain},
         {"a connection after a lapse does not count what was sent in it",
          a_connection_after_a_lapse_does_not_count_what_was_sent_in_it},
+        {"a doubt after a lapse counts as another one",
+         a_doubt_after_a_lapse_counts_as_another_one},
         {"a new session has not lapsed", a_new_session_has_not_lapsed},
     };
     return TEST_MAIN(argc, argv, "lease_lapse", cases);

@@ -58,6 +58,38 @@ static void a_hold_may_begin_as_long_as_that_much_is_left(void) {
         }
 }
 
+/* The next heartbeat is sent a period after the last one. */
+static void what_is_left_counts_from_the_next_heartbeat(void) {
+    struct zkli_lease lease = lease_until(T, T / 100);
+    zkli_lease_heartbeat(&lease, ZKLI_HEARTBEAT_BARRIER, 0, T / 100);
+    int64_t early_ns = zkli_lease_ample_until(&lease, T / 100);
+    CHECK(zkli_lease_ample_until(&lease, zkli_lease_period_ns(T)) == early_ns);
+}
+
+/* With longer round trips a twentieth of T will do until something is proved. */
+static void in_a_young_session_a_twentieth_of_T_will_do(void) {
+    static const struct {
+        int64_t round_trip_ns, resumed_ns;
+        bool has_proved, is_young;
+    } cases[] = {
+        {T / 16, INT64_MIN / 2, false, false},
+        {T / 16 + 1, INT64_MIN / 2, false, true},
+        {T / 11, INT64_MIN / 2, false, true},
+        {T / 11, INT64_MIN / 2, true, false},
+        {T / 11, 0, false, false},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        int64_t quickest_ns = cases[i].round_trip_ns;
+        struct zkli_lease lease = lease_until(T * 9 / 10, quickest_ns);
+        lease.resumed_ns = cases[i].resumed_ns;
+        lease.has_proved = cases[i].has_proved;
+        struct outlook outlook = look_ahead(lease, quickest_ns);
+        int64_t needed_ns = cases[i].is_young ? T / 20 : outlook.last_ns * 9 / 20;
+        REQUIRE(outlook.last_ns * 9 / 20 > T / 20 && outlook.least_ns > needed_ns);
+        CHECK(zkli_lease_ample_until(&lease, 0) == quickest_ns + outlook.least_ns - needed_ns);
+    }
+}
+
 /* A round trip that leaves exactly so much in the long run. */
 static int64_t round_trip_leaving(int64_t last_ns) {
     int64_t low_ns = T / 30, high_ns = T / 3;
@@ -83,12 +115,23 @@ static void with_little_left_in_the_long_run_all_that_is_certain_will_do(void) {
     outlook = look_ahead(lease, quickest_ns);
     REQUIRE(outlook.last_ns < T / 20);
     CHECK(zkli_lease_ample_until(&lease, 0) == T - T / 40);
+    lease.quickest_ns = INT64_MAX; /* one or two heartbeats that were held up are no reason */
+    zkli_lease_heartbeat(&lease, ZKLI_HEARTBEAT_BARRIER, 0, quickest_ns);
+    CHECK(zkli_lease_ample_until(&lease, quickest_ns) == quickest_ns);
+    zkli_lease_heartbeat(&lease, ZKLI_HEARTBEAT_BARRIER, quickest_ns, 2 * quickest_ns);
+    CHECK(zkli_lease_ample_until(&lease, 2 * quickest_ns) == 2 * quickest_ns);
+    zkli_lease_heartbeat(&lease, ZKLI_HEARTBEAT_BARRIER, 2 * quickest_ns, 3 * quickest_ns);
+    CHECK(zkli_lease_ample_until(&lease, 3 * quickest_ns) == T - T / 40);
 }
 
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a hold may begin as long as that much is left",
          a_hold_may_begin_as_long_as_that_much_is_left},
+        {"what is left counts from the next heartbeat",
+         what_is_left_counts_from_the_next_heartbeat},
+        {"in a young session a twentieth of T will do",
+         in_a_young_session_a_twentieth_of_T_will_do},
         {"with little left in the long run all that is certain will do",
          with_little_left_in_the_long_run_all_that_is_certain_will_do},
     };
