@@ -19,9 +19,6 @@ int64_t zkli_lease_pause_ns(int64_t timeout_ns) {
  * of its connection, proves itself with the tenth; what that leaves is seen with the next. */
 #define AHEAD 11
 
-/* When a session's first connection is said to have begun: long ago. */
-#define FIRST (INT64_MIN / 2)
-
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
@@ -40,7 +37,7 @@ void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begu
     lease->touched_ns = begun_ns;
     lease->heard_until_ns = lease->certain_until_ns = end_of(lease, begun_ns);
     lease->counts_from_ns = INT64_MIN;
-    lease->resumed_ns = FIRST;
+    lease->resumed_ns = INT64_MIN / 2;
     lease->quickest_ns = INT64_MAX;
 }
 
@@ -84,7 +81,8 @@ int64_t zkli_lease_slowest_ns(const struct zkli_lease *lease) {
 static void forget_heartbeats(struct zkli_lease *lease) {
     lease->has_proved = false;
     lease->slowest_ns = zkli_lease_slowest_ns(lease);
-    if (lease->heartbeat_count >= FEW)
+    bool is_known = lease->quickest_ns < INT64_MAX;
+    if (lease->heartbeat_count >= FEW || (lease->heartbeat_count > 0 && !is_known))
         lease->quickest_ns = zkli_lease_quickest_ns(lease);
     lease->heartbeat_count = 0;
 }
@@ -243,10 +241,6 @@ int64_t zkli_lease_ample_until(const struct zkli_lease *lease, int64_t now_ns) {
     }
     if (left_ns < lease->timeout_ns / 20) /* in the long run */
         return knows_quickest(lease) ? lease->certain_until_ns - lease->timeout_ns / 40 : now_ns;
-    bool is_young = !lease->has_proved && lease->resumed_ns == FIRST;
-    int64_t needed_ns = left_ns * 9 / 20;
-    if (is_young && round_trip_ns > period_ns)
-        needed_ns = least(needed_ns, lease->timeout_ns / 20);
-    int64_t slack_ns = least_ns - needed_ns; /* by so much all may be late */
+    int64_t slack_ns = least_ns - left_ns * 9 / 20; /* by so much all may be late */
     return slack_ns > 0 ? next_ns + slack_ns : now_ns;
 }

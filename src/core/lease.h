@@ -148,14 +148,13 @@ bool zkli_lease_is_certain(const struct zkli_lease *lease, int64_t now_ns);
  * heartbeats could extend it is worth nothing. So the lease is run ahead: a heartbeat each period
  * from now on, answered as quickly as the quickest of late. On the way there must be left nine
  * twentieths of what they leave in the long run; what there is beyond that is how late the next one
- * may be. Where a round trip is longer than T/16, the first proof of a session takes nearly all the
- * time that its creation has given it; so until then a twentieth of T will do.
+ * may be.
  * (If that is sent in time and answered so late, proofs come up to a period later, and less is
  * left.)
  * In good order that is always so; and, where a round trip is T/16 or less, if a connection comes
  * back within T/8. Later, or after a stall or a pause of heartbeats, it takes a first proof. Where
  * round trips are so long that hardly a hold can be kept, any T/40 will do: better than to be first
- * for ever. (Not before three heartbeats of the session are answered. One may have been held up.)
+ * for ever. (Not before three heartbeats are answered. One may have been held up.)
  */
 int64_t zkli_lease_ample_until(const struct zkli_lease *lease, int64_t now_ns);
 

@@ -174,7 +174,10 @@ static bool is_to_be_taken_late(struct zkli_engine *e, const struct zkli_success
     if (!zkli_is_connected(e))
         return true;
     if (!commits_quickly(e, one)) { /* perhaps only this session's server is slow */
-        if (e->now_ns - all->asked_ns >= timeout_ns(e))
+        bool is_time = e->now_ns - all->asked_ns >= timeout_ns(e);
+        if (is_time && all->asks >= ZKLI_SUCCESSORS_MAX)
+            return true; /* all are, or this one's is for long */
+        if (is_time)
             ask_anew(e);
         return false;
     }

@@ -66,30 +66,6 @@ static void what_is_left_counts_from_the_next_heartbeat(void) {
     CHECK(zkli_lease_ample_until(&lease, zkli_lease_period_ns(T)) == early_ns);
 }
 
-/* With longer round trips a twentieth of T will do until something is proved. */
-static void in_a_young_session_a_twentieth_of_T_will_do(void) {
-    static const struct {
-        int64_t round_trip_ns, resumed_ns;
-        bool has_proved, is_young;
-    } cases[] = {
-        {T / 16, INT64_MIN / 2, false, false},
-        {T / 16 + 1, INT64_MIN / 2, false, true},
-        {T / 11, INT64_MIN / 2, false, true},
-        {T / 11, INT64_MIN / 2, true, false},
-        {T / 11, 0, false, false},
-    };
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        int64_t quickest_ns = cases[i].round_trip_ns;
-        struct zkli_lease lease = lease_until(T * 9 / 10, quickest_ns);
-        lease.resumed_ns = cases[i].resumed_ns;
-        lease.has_proved = cases[i].has_proved;
-        struct outlook outlook = look_ahead(lease, quickest_ns);
-        int64_t needed_ns = cases[i].is_young ? T / 20 : outlook.last_ns * 9 / 20;
-        REQUIRE(outlook.last_ns * 9 / 20 > T / 20 && outlook.least_ns > needed_ns);
-        CHECK(zkli_lease_ample_until(&lease, 0) == quickest_ns + outlook.least_ns - needed_ns);
-    }
-}
-
 /* A round trip that leaves exactly so much in the long run. */
 static int64_t round_trip_leaving(int64_t last_ns) {
     int64_t low_ns = T / 30, high_ns = T / 3;
@@ -130,8 +106,6 @@ int main(int argc, char **argv) {
          a_hold_may_begin_as_long_as_that_much_is_left},
         {"what is left counts from the next heartbeat",
          what_is_left_counts_from_the_next_heartbeat},
-        {"in a young session a twentieth of T will do",
-         in_a_young_session_a_twentieth_of_T_will_do},
         {"with little left in the long run all that is certain will do",
          with_little_left_in_the_long_run_all_that_is_certain_will_do},
     };
