@@ -11,10 +11,29 @@ bool zkli_sibling_parse(struct zkli_sibling *ret_sibling, const char *child) {
     return true;
 }
 
-size_t zkli_listing_staying(const struct zkli_listing *listing) {
+#define BIT(kind) (1u << (kind))
+#define EVERY_KIND (~0u)
+
+/* By the kind of contender, the kinds before it: which keep it out, and of which one that is the
+ * only one to do so hands over to it with its deletion. */
+static const struct {
+    unsigned waits_for, hand_off;
+} rules[] = {
+    /* A writer's node may be deleted for a reader's that has its number. */
+    [ZKLI_KIND_MUTEX] = {EVERY_KIND, EVERY_KIND & ~BIT(ZKLI_KIND_WRITE)},
+    [ZKLI_KIND_WRITE] = {EVERY_KIND, EVERY_KIND & ~BIT(ZKLI_KIND_WRITE)},
+    [ZKLI_KIND_READ] = {EVERY_KIND & ~BIT(ZKLI_KIND_READ), EVERY_KIND},
+};
+
+bool zkli_kind_waits_for(enum zkli_kind kind, enum zkli_kind other) {
+    return (rules[kind].waits_for & BIT(other)) != 0;
+}
+
+size_t zkli_listing_staying(const struct zkli_listing *listing, enum zkli_kind kind) {
     size_t staying = 0;
     for (size_t i = 0; i < listing->count; i++)
-        staying += !listing->siblings[i].is_leaving;
+        staying += !listing->siblings[i].is_leaving &&
+                   zkli_kind_waits_for(kind, listing->siblings[i].kind);
     return staying;
 }
 
@@ -62,26 +81,8 @@ static bool is_before_us(const struct zkli_listing *listing, const struct zkli_s
            (listing->is_by_czxid && has_old_place(other, own));
 }
 
-#define BIT(kind) (1u << (kind))
-#define EVERY_KIND (~0u)
-
-/* By the kind of contender: behind which kinds a deletion is a hand-off. */
-static const struct {
-    unsigned hand_off;
-} rules[] = {
-    /* The owner of a read or write name may create a node with an old number. */
-    [ZKLI_KIND_MUTEX] = {EVERY_KIND & ~(BIT(ZKLI_KIND_READ) | BIT(ZKLI_KIND_WRITE))},
-};
-
-static bool is_hand_off(const struct zkli_terms *terms, const struct zkli_listing *listing,
-                        const struct zkli_admission *place) {
-    return place->verdict == ZKLI_VERDICT_WATCH_NODE && place->position == 1 &&
-           !listing->is_by_czxid &&
-           (rules[terms->kind].hand_off & BIT(place->predecessor->kind)) != 0;
-}
-
-/* One pass instead of a sort: a place needs only the count before us and the nearest of them. */
-struct zkli_admission zkli_admit(const struct zkli_terms *terms, const struct zkli_listing *listing,
+/* One pass instead of a sort: a place needs only counts of those before us, and the nearest. */
+struct zkli_admission zkli_admit(enum zkli_kind kind, const struct zkli_listing *listing,
                                  const char *own_name) {
     struct zkli_admission place = {.verdict = ZKLI_VERDICT_ABSENT};
     const struct zkli_sibling *own = find(listing, own_name);
@@ -91,19 +92,21 @@ struct zkli_admission zkli_admit(const struct zkli_terms *terms, const struct zk
         place.verdict = ZKLI_VERDICT_NEEDS_CZXID;
         return place;
     }
+    size_t waited_for = 0;
     for (size_t i = 0; i < listing->count; i++) {
         const struct zkli_sibling *other = &listing->siblings[i];
         if (other == own || !is_before_us(listing, other, own))
             continue;
         place.position++;
+        if (!zkli_kind_waits_for(kind, other->kind))
+            continue;
+        waited_for++;
         place.staying += !other->is_leaving;
         if (place.predecessor == NULL || zkli_sibling_is_before(place.predecessor, other))
             place.predecessor = other;
     }
-    if (place.position < terms->permits)
-        place.verdict = ZKLI_VERDICT_ADMITTED;
-    else
-        place.verdict = terms->permits == 1 ? ZKLI_VERDICT_WATCH_NODE : ZKLI_VERDICT_WATCH_CHILDREN;
-    place.is_hand_off = is_hand_off(terms, listing, &place);
+    place.verdict = waited_for == 0 ? ZKLI_VERDICT_ADMITTED : ZKLI_VERDICT_WATCH_NODE;
+    place.is_hand_off = waited_for == 1 && !listing->is_by_czxid &&
+                        (rules[kind].hand_off & BIT(place.predecessor->kind)) != 0;
     return place;
 }

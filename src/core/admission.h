@@ -31,42 +31,39 @@ struct zkli_listing {
     bool is_by_czxid; /* order holds czxids; else sequences */
 };
 
-/* What a lock admits: contenders of this kind, so many at a time. A mutex admits one. */
-struct zkli_terms {
-    enum zkli_kind kind;
-    size_t permits;
-};
-
 enum zkli_verdict {
-    ZKLI_VERDICT_ABSENT,         /* our node is not in the listing */
-    ZKLI_VERDICT_ADMITTED,       /* fewer contenders than there are permits are before us */
-    ZKLI_VERDICT_WATCH_NODE,     /* wait for the contender just before us */
-    ZKLI_VERDICT_WATCH_CHILDREN, /* wait for any of those before us: each of them may leave first */
-    ZKLI_VERDICT_NEEDS_CZXID     /* the numbers cannot be trusted: order by czxid */
+    ZKLI_VERDICT_ABSENT,     /* our node is not in the listing */
+    ZKLI_VERDICT_ADMITTED,   /* no contender is before us that keeps us out */
+    ZKLI_VERDICT_WATCH_NODE, /* wait for the nearest one before us that does */
+    ZKLI_VERDICT_NEEDS_CZXID /* the numbers cannot be trusted: order by czxid */
 };
 
 struct zkli_admission {
     enum zkli_verdict verdict;
     size_t position;                        /* contenders before us */
-    size_t staying;                         /* those of them that are not leaving */
-    const struct zkli_sibling *predecessor; /* WATCH_NODE: the one just before us */
-    /* WATCH_NODE: the deletion of that node admits us, without another listing. It was the first,
-     * numbers only grow, and a directory that has our node is not deleted. It is false near the
-     * counter's end, and behind the kinds whose owners may create nodes with old numbers. */
+    size_t staying;                         /* those that keep us out and are not leaving */
+    const struct zkli_sibling *predecessor; /* WATCH_NODE */
+    /* WATCH_NODE: the deletion of that node admits us, without another listing. No other one keeps
+     * us out, numbers only grow, and a directory that has our node is not deleted. It is false near
+     * the counter's end, and where a reader may take the place of the writer that is deleted. */
     bool is_hand_off;
 };
+
+/* Whether a contender of the first kind is kept out by one of the second before it: a reader by all
+ * but readers, any other by all. */
+bool zkli_kind_waits_for(enum zkli_kind kind, enum zkli_kind other);
 
 /* Fills *ret_sibling from a child's name and returns true; false when it is no contender's. */
 bool zkli_sibling_parse(struct zkli_sibling *ret_sibling, const char *child);
 
-/* How many are not leaving. */
-size_t zkli_listing_staying(const struct zkli_listing *listing);
+/* How many would keep out a newcomer of this kind, and are not leaving. */
+size_t zkli_listing_staying(const struct zkli_listing *listing, enum zkli_kind kind);
 /* Whether any number in the listing is too near the counter's end to order by. */
 bool zkli_listing_needs_czxid(const struct zkli_listing *listing);
 
-/* Where our node stands, and what follows. Contenders of every kind count that are before it, and,
- * by czxid, each reader that was a writer before it. */
-struct zkli_admission zkli_admit(const struct zkli_terms *terms, const struct zkli_listing *listing,
+/* Where our node of this kind stands, and what follows. Contenders are before it, and, by czxid,
+ * each reader that was a writer before it. */
+struct zkli_admission zkli_admit(enum zkli_kind kind, const struct zkli_listing *listing,
                                  const char *own);
 
 /* Whether a comes before b: by order, then by name, so that every client agrees. */

@@ -14,7 +14,7 @@
 static void note_listing(contender *c, const event *e) {
     const struct zkli_listing *listing = e->listing;
     if (c->state == ZKLI_PROBING) {
-        c->staying = zkli_listing_staying(listing);
+        c->staying = zkli_listing_staying(listing, c->kind);
         return;
     }
     if (c->node[0] == '\0') {
@@ -29,8 +29,7 @@ static void note_listing(contender *c, const event *e) {
             memcpy(c->found, found->name, strlen(found->name) + 1);
         return;
     }
-    const struct zkli_terms mutex = {ZKLI_KIND_MUTEX, 1}; /* the only kind of lock */
-    struct zkli_admission place = zkli_admit(&mutex, listing, c->node);
+    struct zkli_admission place = zkli_admit(c->kind, listing, c->node);
     c->verdict = place.verdict;
     c->position = place.position;
     c->staying = place.staying;
@@ -247,9 +246,11 @@ struct zkli_actions zkli_contender_step(contender *c, const event *e) {
     return actions;
 }
 
-void zkli_contender_init(contender *c, const char *uuid, bool is_try, unsigned depth) {
+void zkli_contender_init(contender *c, enum zkli_kind kind, const char *uuid, bool is_try,
+                         unsigned depth) {
     memset(c, 0, sizeof(*c));
     c->state = ZKLI_IDLE;
+    c->kind = kind;
     c->is_try = is_try;
     c->depth = depth;
     memcpy(c->uuid, uuid, sizeof(c->uuid));

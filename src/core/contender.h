@@ -27,7 +27,7 @@ enum zkli_contender_state {
     ZKLI_ORDERING,  /* as listing, by czxid, near the counter's end */
     ZKLI_ARMING,    /* set the watches: own node, then predecessor */
     ZKLI_WAITING,   /* both watches are set */
-    ZKLI_ADMITTED,  /* first in the queue; the lease is too short to begin on; watch the own node */
+    ZKLI_ADMITTED,  /* its turn has come; the lease is too short to begin on; watch the own node */
     ZKLI_HELD,
     ZKLI_CLAIMING, /* a node that bears our session's tag: read whose it is */
     ZKLI_LEAVING,  /* delete our node, if there is one, until the server has confirmed */
@@ -129,6 +129,7 @@ struct zkli_contender_event {
 
 struct zkli_contender {
     enum zkli_contender_state state;
+    enum zkli_kind kind;
     bool is_try;
     bool has_probed;       /* a try: it found no other contender */
     unsigned depth;        /* components of the directory's path */
@@ -144,7 +145,7 @@ struct zkli_contender {
     /* What the last listing said: */
     enum zkli_verdict verdict;
     size_t position;    /* contenders before us */
-    size_t staying;     /* those of them that are not leaving nodes of our own session */
+    size_t staying;     /* those that keep us out, and are no leaving nodes of our session */
     uint64_t listed_on; /* the connection it came over; 0: not listed yet */
     char predecessor[ZKLI_CHILD_MAX + 1];
     bool is_hand_off;               /* its deletion admits us, on the connection that listed it */
@@ -154,7 +155,8 @@ struct zkli_contender {
 };
 
 /* depth: components of the lock directory's path below the client's root, at least 1. */
-void zkli_contender_init(struct zkli_contender *c, const char *uuid, bool is_try, unsigned depth);
+void zkli_contender_init(struct zkli_contender *c, enum zkli_kind kind, const char *uuid,
+                         bool is_try, unsigned depth);
 /* A node that no contender knows, with our session's tag: to be deleted if the session owns it,
  * else left alone, for any client can make up a name. Starts in CLAIMING; send CONNECTED. */
 void zkli_contender_init_orphan(struct zkli_contender *c, const char *node);

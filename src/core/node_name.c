@@ -51,22 +51,24 @@ static bool is_recipe_prefix(const char *name, size_t length) {
     return true;
 }
 
+/* What stands before the sequence in the names that we make, by kind. */
+static const char *const ends[] = {
+    [ZKLI_KIND_MUTEX] = "-lock-",
+    [ZKLI_KIND_WRITE] = "-__WRIT__",
+    [ZKLI_KIND_READ] = "-__READ__",
+    [ZKLI_KIND_LEASE] = "-lease-",
+};
+
 static enum zkli_kind kind_of_prefix(const char *name, size_t length) {
-    static const struct {
-        const char *end;
-        enum zkli_kind kind;
-    } ends[] = {
-        {"-__WRIT__", ZKLI_KIND_WRITE},   {"-__READ__", ZKLI_KIND_READ},
-        {"-lease-", ZKLI_KIND_LEASE},     {"__lock__", ZKLI_KIND_FOREIGN},
-        {"__rlock__", ZKLI_KIND_FOREIGN},
-    };
     /* Curator and go-zookeeper take every name with "lock-" before the digits for a contender. */
     if (ends_with(name, length, "lock-"))
         return strncmp(name, "_c_", 3) == 0 ? ZKLI_KIND_MUTEX : ZKLI_KIND_FOREIGN;
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-        if (ends_with(name, length, ends[i].end))
-            return ends[i].kind;
-    return is_recipe_prefix(name, length) ? ZKLI_KIND_FOREIGN : ZKLI_KIND_NONE;
+    for (enum zkli_kind kind = ZKLI_KIND_WRITE; kind <= ZKLI_KIND_LEASE; kind++)
+        if (ends_with(name, length, ends[kind]))
+            return kind;
+    bool is_foreign = ends_with(name, length, "__lock__") || ends_with(name, length, "__rlock__") ||
+                      is_recipe_prefix(name, length);
+    return is_foreign ? ZKLI_KIND_FOREIGN : ZKLI_KIND_NONE;
 }
 
 struct zkli_node_name zkli_node_name_parse(const char *child) {
@@ -122,10 +124,15 @@ void zkli_uuid_format(char ret_uuid[ZKLI_UUID_LENGTH + 1], const char *tag,
     *out = '\0';
 }
 
-void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_LENGTH + 1], const char *uuid) {
+void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_MAX + 1], enum zkli_kind kind,
+                             const char *uuid) {
     memcpy(ret_prefix, "_c_", 3);
     memcpy(ret_prefix + 3, uuid, ZKLI_UUID_LENGTH);
-    memcpy(ret_prefix + 3 + ZKLI_UUID_LENGTH, "-lock-", 7);
+    memcpy(ret_prefix + 3 + ZKLI_UUID_LENGTH, ends[kind], strlen(ends[kind]) + 1);
+}
+
+size_t zkli_node_name_length(enum zkli_kind kind) {
+    return 3 + ZKLI_UUID_LENGTH + strlen(ends[kind]) + 10;
 }
 
 static bool is_contender(const char *name, size_t length) {

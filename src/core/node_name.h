@@ -49,9 +49,14 @@ void zkli_uuid_format(char ret_uuid[ZKLI_UUID_LENGTH + 1], const char *tag,
 /* Writes a tag of 6 random bytes. */
 void zkli_tag_format(char ret_tag[ZKLI_TAG_LENGTH + 1], const uint8_t random[6]);
 
-/* Writes "_c_<uuid>-lock-", to which the server appends the sequence. */
-#define ZKLI_PREFIX_LENGTH (3 + ZKLI_UUID_LENGTH + 6)
-void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_LENGTH + 1], const char *uuid);
+/* Longest prefix. */
+#define ZKLI_PREFIX_MAX (3 + ZKLI_UUID_LENGTH + 9)
+/* Writes "_c_<uuid>-lock-", or another kind's, to which the server appends the sequence. Of a kind
+ * that we make: not NONE, not FOREIGN. */
+void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_MAX + 1], enum zkli_kind kind,
+                             const char *uuid);
+/* How long a node's name of that kind is, with a sequence of ten characters. */
+size_t zkli_node_name_length(enum zkli_kind kind);
 
 /* Whether <name> may be a lock's name; see zkl_lock_open. */
 bool zkli_lock_name_is_valid(const char *name);

@@ -55,8 +55,8 @@ void zkli_dir_release(struct zkli_dir *dir) {
     free(dir);
 }
 
-size_t zkli_dir_node_bytes(const struct zkli_dir *dir) {
-    return zkli_path_bytes(dir->engine, dir->length + 1 + ZKLI_PREFIX_LENGTH + 10);
+size_t zkli_dir_node_bytes(const struct zkli_dir *dir, size_t length) {
+    return zkli_path_bytes(dir->engine, dir->length + 1 + length);
 }
 
 void zkli_dir_child_path(char ret_path[ZKLI_PATH_MAX], const struct zkli_dir *dir,
@@ -83,19 +83,23 @@ struct zkli_member *zkli_dir_member_at(struct zkli_engine *e, const char *path) 
     return NULL;
 }
 
-struct zkli_member *zkli_dir_holder(const struct zkli_dir *dir) {
-    if (zkli_list_is_empty(&dir->members))
+struct zkli_member *zkli_dir_next_holder(const struct zkli_dir *dir, const struct zkli_member *m) {
+    const struct zkli_list *link = m == NULL ? dir->members.next : m->dir_link.next;
+    if (link == &dir->members)
         return NULL;
-    struct zkli_member *first = ZKLI_CONTAINER(dir->members.next, struct zkli_member, dir_link);
-    return first->core.state == ZKLI_HELD ? first : NULL;
+    struct zkli_member *next = ZKLI_CONTAINER(link, struct zkli_member, dir_link);
+    return next->core.state == ZKLI_HELD ? next : NULL;
 }
 
 bool zkli_engine_is_held_by(struct zkli_engine *e, const char *name, uint64_t thread_number) {
     char path[ZKLI_PATH_MAX];
     lock_path(path, e, name);
     const struct zkli_dir *dir = find_dir(e, path, strlen(path));
-    const struct zkli_member *holder = dir == NULL ? NULL : zkli_dir_holder(dir);
-    return holder != NULL && holder->thread.number == thread_number;
+    const struct zkli_member *holder = NULL;
+    while (dir != NULL && (holder = zkli_dir_next_holder(dir, holder)) != NULL)
+        if (holder->thread.number == thread_number)
+            return true;
+    return false;
 }
 
 /* ---- Listings ---- */

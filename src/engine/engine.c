@@ -281,15 +281,14 @@ void zkli_engine_tick(struct zkli_engine *e) {
 
 /* ---- Members ---- */
 
-zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, const char *name,
-                        const char *label, bool is_try, struct zkli_thread thread,
-                        zkli_notify_fn notify, void *arg) {
+zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e,
+                        const struct zkli_wish *wish, zkli_notify_fn notify, void *arg) {
     if (e->state == ZKL_STATE_CLOSED)
         return ZKL_CLOSED;
     if (e->state == ZKL_STATE_AUTH_FAILED)
         return ZKL_AUTH_FAILED;
     zkli_heartbeat_want(e);
-    zkl_err err = zkli_members_add(ret_member, e, name, label, is_try, thread);
+    zkl_err err = zkli_members_add(ret_member, e, wish);
     if (err != ZKL_OK)
         return err;
     zkli_member_attach(*ret_member, notify, arg);

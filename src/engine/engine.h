@@ -120,11 +120,18 @@ void zkli_engine_clear_timer(struct zkli_engine *e, struct zkli_timer *timer);
 
 typedef void (*zkli_notify_fn)(void *arg, struct zkli_member *member, enum zkli_notice notice);
 
-/* A new contender for <root>/<name>, or an error: LIMIT, NOMEM, CLOSED, AUTH_FAILED. label: copied
- * and cut; NULL: the session's. */
-zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e, const char *name,
-                        const char *label, bool is_try, struct zkli_thread thread,
-                        zkli_notify_fn notify, void *arg);
+/* What a new contender is to be. */
+struct zkli_wish {
+    const char *name; /* of the lock: <root>/<name> is its directory */
+    enum zkli_kind kind;
+    const char *label; /* copied and cut; NULL: the session's */
+    bool is_try;
+    struct zkli_thread thread;
+};
+
+/* A new contender, or an error: LIMIT, NOMEM, CLOSED, AUTH_FAILED. */
+zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e,
+                        const struct zkli_wish *wish, zkli_notify_fn notify, void *arg);
 /* Whether the thread with this number holds the lock of this name, by any member. */
 bool zkli_engine_is_held_by(struct zkli_engine *e, const char *name, uint64_t thread_number);
 /* The wait is over, for this reason: FAILED follows if nothing else has been told. */

@@ -35,7 +35,7 @@ struct zkli_dir {
     struct zkli_list link;    /* in its bucket */
     struct zkli_work work;    /* a listing */
     struct zkli_list askers;  /* members that want that listing */
-    struct zkli_list members; /* the one that holds first */
+    struct zkli_list members; /* those that hold first */
     size_t member_count;
     unsigned depth;
     struct zkli_engine *engine;
@@ -322,14 +322,14 @@ void zkli_query_done(struct zkli_engine *e, struct zkli_query *query,
 struct zkli_dir *zkli_dir_get(struct zkli_engine *e, const char *name);
 /* Frees it if no member stands in it any more, and no visit is due. */
 void zkli_dir_release(struct zkli_dir *dir);
-/* What a node's path in this directory takes, sequence included. */
-size_t zkli_dir_node_bytes(const struct zkli_dir *dir);
+/* What the path of a node takes whose name has this length. */
+size_t zkli_dir_node_bytes(const struct zkli_dir *dir, size_t length);
 void zkli_dir_child_path(char ret_path[ZKLI_PATH_MAX], const struct zkli_dir *dir,
                          const char *child);
 /* The member whose node has this path. NULL: none. */
 struct zkli_member *zkli_dir_member_at(struct zkli_engine *e, const char *path);
-/* NULL: no member holds. */
-struct zkli_member *zkli_dir_holder(const struct zkli_dir *dir);
+/* The holder after this one, or the first after NULL. NULL: there are no more. */
+struct zkli_member *zkli_dir_next_holder(const struct zkli_dir *dir, const struct zkli_member *m);
 /* Finds the contenders among the children; they stand in e->siblings. False: out of memory. */
 bool zkli_listing_parse(struct zkli_listing *ret_listing, struct zkli_engine *e,
                         const struct zkli_reply *reply);
@@ -369,8 +369,8 @@ void zkli_ordering_free(struct zkli_ordering *ordering);
 struct zkli_member *zkli_member_init(struct zkli_member *m, struct zkli_engine *e,
                                      struct zkli_dir *dir);
 /* As zkli_member_new, in a session that is not over. */
-zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e, const char *name,
-                         const char *label, bool is_try, struct zkli_thread thread);
+zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e,
+                         const struct zkli_wish *wish);
 /* What it needs of the budgets of nodes and of watches. */
 void zkli_member_set_budget(struct zkli_member *m, size_t node_bytes, size_t watch_bytes);
 /* Tells a new one that there is a connection, if there is. */

@@ -61,12 +61,13 @@ void zkli_member_connect(struct zkli_member *m) {
     zkli_member_step(m, &event);
 }
 
-zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e, const char *name,
-                         const char *label, bool is_try, struct zkli_thread thread) {
-    struct zkli_dir *dir = zkli_dir_get(e, name);
+zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e,
+                         const struct zkli_wish *wish) {
+    struct zkli_dir *dir = zkli_dir_get(e, wish->name);
     if (dir == NULL)
         return ZKL_NOMEM;
-    bool is_allowed = is_within_limits(e, zkli_dir_node_bytes(dir));
+    size_t bytes = zkli_dir_node_bytes(dir, zkli_node_name_length(wish->kind));
+    bool is_allowed = is_within_limits(e, bytes);
     if (is_allowed && e->spare == NULL)
         e->spare = malloc(sizeof(*e->spare));
     struct zkli_member *m = NULL;
@@ -76,12 +77,12 @@ zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e,
         zkli_dir_release(dir);
         return is_allowed ? ZKL_NOMEM : ZKL_LIMIT;
     }
-    zkli_contender_init(&m->core, e->fresh_uuid, is_try, dir->depth);
+    zkli_contender_init(&m->core, wish->kind, e->fresh_uuid, wish->is_try, dir->depth);
     m->begun_ns = e->now_ns;
     zkli_engine_refresh_uuid(e);
-    m->thread = thread;
-    zkli_node_data_cut(m->label, label == NULL ? e->who.label : label);
-    zkli_member_set_budget(m, zkli_dir_node_bytes(dir), 2 * zkli_dir_node_bytes(dir));
+    m->thread = wish->thread;
+    zkli_node_data_cut(m->label, wish->label == NULL ? e->who.label : wish->label);
+    zkli_member_set_budget(m, bytes, 2 * bytes);
     *ret_member = m;
     zkli_member_connect(m);
     return ZKL_OK;
@@ -135,6 +136,8 @@ static void adjust(struct zkli_member *m) {
         zkli_watcher_drop(&m->predecessor);
         zkli_member_set_budget(m, m->node_bytes, m->node_bytes);
     } else if (m->core.state == ZKLI_LEAVING) {
+        zkli_list_remove(&m->dir_link);
+        zkli_list_append(&m->dir->members, &m->dir_link);
         zkli_watcher_drop(&m->own);
         zkli_watcher_drop(&m->predecessor);
         zkli_member_set_budget(m, m->node_bytes, 0);
@@ -231,9 +234,13 @@ void zkli_members_end_hold(struct zkli_engine *e, const char *path) {
 }
 
 void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *listing) {
-    struct zkli_member *holder = zkli_dir_holder(dir);
-    if (holder != NULL && !zkli_listing_has(listing, holder->core.node))
-        zkli_member_node_gone(holder);
+    struct zkli_member *holder = zkli_dir_next_holder(dir, NULL);
+    while (holder != NULL) {
+        struct zkli_member *next = zkli_dir_next_holder(dir, holder);
+        if (!zkli_listing_has(listing, holder->core.node))
+            zkli_member_node_gone(holder);
+        holder = next;
+    }
 }
 
 /* ---- Notices ---- */

@@ -13,6 +13,7 @@
 #include "engine/engine_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- In a listing ---- */
 
@@ -57,7 +58,7 @@ static bool add_orphan(struct zkli_dir *dir, const char *child) {
     if (m == NULL)
         return false;
     zkli_contender_init_orphan(&m->core, child);
-    zkli_member_set_budget(m, zkli_dir_node_bytes(dir), 0);
+    zkli_member_set_budget(m, zkli_dir_node_bytes(dir, strlen(child)), 0);
     zkli_member_connect(m);
     return true;
 }

@@ -155,8 +155,8 @@ static bool send_parent(struct zkli_member *m, unsigned slot) {
 
 static bool send_create(struct zkli_member *m, unsigned slot) {
     struct zkli_engine *e = m->engine;
-    char prefix[ZKLI_PREFIX_LENGTH + 1], path[ZKLI_PATH_MAX], data[ZKLI_NODE_DATA_MAX];
-    zkli_node_prefix_format(prefix, m->core.uuid);
+    char prefix[ZKLI_PREFIX_MAX + 1], path[ZKLI_PATH_MAX], data[ZKLI_NODE_DATA_MAX];
+    zkli_node_prefix_format(prefix, m->core.kind, m->core.uuid);
     struct zkli_node_data who = e->who;
     who.thread = m->thread.id;
     memcpy(who.label, m->label, sizeof(who.label));

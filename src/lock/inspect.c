@@ -147,14 +147,17 @@ static void arrange(struct zkl_queue *queue) {
     for (size_t i = 0; is_by_czxid && i < count; i++)
         queue->entries[i].place.order = queue->entries[i].contender.token;
     qsort(queue->entries, count, sizeof(*queue->entries), compare_entries);
+    bool is_read_only = true;
     for (size_t i = 0; i < count && queue->entries[i].is_there; i++) {
         struct entry *entry = &queue->entries[i];
+        bool is_reader = entry->place.kind == ZKLI_KIND_READ;
+        is_read_only = is_read_only && is_reader;
         queue->contenders[i] = entry->contender;
         queue->contenders[i].node = entry->node;
         queue->contenders[i].host = entry->data.host;
         queue->contenders[i].program = entry->data.program;
         queue->contenders[i].label = entry->data.label;
-        queue->contenders[i].is_holder = i == 0;
+        queue->contenders[i].is_holder = i == 0 || is_read_only;
         queue->count++;
     }
 }

@@ -11,9 +11,18 @@ static zkl_err check_options(const zkl_lock_options *o) {
     if (o->permits < 0 || o->linger_ms < 0 || o->local_handoffs < 0 ||
         (int)o->kind < (int)ZKL_MUTEX || (int)o->kind > (int)ZKL_SEMAPHORE)
         return ZKL_INVALID;
-    bool is_reserved = o->kind != ZKL_MUTEX || o->permits > 0 || o->linger_ms > 0 ||
+    bool is_reserved = o->kind == ZKL_SEMAPHORE || o->permits > 0 || o->linger_ms > 0 ||
                        o->local_handoffs > 0 || o->want_wanted;
     return is_reserved ? ZKL_UNSUPPORTED : ZKL_OK;
+}
+
+static enum zkli_kind kind_of(zkl_kind kind) {
+    static const enum zkli_kind kinds[] = {
+        [ZKL_MUTEX] = ZKLI_KIND_MUTEX,
+        [ZKL_READ] = ZKLI_KIND_READ,
+        [ZKL_WRITE] = ZKLI_KIND_WRITE,
+    };
+    return kinds[kind];
 }
 
 /* NULL: out of memory. */
@@ -30,6 +39,7 @@ static struct zkl_lock *lock_new(struct zkl_session *s, const char *name,
     }
     l->session = s;
     atomic_init(&l->users, 1);
+    l->kind = kind_of(o->kind);
     l->is_recursive = o->recursive;
     l->on_event = o->on_event;
     l->arg = o->arg;

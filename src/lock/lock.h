@@ -45,6 +45,7 @@ struct zkli_hold {
 
 struct zkl_lock {
     struct zkl_session *session; /* a reference */
+    enum zkli_kind kind;
     bool is_recursive;
     bool is_closed;
     bool is_gone; /* close waits for no callback any more: the handle goes with its last user */

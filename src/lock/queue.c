@@ -168,10 +168,14 @@ static void lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notic
 static void start_next(struct zkl_lock *l) {
     while (l->member == NULL && l->current == NULL && !zkli_list_is_empty(&l->acquires)) {
         struct zkli_acquire *acquire = first_acquire(l);
-        zkl_err err = zkli_lock_is_closed(l)
-                          ? ZKL_CLOSED
-                          : zkli_member_new(&l->member, l->session->engine, l->name, l->label,
-                                            acquire->is_try, acquire->thread, lock_notify, l);
+        const struct zkli_wish wish = {.name = l->name,
+                                       .kind = l->kind,
+                                       .label = l->label,
+                                       .is_try = acquire->is_try,
+                                       .thread = acquire->thread};
+        zkl_err err = ZKL_CLOSED;
+        if (!zkli_lock_is_closed(l))
+            err = zkli_member_new(&l->member, l->session->engine, &wish, lock_notify, l);
         if (err != ZKL_OK)
             finish(acquire, err);
     }

@@ -156,8 +156,6 @@ static void bad_lock_options_are_refused(void) {
         {{.size = 3}, ZKL_INVALID},
         {{.size = SIZE_MAX}, ZKL_INVALID},
         {{.size = sizeof(zkl_lock_options), .kind = (zkl_kind)99}, ZKL_INVALID},
-        {{.size = sizeof(zkl_lock_options), .kind = ZKL_READ}, ZKL_UNSUPPORTED},
-        {{.size = sizeof(zkl_lock_options), .kind = ZKL_WRITE}, ZKL_UNSUPPORTED},
         {{.size = sizeof(zkl_lock_options), .kind = ZKL_SEMAPHORE}, ZKL_UNSUPPORTED},
         {{.size = sizeof(zkl_lock_options), .permits = 1}, ZKL_UNSUPPORTED},
         {{.size = sizeof(zkl_lock_options), .linger_ms = 1}, ZKL_UNSUPPORTED},

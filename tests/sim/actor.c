@@ -48,19 +48,29 @@ static void on_event(const zkl_event *event, void *arg) {
     checks_event(handle->client->world, handle, event);
 }
 
+static zkl_kind choose_kind(struct world *w) {
+    unsigned percent = world_below(w, 100);
+    return percent < 50 ? ZKL_READ : percent < 85 ? ZKL_WRITE : ZKL_MUTEX;
+}
+
 static bool open_handle(struct client *c, int i) {
-    struct handle *h = &c->handles[i];
     static const char *const names[LOCKS_MAX] = {"a", "b"};
-    *h = (struct handle){.client = c, .name = i, .is_recursive = world_chance(c->world, 50)};
-    zkl_err err = zkl_lock_open(
-        &h->lock, &c->session, names[i],
-        &ZKL_LOCK_OPTIONS(.recursive = h->is_recursive, .on_event = on_event, .arg = h));
+    struct world *w = c->world;
+    struct handle *h = &c->handles[i];
+    zkl_kind kind = w->handles == w->locks ? ZKL_MUTEX : choose_kind(w);
+    *h = (struct handle){.client = c,
+                         .name = i % w->locks,
+                         .is_reader = kind == ZKL_READ,
+                         .is_recursive = world_chance(w, 50)};
+    zkl_err err = zkl_lock_open(&h->lock, &c->session, names[h->name],
+                                &ZKL_LOCK_OPTIONS(.kind = kind, .recursive = h->is_recursive,
+                                                  .on_event = on_event, .arg = h));
     return err == ZKL_OK;
 }
 
 void actors_start(struct world *w, int client) {
     struct client *c = &w->list[client];
-    for (int i = 0; i < w->locks; i++)
+    for (int i = 0; i < w->handles; i++)
         if (!open_handle(c, i))
             abort();
     for (int i = 0; i < w->threads; i++) {
@@ -161,7 +171,7 @@ static bool give_up_anothers(struct world *w, unsigned number) {
 static void begin(struct world *w, unsigned number) {
     struct actor *a = actor_of(w, number);
     struct client *c = &w->list[number / THREADS_MAX];
-    a->handle = (int)world_below(w, (unsigned)w->locks);
+    a->handle = (int)world_below(w, (unsigned)w->handles);
     a->lock = c->handles[a->handle].lock;
     if (w->phase != PHASE_RUN || !c->is_open || c->is_closing || a->lock == NULL) {
         if (w->phase == PHASE_RUN)
@@ -180,7 +190,7 @@ static void begin(struct world *w, unsigned number) {
     a->levels = 0;
     a->is_waking = false;
     TRACE(w, "client %u thread %u: acquire %c, %lld ms", number / THREADS_MAX, number % THREADS_MAX,
-          'a' + a->handle, (long long)timeout_ms);
+          'a' + c->handles[a->handle].name, (long long)timeout_ms);
     if (zkli_lock_begin(a->lock) != ZKL_OK || !zkli_acquire_init(&a->acquire, a->lock))
         abort();
     zkli_lock_enter(a->lock);
@@ -373,7 +383,7 @@ void actors_end(struct world *w, int client) {
         c->actors[i].state = ACTOR_IDLE;
         c->actors[i].stamp++;
     }
-    for (int i = 0; i < LOCKS_MAX; i++) {
+    for (int i = 0; i < HANDLES_MAX; i++) {
         if (c->handles[i].lock != NULL)
             (void)zkl_lock_close(c->handles[i].lock);
         c->handles[i].lock = NULL;
@@ -389,7 +399,7 @@ bool actors_are_idle(const struct world *w, int client) {
 
 void actor_cancel(struct world *w, int client) {
     const struct client *c = &w->list[client];
-    const struct handle *h = &c->handles[world_below(w, (unsigned)w->locks)];
+    const struct handle *h = &c->handles[world_below(w, (unsigned)w->handles)];
     if (!c->is_open || c->is_paused || h->lock == NULL)
         return;
     TRACE(w, "client %d cancels %c", client, 'a' + h->name);
@@ -399,11 +409,11 @@ void actor_cancel(struct world *w, int client) {
 /* Whoever waits is told; whoever holds must not use the handle any more. */
 void actor_close_lock(struct world *w, int client) {
     struct client *c = &w->list[client];
-    int number = (int)world_below(w, (unsigned)w->locks);
+    int number = (int)world_below(w, (unsigned)w->handles);
     struct zkl_lock *lock = c->handles[number].lock;
     if (!c->is_open || c->is_paused || lock == NULL)
         return;
-    TRACE(w, "client %d closes its handle of %c", client, 'a' + number);
+    TRACE(w, "client %d closes its handle of %c", client, 'a' + c->handles[number].name);
     for (unsigned i = 0; i < THREADS_MAX; i++)
         if (c->actors[i].lock == lock &&
             (c->actors[i].state == ACTOR_HOLDING || c->actors[i].state == ACTOR_LATE))

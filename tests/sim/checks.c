@@ -104,31 +104,72 @@ static void check_told(struct world *w, int client, struct handle *h) {
     }
 }
 
+/* Who is certain to hold a lock: the last that was looked at. */
+struct holders {
+    int any, exclusive; /* a client; NONE: nobody */
+};
+
+static void check_excluded(struct world *w, struct holders *holders, int client,
+                           const struct handle *h) {
+    int other = h->is_reader ? holders->exclusive : holders->any;
+    if (other != NONE)
+        world_violate(w, CHECK_EXCLUSION, "clients %d and %d both hold %c", other, client,
+                      'a' + h->name);
+    holders->any = client;
+    if (!h->is_reader)
+        holders->exclusive = client;
+}
+
+static void check_handle(struct world *w, struct holders *holders, int client, struct handle *h) {
+    const struct client *c = &w->list[client];
+    if (!c->is_open || h->lock == NULL || h->lock->current == NULL)
+        return;
+    check_told(w, client, h);
+    if (!is_certain(c, h))
+        return;
+    (void)checks_node(w, h);
+    if (!is_uprooted(w, client, h))
+        check_excluded(w, holders, client, h);
+    check_backing(w, client, h);
+    check_lease(w, client);
+}
+
 void checks_step(struct world *w) {
-    for (int name = 0; name < w->locks; name++) {
-        int holder = NONE;
-        for (int i = 0; i < w->clients; i++) {
-            struct client *c = &w->list[i];
-            struct handle *h = &c->handles[name];
-            if (!c->is_open || h->lock == NULL || h->lock->current == NULL)
-                continue;
-            check_told(w, i, h);
-            if (!is_certain(c, h))
-                continue;
-            (void)checks_node(w, h);
-            if (!is_uprooted(w, i, h)) {
-                if (holder != NONE)
-                    world_violate(w, CHECK_EXCLUSION, "clients %d and %d both hold %c", holder, i,
-                                  'a' + name);
-                holder = i;
-            }
-            check_backing(w, i, h);
-            check_lease(w, i);
-        }
-    }
+    struct holders holders[LOCKS_MAX];
+    for (int name = 0; name < w->locks; name++)
+        holders[name] = (struct holders){NONE, NONE};
+    for (int i = 0; i < w->clients; i++)
+        for (int k = 0; k < w->handles; k++)
+            check_handle(w, &holders[w->list[i].handles[k].name], i, &w->list[i].handles[k]);
 }
 
 /* ---- Grants and losses ---- */
+
+static void note_latest(struct latest *latest, int64_t czxid, bool is_reader) {
+    if (czxid > latest->any)
+        latest->any = czxid;
+    if (!is_reader && czxid > latest->exclusive)
+        latest->exclusive = czxid;
+}
+
+/* Whether the other node is one behind which this one, created then, has to wait. */
+static bool keeps_out(const struct world *w, const struct znode *other, const struct name *own,
+                      int64_t czxid) {
+    const struct name *name = &w->names[other->name];
+    bool are_readers = own->kind == ZKLI_KIND_READ && name->kind == ZKLI_KIND_READ;
+    return name->lock == own->lock && name->kind != ZKLI_KIND_NONE && other->czxid < czxid &&
+           !are_readers;
+}
+
+static bool is_shared(const struct world *w, const struct handle *h) {
+    for (int i = 0; i < w->clients; i++)
+        for (int k = 0; k < w->handles; k++) {
+            const struct handle *other = &w->list[i].handles[k];
+            if (other != h && other->name == h->name && current_hold(other) != NULL)
+                return true;
+        }
+    return false;
+}
 
 static void check_grant(struct world *w, int client, struct handle *h) {
     int number = checks_node(w, h);
@@ -139,24 +180,23 @@ static void check_grant(struct world *w, int client, struct handle *h) {
     if (token != node->czxid)
         world_violate(w, CHECK_TOKENS, "the token of %s is %llx", node->text,
                       (unsigned long long)token);
-    if (token <= w->last_token[h->name] && !node->was_uprooted)
+    int64_t last = h->is_reader ? w->last_token[h->name].exclusive : w->last_token[h->name].any;
+    if (token <= last && !node->was_uprooted)
         world_violate(w, CHECK_TOKENS, "token %llx after %llx", (unsigned long long)token,
-                      (unsigned long long)w->last_token[h->name]);
-    if (token > w->last_token[h->name])
-        w->last_token[h->name] = token;
+                      (unsigned long long)last);
+    note_latest(&w->last_token[h->name], token, h->is_reader);
     if (own != NULL && port_session_id(own->session) != e->session_id)
         world_violate(w, CHECK_BACKING, "client %d is granted %c on an earlier session's node",
                       client, 'a' + h->name);
-    for (int i = 0; i < w->truth.count; i++) {
-        const struct znode *other = &w->truth.nodes[i];
-        if (w->names[other->name].lock == h->name && other->czxid < token)
+    for (int i = 0; i < w->truth.count; i++)
+        if (keeps_out(w, &w->truth.nodes[i], node, token))
             world_violate(w, CHECK_ORDER, "%s is granted, %s was first", node->text,
-                          w->names[other->name].text);
-    }
+                          w->names[w->truth.nodes[i].name].text);
     int64_t left_ns = e->lease.certain_until_ns - client_clock(&w->list[client]);
     if (left_ns < w->timeout_ns / 40)
         world_violate(w, CHECK_LOSS, "client %d is granted %c for %lld ns", client, 'a' + h->name,
                       (long long)left_ns);
+    w->figures->shared += h->is_reader && is_shared(w, h);
     bool has_waited = current_hold(h)->member->core.told_position != 0; /* in this place */
     if (own == NULL &&
         (node->is_end_told || w->ports[w->list[client].port].told_zxid >= node->gone_zxid))
@@ -249,10 +289,12 @@ static void check_write_committed(struct world *w, const struct txn *txn, int gu
     written->commits++;
     if (tree_find(&w->truth, written->node) == NULL)
         world_violate(w, CHECK_WRITES, "write %d is made without the node of its hold", txn->value);
-    if (guard->czxid < w->last_written[written->lock])
+    bool is_reader = guard->kind == ZKLI_KIND_READ;
+    struct latest *last = &w->last_written[written->lock];
+    if (guard->czxid < (is_reader ? last->exclusive : last->any))
         world_violate(w, CHECK_WRITES, "write %d under %s comes after a later holder's", txn->value,
                       guard->text);
-    w->last_written[written->lock] = guard->czxid;
+    note_latest(last, guard->czxid, is_reader);
     if ((written->is_versioned || written->is_several) && written->commits > 1)
         world_violate(w, CHECK_WRITES, "write %d is made twice", txn->value);
     if (written->is_answered && written->result != ZKL_OK && written->result != ZKL_UNSURE)
@@ -356,7 +398,8 @@ void checks_watch_told(struct world *w, int client, int number, bool is_deleted)
             strcmp(m->predecessor.watch->path, node->text) != 0 ||
             !zkli_member_path(m, path, sizeof(path)))
             continue;
-        if (tree_find(&w->truth, world_name(w, path)) != NULL && ++node->wakes > 1)
+        bool is_reader = m->core.kind == ZKLI_KIND_READ; /* they come in together */
+        if (tree_find(&w->truth, world_name(w, path)) != NULL && !is_reader && ++node->wakes > 1)
             world_violate(w, CHECK_WAKES, "%u waiters wake at the end of %s", node->wakes,
                           node->text);
     }
@@ -389,7 +432,14 @@ static void check_nodes(struct world *w) {
     }
 }
 
-/* Every contender that thinks it has a node has it. */
+static bool is_kept_out(const struct world *w, const struct znode *own) {
+    for (int i = 0; i < w->truth.count; i++)
+        if (keeps_out(w, &w->truth.nodes[i], &w->names[own->name], own->czxid))
+            return true;
+    return false;
+}
+
+/* Every contender that thinks it has a node has it, and waits only if it has to. */
 static void check_members(struct world *w, int client) {
     const struct client *c = &w->list[client];
     const struct zkli_list *head = &c->session.engine->members;
@@ -402,9 +452,12 @@ static void check_members(struct world *w, int client) {
                           zkli_contender_state_name(m->core.state));
             continue;
         }
-        if (zkli_member_path(m, path, sizeof(path)) &&
-            tree_find(&w->truth, world_name(w, path)) == NULL)
+        bool has_node = zkli_member_path(m, path, sizeof(path));
+        const struct znode *own = has_node ? tree_find(&w->truth, world_name(w, path)) : NULL;
+        if (has_node && own == NULL)
             world_violate(w, CHECK_GHOSTS, "client %d thinks it has %s", client, path);
+        if (own != NULL && m->core.state == ZKLI_WAITING && !is_kept_out(w, own))
+            world_violate(w, CHECK_ADMISSION, "client %d waits at %s for nobody", client, path);
     }
 }
 

@@ -48,6 +48,7 @@ enum checker {
     CHECK_WAKES,     /* one waiter wakes per release */
     CHECK_DEADLINES, /* every waiter is told by its deadline */
     CHECK_LIVENESS,  /* every waiter is served when all is well again */
+    CHECK_ADMISSION, /* after quiet, who waits is kept out by somebody */
     CHECK_LOSS,      /* a hold ends by release or with LOST, in time, and for a reason */
     CHECK_KEPT,      /* a hold outlasts a silent server, and a log that stalls for a while */
     CHECK_DELETES,   /* nobody deletes another's node */
@@ -61,8 +62,8 @@ struct figures {
     uint64_t faults[FAULT_KINDS];
     uint64_t guarded, guarded_unsure, guarded_lost, guarded_unsent, guarded_again;
     uint64_t several, several_refused;
-    uint64_t grants, hand_offs, losses, requeues, timeouts, busy, cancels, closes, unreachable,
-        late;
+    uint64_t grants, hand_offs, shared, losses, requeues, timeouts, busy, cancels, closes,
+        unreachable, late;
     uint64_t again, again_refused, again_lost, given_up, given_up_early, unreleased;
     uint64_t refused, forgotten, looks, double_faults, without_quorum, elections, expiries, moves,
         writes, lost_replies, late_creates, late_pings, lost_touches, told_late, watches_resent,

@@ -25,6 +25,8 @@
 #define SLOW_END_PERCENT 60
 /* Of those whose clients know the sockets of their connections. */
 #define SOCKETS_PERCENT 80
+/* Of those with locks of several kinds. In the others there are mutexes only. */
+#define MIXED_PERCENT 50
 
 static void configure(struct world *w) {
     static const int ticks[] = {2, 2, 3, 4, 5, 5, 10};
@@ -34,6 +36,7 @@ static void configure(struct world *w) {
     w->clients = (int)world_between(w, 3, CLIENTS_MAX);
     w->threads = (int)world_between(w, 1, THREADS_MAX);
     w->locks = (int)world_between(w, 1, LOCKS_MAX);
+    w->handles = w->locks * (world_chance(w, MIXED_PERCENT) ? 2 : 1);
     w->counter_start = world_chance(w, 10) ? INT32_MAX - (int32_t)world_below(w, 12) : 0;
     w->skew = !world_chance(w, SKEWED_PERCENT) ? 0 : world_chance(w, 50) ? 1 : -1;
     w->is_late = world_chance(w, LATE_PERCENT);

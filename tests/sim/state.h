@@ -18,6 +18,7 @@
 #define CLIENTS_MAX 5
 #define THREADS_MAX 3 /* of a client */
 #define LOCKS_MAX 2   /* different names */
+#define HANDLES_MAX 4 /* of a client's, two for a name */
 #define SESSIONS_MAX 256
 #define NAMES_MAX 4096
 #define NODES_MAX 96
@@ -37,8 +38,9 @@
 
 struct name {
     char text[112];
-    int parent;        /* of the root: NONE */
-    int lock;          /* a child of which lock's directory; NONE */
+    int parent; /* of the root: NONE */
+    int lock;   /* a child of which lock's directory; NONE */
+    enum zkli_kind kind;
     bool is_contender; /* a node that stands in a queue */
     int client;        /* who created it; NONE: a stranger */
     int64_t czxid;     /* of the node, when it was committed */
@@ -291,6 +293,7 @@ struct handle {
     struct client *client;
     struct zkl_lock *lock; /* NULL: not open */
     int name;              /* which lock */
+    bool is_reader;
     bool is_recursive;
     zkl_hold seen; /* the hold whose node this is */
     int node;
@@ -360,7 +363,7 @@ struct client {
     bool is_told_late;        /* of its next session; until that is told */
     int64_t scene_ns;         /* what the next act of a scene goes by */
     unsigned refused_percent; /* of what it sends, by its own client library: memory is short */
-    struct handle handles[LOCKS_MAX];
+    struct handle handles[HANDLES_MAX];
     struct actor actors[THREADS_MAX];
 };
 
@@ -419,7 +422,7 @@ struct world {
     int64_t now_ns;
     /* Settings of the schedule */
     int64_t tick_ns, timeout_ns;
-    int sync_limit, clients, threads, locks;
+    int sync_limit, clients, threads, locks, handles;
     int32_t counter_start;
     unsigned operations_wanted, operations, faults_wanted, faults_done;
     enum phase phase;
@@ -469,7 +472,9 @@ struct world {
     int port_count;
     struct client list[CLIENTS_MAX];
     /* Checks */
-    int64_t last_token[LOCKS_MAX], last_written[LOCKS_MAX];
+    struct latest {
+        int64_t any, exclusive; /* czxid: of any contender; of one that is no reader */
+    } last_token[LOCKS_MAX], last_written[LOCKS_MAX];
     struct figures *figures;
     bool is_violated;
     enum checker checker;

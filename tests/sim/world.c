@@ -37,11 +37,14 @@ const char *const fault_names[FAULT_KINDS] = {
 };
 
 const char *const checker_names[CHECKERS] = {
-    [CHECK_EXCLUSION] = "exclusion", [CHECK_BACKING] = "backing", [CHECK_LEASE] = "lease",
-    [CHECK_TOKENS] = "tokens",       [CHECK_ORDER] = "order",     [CHECK_GHOSTS] = "ghosts",
-    [CHECK_WATCHES] = "watches",     [CHECK_WAKES] = "wakes",     [CHECK_DEADLINES] = "deadlines",
-    [CHECK_LIVENESS] = "liveness",   [CHECK_LOSS] = "loss",       [CHECK_DELETES] = "deletes",
-    [CHECK_WRITES] = "writes",       [CHECK_KEPT] = "kept",
+    [CHECK_EXCLUSION] = "exclusion", [CHECK_BACKING] = "backing",
+    [CHECK_LEASE] = "lease",         [CHECK_TOKENS] = "tokens",
+    [CHECK_ORDER] = "order",         [CHECK_GHOSTS] = "ghosts",
+    [CHECK_WATCHES] = "watches",     [CHECK_WAKES] = "wakes",
+    [CHECK_DEADLINES] = "deadlines", [CHECK_LIVENESS] = "liveness",
+    [CHECK_ADMISSION] = "admission", [CHECK_LOSS] = "loss",
+    [CHECK_DELETES] = "deletes",     [CHECK_WRITES] = "writes",
+    [CHECK_KEPT] = "kept",
 };
 
 /* ---- Randomness and time ---- */
@@ -176,6 +179,8 @@ static int name_of(struct world *w, const char *text, size_t length) {
     for (int i = 0; i < LOCKS_MAX; i++)
         if (w->dirs[i] != 0 && name->parent == w->dirs[i])
             name->lock = i;
+    if (name->lock != NONE)
+        name->kind = zkli_node_name_parse(name->text + end + 1).kind;
     return number;
 }
 

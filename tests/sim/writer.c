@@ -59,7 +59,7 @@ static void on_answer(struct zkli_write *write, const struct zkli_reply *reply) 
 /* Behind the set. The last check sees what was set. Of the mark, a caller may know nothing. */
 static void add_more(struct world *w, const struct client *c, struct actor *a, const char *path) {
     const struct zkli_op *set = &a->ops[1];
-    int mark = w->marks[a->handle];
+    int mark = w->marks[c->handles[a->handle].name];
     bool is_there = node_read(w, c, mark) != NULL;
     if (is_there != world_chance(w, 10))
         a->ops[2] = (struct zkli_op){
@@ -85,15 +85,15 @@ void actor_write(struct world *w, unsigned number) {
     static const char *const paths[LOCKS_MAX] = {"/a", "/b"};
     assert(w->write_count + 1 < WRITES_MAX);
     a->writing = ++w->write_count;
-    int version = world_chance(w, 50) ? -1 : version_read(w, c, w->registers[a->handle]);
+    int lock = c->handles[a->handle].name;
+    int version = world_chance(w, 50) ? -1 : version_read(w, c, w->registers[lock]);
     bool is_several = world_chance(w, 30);
-    w->writes[a->writing] = (struct written){.lock = a->handle,
+    w->writes[a->writing] = (struct written){.lock = lock,
                                              .node = checks_node(w, &c->handles[a->handle]),
                                              .is_several = is_several,
                                              .is_versioned = version >= 0};
     TRACE(w, "client %u thread %u: write %d of %s, version %d%s", number / THREADS_MAX,
-          number % THREADS_MAX, a->writing, paths[a->handle], version,
-          is_several ? ", and more" : "");
+          number % THREADS_MAX, a->writing, paths[lock], version, is_several ? ", and more" : "");
     a->state = ACTOR_WRITING;
     a->stamp++;
     a->is_waking = a->is_answered = false;
@@ -102,13 +102,13 @@ void actor_write(struct world *w, unsigned number) {
     zkli_lock_enter(a->lock);
     memcpy(data[number], &a->writing, sizeof(a->writing));
     a->ops[1] = (struct zkli_op){.type = ZKLI_OP_SET,
-                                 .path = paths[a->handle],
+                                 .path = paths[lock],
                                  .data = data[number],
                                  .length = sizeof(data[number]),
                                  .version = version};
     a->write = (struct zkli_write){.ops = a->ops, .op_count = 2, .is_set = true};
     if (is_several)
-        add_more(w, c, a, paths[a->handle]);
+        add_more(w, c, a, paths[lock]);
     err = zkli_write_begin(a->lock, &a->write);
     if (err == ZKL_OK) {
         zkli_session_unlock(&c->session);

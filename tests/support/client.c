@@ -49,6 +49,14 @@ client *client_open_on(client *c, const char *name) {
     return other;
 }
 
+void client_be(client *c, zkl_kind kind) {
+    client_close_lock(c);
+    REQUIRE_INT(
+        zkl_lock_open(&c->lock, c->session, c->name,
+                      &ZKL_LOCK_OPTIONS(.kind = kind, .on_event = events_on, .arg = c->events)),
+        ZKL_OK);
+}
+
 void client_close_lock(client *c) {
     lock_close(c->lock);
     c->lock = NULL;

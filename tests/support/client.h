@@ -23,6 +23,8 @@ client *client_open_at(const char *hosts, const char *name, int timeout_ms);
 client *client_open_proxied(const char *name, int timeout_ms);
 /* Another handle, thread and recorder on the session of c; to be closed before c. */
 client *client_open_on(client *c, const char *name);
+/* Opens the lock anew, as one of this kind. */
+void client_be(client *c, zkl_kind kind);
 /* Closes the lock alone; client_close does the rest. */
 void client_close_lock(client *c);
 /* Closes lock and session, checking that neither takes 2 s; then the thread must be idle. */

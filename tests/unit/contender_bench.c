@@ -150,7 +150,7 @@ void bench_init(struct bench *b, bool is_try) {
     b->others = ZKLI_KIND_MUTEX;
     bench_new_uuid(b);
     memset(&b->c, 0xff, sizeof(b->c));
-    zkli_contender_init(&b->c, b->fresh_uuid, is_try, DEPTH);
+    zkli_contender_init(&b->c, ZKLI_KIND_MUTEX, b->fresh_uuid, is_try, DEPTH);
     bench_new_uuid(b);
     b->world = (struct zkli_contender_event){
         .is_connected = true, .connection = 1, .session_id = SESSION};

@@ -135,8 +135,8 @@ int world_add(struct world *w, const char *prefix, int64_t number, int64_t owner
 }
 
 static void do_create(struct world *w, struct message *m, int64_t session_id) {
-    char prefix[ZKLI_PREFIX_LENGTH + 1];
-    zkli_node_prefix_format(prefix, m->uuid);
+    char prefix[ZKLI_PREFIX_MAX + 1];
+    zkli_node_prefix_format(prefix, ZKLI_KIND_MUTEX, m->uuid);
     m->result = ZKLI_RESULT_NO_NODE;
     if (w->missing > 0)
         return;
@@ -342,7 +342,7 @@ void world_begin_contender(struct world *w, struct player *player, bool is_try) 
     char uuid[ZKLI_UUID_LENGTH + 1];
     fresh_uuid(w, uuid);
     w->uuids++;
-    zkli_contender_init(&player->core, uuid, is_try, 2);
+    zkli_contender_init(&player->core, ZKLI_KIND_MUTEX, uuid, is_try, 2);
     player->own = player->own_aim = player->predecessor_aim = NO_ONE;
     player->is_granted = player->is_failed = player->is_lost = false;
     if (w->clients[player->client].is_connected)

@@ -408,8 +408,9 @@ zkl_err enter_queue(const char *name, bool is_try, struct owner **ret_owner) {
     struct owner *owner = &Bench.owners[Bench.owner_count];
     *owner = (struct owner){.member = NULL};
     zkli_engine_enter(Bench.engine);
-    zkl_err err = zkli_member_new(&owner->member, Bench.engine, name, NULL, is_try,
-                                  (struct zkli_thread){7, 7}, on_notice, owner);
+    const struct zkli_wish wish = {
+        .name = name, .kind = ZKLI_KIND_MUTEX, .is_try = is_try, .thread = {7, 7}};
+    zkl_err err = zkli_member_new(&owner->member, Bench.engine, &wish, on_notice, owner);
     settle();
     if (err != ZKL_OK)
         return err;

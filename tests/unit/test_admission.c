@@ -21,10 +21,13 @@ static int compare(const void *a, const void *b) {
     return strcmp(left->name, right->name);
 }
 
-static const struct zkli_terms Mutex = {ZKLI_KIND_MUTEX, 1};
+/* A reader lets readers pass; whatever else is before somebody keeps it out. */
+static bool keeps_out(const struct zkli_sibling *other, enum zkli_kind kind) {
+    return kind != ZKLI_KIND_READ || other->kind != ZKLI_KIND_READ;
+}
 
 /* Whether the place is what sorting says. */
-static bool is_right(const struct zkli_listing *listing, const char *own,
+static bool is_right(const struct zkli_listing *listing, enum zkli_kind kind, const char *own,
                      const struct zkli_admission *place) {
     struct zkli_sibling sorted[POOL_MAX];
     memcpy(sorted, listing->siblings, listing->count * sizeof(sorted[0]));
@@ -34,18 +37,24 @@ static bool is_right(const struct zkli_listing *listing, const char *own,
         position++;
     if (position == listing->count)
         return place->verdict == ZKLI_VERDICT_ABSENT;
-    const struct zkli_sibling *first = &sorted[0];
-    bool is_hand_off = position == 1 && !listing->is_by_czxid && first->kind != ZKLI_KIND_READ &&
-                       first->kind != ZKLI_KIND_WRITE;
-    if (place->position != position || place->is_hand_off != is_hand_off)
+    size_t nearest = position, count = 0;
+    for (size_t i = 0; i < position; i++)
+        if (keeps_out(&sorted[i], kind)) {
+            nearest = i;
+            count++;
+        }
+    if (place->position != position || place->staying != count) /* none is leaving */
         return false;
-    if (place->staying != position) /* none of these is leaving */
-        return false;
-    if (position == 0)
-        return place->verdict == ZKLI_VERDICT_ADMITTED && place->predecessor == NULL;
-    return place->verdict == ZKLI_VERDICT_WATCH_NODE && place->predecessor >= listing->siblings &&
+    if (count == 0)
+        return place->verdict == ZKLI_VERDICT_ADMITTED && place->predecessor == NULL &&
+               !place->is_hand_off;
+    /* A writer may leave a reader in its place. */
+    bool is_hand_off = count == 1 && !listing->is_by_czxid &&
+                       (kind == ZKLI_KIND_READ || sorted[nearest].kind != ZKLI_KIND_WRITE);
+    return place->verdict == ZKLI_VERDICT_WATCH_NODE && place->is_hand_off == is_hand_off &&
+           place->predecessor >= listing->siblings &&
            place->predecessor < listing->siblings + listing->count &&
-           strcmp(place->predecessor->name, sorted[position - 1].name) == 0;
+           strcmp(place->predecessor->name, sorted[nearest].name) == 0;
 }
 
 /* ---- All subsets in all orders ---- */
@@ -60,15 +69,18 @@ struct pool {
 /* Each of the listing as own, and one that is not in it. */
 static void look_at(struct pool *pool, const struct zkli_sibling *siblings, size_t count) {
     struct zkli_listing listing = {siblings, count, pool->is_by_czxid};
-    size_t firsts = 0;
-    for (size_t own = 0; own < count; own++) {
-        struct zkli_admission place = zkli_admit(&Mutex, &listing, siblings[own].name);
-        firsts += place.verdict == ZKLI_VERDICT_ADMITTED;
-        pool->wrong += !is_right(&listing, siblings[own].name, &place);
+    static const enum zkli_kind kinds[] = {ZKLI_KIND_MUTEX, ZKLI_KIND_WRITE, ZKLI_KIND_READ};
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        size_t firsts = 0;
+        for (size_t own = 0; own < count; own++) {
+            struct zkli_admission place = zkli_admit(kinds[i], &listing, siblings[own].name);
+            firsts += place.verdict == ZKLI_VERDICT_ADMITTED;
+            pool->wrong += !is_right(&listing, kinds[i], siblings[own].name, &place);
+        }
+        struct zkli_admission absent = zkli_admit(kinds[i], &listing, UUID("9") "-lock-0000000000");
+        pool->wrong += absent.verdict != ZKLI_VERDICT_ABSENT;
+        pool->not_one_first += kinds[i] != ZKLI_KIND_READ && firsts != (count > 0);
     }
-    struct zkli_admission absent = zkli_admit(&Mutex, &listing, UUID("9") "-lock-0000000000");
-    pool->wrong += absent.verdict != ZKLI_VERDICT_ABSENT;
-    pool->not_one_first += firsts != (count > 0);
     pool->listings++;
 }
 
@@ -160,12 +172,13 @@ static void by_czxid_a_reader_in_an_old_place_is_before_us(void) {
         siblings[0].order = 8;
         siblings[1].order = 7;
         struct zkli_listing listing = {siblings, 2, true};
-        struct zkli_admission place = zkli_admit(&Mutex, &listing, pairs[i].own);
+        struct zkli_admission place = zkli_admit(ZKLI_KIND_MUTEX, &listing, pairs[i].own);
         CHECK(place.verdict ==
               (pairs[i].is_before ? ZKLI_VERDICT_WATCH_NODE : ZKLI_VERDICT_ADMITTED));
         CHECK_INT(place.position, pairs[i].is_before);
         siblings[0].order = 6;
-        CHECK(zkli_admit(&Mutex, &listing, pairs[i].own).verdict == ZKLI_VERDICT_WATCH_NODE);
+        CHECK(zkli_admit(ZKLI_KIND_MUTEX, &listing, pairs[i].own).verdict ==
+              ZKLI_VERDICT_WATCH_NODE);
     }
 }
 
@@ -174,7 +187,7 @@ static enum zkli_verdict verdict_of(const char *const *names, size_t count, cons
     for (size_t i = 0; i < count; i++)
         REQUIRE(zkli_sibling_parse(&siblings[i], names[i]));
     struct zkli_listing listing = {siblings, count, false};
-    return zkli_admit(&Mutex, &listing, own).verdict;
+    return zkli_admit(ZKLI_KIND_MUTEX, &listing, own).verdict;
 }
 
 static void numbers_near_the_counter_s_end_are_not_trusted(void) {
@@ -218,7 +231,7 @@ static void where_numbers_repeat_or_jump_everybody_asks_for_czxids(void) {
     struct zkli_listing listing = {siblings, COUNT(names), true};
     CHECK(!zkli_listing_needs_czxid(&listing));
     for (size_t own = 0; own < COUNT(names); own++) {
-        struct zkli_admission place = zkli_admit(&Mutex, &listing, names[own]);
+        struct zkli_admission place = zkli_admit(ZKLI_KIND_MUTEX, &listing, names[own]);
         CHECK_INT(place.position, own);
         CHECK(!place.is_hand_off);
     }
@@ -226,19 +239,24 @@ static void where_numbers_repeat_or_jump_everybody_asks_for_czxids(void) {
 
 /* ---- Nodes that are being deleted ---- */
 
+/* The first two are readers. */
 static void a_node_stays_unless_it_is_leaving(void) {
     struct zkli_sibling siblings[4];
     for (unsigned leaving = 0; leaving < 1u << COUNT(siblings); leaving++) {
-        size_t expected = 0;
+        size_t all = 0, others = 0;
         for (size_t i = 0; i < COUNT(siblings); i++) {
             bool is_leaving = (leaving >> i & 1) != 0;
-            siblings[i] = (struct zkli_sibling){"x-1-0000000002", ZKLI_KIND_FOREIGN, 2, is_leaving};
-            expected += is_leaving ? 0 : 1;
+            siblings[i] = (struct zkli_sibling){
+                "x-1-0000000002", i < 2 ? ZKLI_KIND_READ : ZKLI_KIND_FOREIGN, 2, is_leaving};
+            all += !is_leaving;
+            others += !is_leaving && i >= 2;
         }
         struct zkli_listing listing = {siblings, COUNT(siblings), false};
-        CHECK_INT(zkli_listing_staying(&listing), expected);
+        CHECK_INT(zkli_listing_staying(&listing, ZKLI_KIND_MUTEX), all);
+        CHECK_INT(zkli_listing_staying(&listing, ZKLI_KIND_WRITE), all);
+        CHECK_INT(zkli_listing_staying(&listing, ZKLI_KIND_READ), others);
         listing.count = 0;
-        CHECK_INT(zkli_listing_staying(&listing), 0);
+        CHECK_INT(zkli_listing_staying(&listing, ZKLI_KIND_MUTEX), 0);
     }
 }
 
@@ -278,7 +296,7 @@ static void a_child_that_is_no_contender_is_no_sibling(void) {
 
 static void in_an_empty_directory_everybody_is_absent(void) {
     struct zkli_listing listing = {NULL, 0, false};
-    struct zkli_admission place = zkli_admit(&Mutex, &listing, "lock-0000000001");
+    struct zkli_admission place = zkli_admit(ZKLI_KIND_MUTEX, &listing, "lock-0000000001");
     CHECK(place.verdict == ZKLI_VERDICT_ABSENT);
     CHECK(place.predecessor == NULL && place.position == 0);
     CHECK(!zkli_listing_needs_czxid(&listing));
@@ -290,29 +308,6 @@ static void own_is_the_very_name(void) {
     CHECK(verdict_of(names, 2, UUID("1") "-lock-0000000002") == ZKLI_VERDICT_ABSENT);
     CHECK(verdict_of(names, 2, UUID("1") "-lock-000000000") == ZKLI_VERDICT_ABSENT);
     CHECK(verdict_of(names, 2, UUID("1") "-lock-0000000001") == ZKLI_VERDICT_ADMITTED);
-}
-
-/* So many are admitted as there are permits, and each of these may be the next to leave. */
-static void with_several_permits_the_others_watch_the_children(void) {
-    static const char *const names[] = {
-        UUID("3") "-lock-0000000003",
-        UUID("1") "-lock-0000000001",
-        UUID("4") "-lock-0000000004",
-        UUID("2") "-lock-0000000002",
-    };
-    struct zkli_sibling siblings[COUNT(names)];
-    for (size_t i = 0; i < COUNT(names); i++)
-        REQUIRE(zkli_sibling_parse(&siblings[i], names[i]));
-    struct zkli_listing listing = {siblings, COUNT(names), false};
-    for (size_t permits = 2; permits <= COUNT(names); permits++)
-        for (size_t own = 0; own < COUNT(names); own++) {
-            struct zkli_terms terms = {ZKLI_KIND_MUTEX, permits};
-            struct zkli_admission place = zkli_admit(&terms, &listing, names[own]);
-            CHECK_INT(place.position, siblings[own].order - 1);
-            CHECK(place.verdict ==
-                  (place.position < permits ? ZKLI_VERDICT_ADMITTED : ZKLI_VERDICT_WATCH_CHILDREN));
-            CHECK(!place.is_hand_off);
-        }
 }
 
 int main(int argc, char **argv) {
@@ -333,8 +328,6 @@ int main(int argc, char **argv) {
         {"a child that is no contender is no sibling", a_child_that_is_no_contender_is_no_sibling},
         {"in an empty directory everybody is absent", in_an_empty_directory_everybody_is_absent},
         {"own is the very name", own_is_the_very_name},
-        {"with several permits the others watch the children",
-         with_several_permits_the_others_watch_the_children},
     };
     return TEST_MAIN(argc, argv, "admission", cases);
 }

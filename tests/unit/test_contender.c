@@ -19,8 +19,8 @@ static void check_hand_off(enum crowd crowd, enum zkli_kind kind, bool by_czxid,
     if (reconnected)
         bench_reconnect(&b);
     unsigned actions = fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true);
-    bool is_exclusive = kind != ZKLI_KIND_READ && kind != ZKLI_KIND_WRITE;
-    if (crowd == BEHIND_HEAD && is_exclusive && !by_czxid && !reconnected)
+    bool is_safe = kind != ZKLI_KIND_WRITE; /* who may leave a reader in its place */
+    if (crowd == BEHIND_HEAD && is_safe && !by_czxid && !reconnected)
         CHECK_ACTIONS(actions, ZKLI_DO_GRANT);
     else
         CHECK_ACTIONS(actions, reconnected ? BARRIER_AND_LIST : ZKLI_ASK_LIST);

@@ -15,7 +15,7 @@ static enum zkli_result create_parent(unsigned level, unsigned *missing) {
 static void ask_for_parents(unsigned depth, unsigned missing, unsigned reaped, char ret_asked[64]) {
     struct bench b;
     bench_init(&b, false);
-    zkli_contender_init(&b.c, b.c.uuid, false, depth);
+    zkli_contender_init(&b.c, ZKLI_KIND_MUTEX, b.c.uuid, false, depth);
     news(&b, ZKLI_EV_CONNECTED);
     reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_NO_NODE);
     reply(&b, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE);

@@ -132,9 +132,9 @@ static void it_has_its_thread_and_a_label(void) {
         struct zkli_member *m = NULL;
         struct owner *owner = &Bench.owners[Bench.owner_count++];
         zkli_engine_enter(Bench.engine);
-        REQUIRE_INT(zkli_member_new(&m, Bench.engine, "a", labels[i], false,
-                                    (struct zkli_thread){31, 32}, on_notice, owner),
-                    ZKL_OK);
+        const struct zkli_wish wish = {
+            .name = "a", .kind = ZKLI_KIND_MUTEX, .label = labels[i], .thread = {31, 32}};
+        REQUIRE_INT(zkli_member_new(&m, Bench.engine, &wish, on_notice, owner), ZKL_OK);
         owner->member = m;
         settle();
         CHECK_INT(m->thread.number, ((struct zkli_thread){31, 32}).number);

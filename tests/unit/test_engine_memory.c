@@ -279,7 +279,8 @@ static void an_orphan_counts_with_its_node(void) {
     struct tiny_answer served = serve(&list);
     tell_reply(list.slot, &served.reply);
     CHECK_INT(dir->member_count, 3);
-    CHECK_INT(Bench.engine->node_bytes, node_bytes + zkli_dir_node_bytes(dir));
+    CHECK_INT(Bench.engine->node_bytes,
+              node_bytes + zkli_dir_node_bytes(dir, zkli_node_name_length(ZKLI_KIND_MUTEX)));
     CHECK_INT(Bench.engine->watch_bytes, watch_bytes);
     come_to_rest();
     CHECK_INT(Bench.engine->node_bytes, node_bytes);

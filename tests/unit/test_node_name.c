@@ -265,28 +265,42 @@ static void damaged_names_are_read_as_the_rules_say(void) {
 static void a_tag_is_six_bytes_and_a_uuid_sixteen(void) {
     static const uint8_t tag_bytes[6] = {0x00, 0x12, 0xab, 0xff, 0x80, 0x7f};
     static const uint8_t bytes[10] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0x00, 0xff};
-    char tag[ZKLI_TAG_LENGTH + 2], uuid[ZKLI_UUID_LENGTH + 2], prefix[ZKLI_PREFIX_LENGTH + 2];
-    tag[ZKLI_TAG_LENGTH + 1] = uuid[ZKLI_UUID_LENGTH + 1] = prefix[ZKLI_PREFIX_LENGTH + 1] = '#';
+    static const struct {
+        enum zkli_kind kind;
+        const char *prefix;
+    } kinds[] = {
+        {ZKLI_KIND_MUTEX, "_c_0012abff-807f-0123-4567-89abcdef00ff-lock-"},
+        {ZKLI_KIND_WRITE, "_c_0012abff-807f-0123-4567-89abcdef00ff-__WRIT__"},
+        {ZKLI_KIND_READ, "_c_0012abff-807f-0123-4567-89abcdef00ff-__READ__"},
+        {ZKLI_KIND_LEASE, "_c_0012abff-807f-0123-4567-89abcdef00ff-lease-"},
+    };
+    char tag[ZKLI_TAG_LENGTH + 2], uuid[ZKLI_UUID_LENGTH + 2], prefix[ZKLI_PREFIX_MAX + 2];
+    tag[ZKLI_TAG_LENGTH + 1] = uuid[ZKLI_UUID_LENGTH + 1] = prefix[ZKLI_PREFIX_MAX + 1] = '#';
 
     zkli_tag_format(tag, tag_bytes);
     CHECK_STRING(tag, "0012abff-807f");
     zkli_uuid_format(uuid, tag, bytes);
     CHECK_STRING(uuid, "0012abff-807f-0123-4567-89abcdef00ff");
-    zkli_node_prefix_format(prefix, uuid);
-    CHECK_STRING(prefix, "_c_0012abff-807f-0123-4567-89abcdef00ff-lock-");
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        zkli_node_prefix_format(prefix, kinds[i].kind, uuid);
+        CHECK_STRING(prefix, kinds[i].prefix);
+        CHECK_INT(zkli_node_name_length(kinds[i].kind), strlen(prefix) + 10);
+    }
     CHECK(tag[ZKLI_TAG_LENGTH + 1] == '#' && uuid[ZKLI_UUID_LENGTH + 1] == '#' &&
-          prefix[ZKLI_PREFIX_LENGTH + 1] == '#');
+          prefix[ZKLI_PREFIX_MAX + 1] == '#');
 }
 
 static void a_node_of_ours_carries_its_uuid_and_its_session_s_tag(void) {
     static const uint8_t tag_bytes[6] = {1, 2, 3, 4, 5, 6}, bytes[10] = {7, 8, 9};
-    char tag[ZKLI_TAG_LENGTH + 1], uuid[ZKLI_UUID_LENGTH + 1], prefix[ZKLI_PREFIX_LENGTH + 1];
-    char name[ZKLI_PREFIX_LENGTH + 12];
+    char tag[ZKLI_TAG_LENGTH + 1], uuid[ZKLI_UUID_LENGTH + 1], prefix[ZKLI_PREFIX_MAX + 1];
+    char name[ZKLI_PREFIX_MAX + 12];
     zkli_tag_format(tag, tag_bytes);
     zkli_uuid_format(uuid, tag, bytes);
-    zkli_node_prefix_format(prefix, uuid);
-    (void)snprintf(name, sizeof(name), "%s%010d", prefix, 77);
-    expect(name, ZKLI_KIND_MUTEX, 77);
+    for (enum zkli_kind kind = ZKLI_KIND_MUTEX; kind <= ZKLI_KIND_LEASE; kind++) {
+        zkli_node_prefix_format(prefix, kind, uuid);
+        (void)snprintf(name, sizeof(name), "%s%010d", prefix, 77);
+        expect(name, kind, 77);
+    }
     CHECK(zkli_node_name_has_uuid(name, uuid));
     CHECK(zkli_node_name_has_tag(name, tag));
     /* As soon as one character differs, it is somebody else's. */

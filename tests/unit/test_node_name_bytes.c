@@ -37,16 +37,16 @@ static void a_recipe_s_session_id_is_hex_or_has_dashes(void) {
 /* Whatever was in the memory before. */
 static void names_of_ours_end(void) {
     static const uint8_t random[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
-    char tag[ZKLI_TAG_LENGTH + 2], uuid[ZKLI_UUID_LENGTH + 2], prefix[ZKLI_PREFIX_LENGTH + 2];
+    char tag[ZKLI_TAG_LENGTH + 2], uuid[ZKLI_UUID_LENGTH + 2], prefix[ZKLI_PREFIX_MAX + 2];
     memset(tag, '#', sizeof(tag));
     memset(uuid, '#', sizeof(uuid));
     memset(prefix, '#', sizeof(prefix));
     zkli_tag_format(tag, random);
     zkli_uuid_format(uuid, tag, random);
-    zkli_node_prefix_format(prefix, uuid);
+    zkli_node_prefix_format(prefix, ZKLI_KIND_WRITE, uuid);
     CHECK(tag[ZKLI_TAG_LENGTH] == '\0' && tag[ZKLI_TAG_LENGTH + 1] == '#');
     CHECK(uuid[ZKLI_UUID_LENGTH] == '\0' && uuid[ZKLI_UUID_LENGTH + 1] == '#');
-    CHECK(prefix[ZKLI_PREFIX_LENGTH] == '\0' && prefix[ZKLI_PREFIX_LENGTH + 1] == '#');
+    CHECK(prefix[ZKLI_PREFIX_MAX] == '\0' && prefix[ZKLI_PREFIX_MAX + 1] == '#');
 }
 
 int main(int argc, char **argv) {
