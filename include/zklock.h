@@ -322,10 +322,16 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_session_set_hosts(zkl_session *s, const char *h
 
 /* ---- Locks ----------------------------------------------------------------------------------- */
 
+/*
+ * The kinds share one queue: locks of one name exclude each other whatever their kinds, except that
+ * readers hold together. A reader waits for each contender before it that is no reader; any other
+ * waits for all before it. So no later reader overtakes a writer that waits. The names of the nodes
+ * are Curator's, whose InterProcessMutex and InterProcessReadWriteLock take part in the queue.
+ */
 typedef enum zkl_kind {
     ZKL_MUTEX = 0,
-    ZKL_READ = 1,     /* reserved: ZKL_UNSUPPORTED */
-    ZKL_WRITE = 2,    /* reserved: ZKL_UNSUPPORTED */
+    ZKL_READ = 1,     /* shared; as many holders as come */
+    ZKL_WRITE = 2,    /* exclusive, as a mutex */
     ZKL_SEMAPHORE = 3 /* reserved: ZKL_UNSUPPORTED */
 } zkl_kind;
 
@@ -356,7 +362,8 @@ typedef struct zkl_lock_options {
  *
  * Threads may share the handle. They queue in this process, first come, first served. Only the
  * first of them stands in the queue on the server, so later clients can be served before the
- * others. Two handles of one name exclude each other like two clients, also in one session.
+ * others. Two handles of one name exclude each other like two clients, also in one session. That is
+ * so for readers, too: threads that are to read together have a handle each.
  * **Returns:** ZKL_OK; ZKL_CLOSED: the session is closing; ZKL_NOMEM; ZKL_FORKED.
  * ZKL_INVALID: a NULL, a bad name, an option that is out of range or unknown.
  * ZKL_UNSUPPORTED: a reserved kind or option.
@@ -393,7 +400,8 @@ ZKL_API const char *zkl_lock_name(const zkl_lock *l);
  * ZKL_OK: held, and certainly so at the moment of return.
  * ZKL_TIMEOUT: not acquired in time. If zkl_session_state is not ZKL_STATE_CONNECTED, no server
  * answers. A server that falls silent is noticed after 2T/3, sooner while the session holds a lock.
- * ZKL_BUSY (try): another contender, or another thread on this handle, holds the lock or waits.
+ * ZKL_BUSY (try): another contender, or another thread on this handle, holds the lock or waits. For
+ * a reader, a contender that is no reader.
  * ZKL_UNREACHABLE (try): no answer in time, or no such lease.
  * ZKL_CANCELED: zkl_cancel was called, or the grant was given up by zkl_release_hold before this
  * call returned.
@@ -455,7 +463,9 @@ ZKL_API int64_t zkl_remaining_ms(zkl_lock *l);
 /*
  * The fencing token of the calling thread's hold; 0 when it has none, or has lost it. It is the
  * creation zxid of the lock's node. It grows from each holder's node to the next, even if the
- * directory was deleted in between. It starts anew only with the ensemble's data.
+ * directory was deleted in between. It starts anew only with the ensemble's data. Readers that hold
+ * together have different tokens. Those are greater than the writer's before them, and smaller than
+ * the next one's.
  *
  * Ask once, when the lock has been acquired, and keep the answer. A late write needs the token of
  * the hold that it began under.
@@ -537,64 +547,11 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
 ZKL_API ZKL_MUST_USE zkl_err zkl_guarded_set(zkl_lock *l, const char *path, const void *data,
                                              size_t len, int version);
 
-/* ---- Looking at queues ----------------------------------------------------------------------- */
-
-/* Text below comes from other programs through the server: escape it before a terminal sees it. */
-typedef struct zkl_contender {
-    size_t size;      /* of this struct, in the library that is running: see ZKL_HAS */
-    bool is_holder;   /* granted; the others wait, each for the one before it */
-    const char *node; /* the child's name */
-    const char *host; /* "" if the contender does not say, as other libraries' do not */
-    const char *program;
-    const char *label;
-    int64_t pid;        /* 0: unknown */
-    int64_t thread;     /* the contender's thread id; 0: unknown */
-    int64_t session_id; /* of the session that ends when the contender dies; 0: not ephemeral */
-    int64_t token;      /* czxid */
-    int64_t since_ms;   /* when it queued, milliseconds since 1970 by the server's clock */
-} zkl_contender;
-
-/* A copy that never changes. It outlives its session, and a child of fork() may use it, too. */
-typedef struct zkl_queue zkl_queue;
-
-ZKL_API size_t zkl_queue_count(const zkl_queue *queue);
-/* The contender that has index others before it, borrowed until zkl_queue_free. NULL beyond the
- * end. */
-ZKL_API const zkl_contender *zkl_queue_at(const zkl_queue *queue, size_t index);
-
-/*
- * Reads the queue of a lock: one list, then a read for each contender, up to 64 at a time. The
- * queue is the caller's: zkl_queue_free. A lock without contenders has an empty queue. The
- * session's connect_timeout_ms is for the whole call: a queue that takes longer to read needs more.
- * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_NO_CHROOT.
- * ZKL_UNREACHABLE: not all was read within connect_timeout_ms.
- * ZKL_DENIED; ZKL_AUTH_FAILED; ZKL_SERVER; ZKL_CLOSED; ZKL_IN_CALLBACK; ZKL_NOMEM; ZKL_FORKED.
- */
-ZKL_API ZKL_MUST_USE zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue);
-ZKL_API void zkl_queue_free(zkl_queue *queue);
-
-/* In place of a number of contenders: the directory may not be read. */
-#define ZKL_UNREADABLE SIZE_MAX
-
-/* Called for each lock, with its name and the number of contenders in its queue. Called with
- * ZKL_UNREADABLE for a directory whose locks cannot be told. The name is "" for the root. */
-typedef void (*zkl_list_fn)(const char *name, size_t contenders, void *arg);
-/*
- * Calls fn for every lock at or below prefix (NULL or "": all) that has contenders, sorted by name.
- * It lists each directory once. connect_timeout_ms is for the whole call. fn is called on
- * the calling thread, when all is read, and may call any function of the library.
- * **Returns:** as zkl_inspect.
- * ZKL_LIMIT: more than 65536 directories.
- * ZKL_DENIED: some directories may not be read. fn was told of these, and of all locks that may be
- * read. On any other error fn was not called.
- */
-ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_list_fn fn,
-                                      void *arg);
-
 #ifdef __cplusplus
 }
 #endif
-/* Fences, for the resource's side. */
+/* Fences, for the resource's side; looking at queues. */
 #include "zklock_fence.h"
+#include "zklock_inspect.h"
 
 #endif /* ZKLOCK_H */

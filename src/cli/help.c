@@ -24,6 +24,7 @@ static const char Run[] =
     "\n"
     "  -n, --nonblock            do not wait: fail if another client holds the lock\n"
     "  -w, --wait SECS           wait no longer than this; 0 is -n\n"
+    "  -s, --shared              hold it together with others that do so\n"
     "  -E, --conflict-exit-code N\n"
     "                            exit status when the lock was not acquired [1]\n"
     "      --grace SECS          from SIGTERM to SIGKILL when the hold runs out\n"

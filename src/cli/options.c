@@ -39,6 +39,7 @@ static const struct option Long[] = {
     {"version", no_argument, NULL, 'V'},
     {"nonblock", no_argument, NULL, 'n'},
     {"wait", required_argument, NULL, 'w'},
+    {"shared", no_argument, NULL, 's'},
     {"conflict-exit-code", required_argument, NULL, 'E'},
     {"grace", required_argument, NULL, OPT_GRACE},
     {NULL, 0, NULL, 0},
@@ -79,6 +80,7 @@ static bool is_known_here(cli_subcommand subcommand, int code) {
     switch (code) {
     case 'n':
     case 'w':
+    case 's':
     case 'E':
     case OPT_GRACE:
         return subcommand == CLI_RUN;
@@ -129,6 +131,9 @@ static bool take_run_option(cli_options *o, int code) {
         return true;
     case 'w':
         return take_seconds(o, "-w", &o->wait_ms);
+    case 's':
+        o->is_shared = true;
+        return true;
     case OPT_GRACE:
         return take_seconds(o, "--grace", &o->grace_ms);
     default:
@@ -218,7 +223,7 @@ static int find_separator(int argc, char **argv) {
 /* argv[0] is the subcommand's name. */
 static bool parse_subcommand(cli_options *o, int argc, char **argv) {
     int end = o->subcommand == CLI_RUN ? find_separator(argc, argv) : argc;
-    if (!parse_part(o, end, argv, ":hVvnw:E:"))
+    if (!parse_part(o, end, argv, ":hVvnsw:E:"))
         return false;
     if (o->is_help || o->is_version)
         return true;
@@ -247,7 +252,7 @@ static bool find_hosts(cli_options *o) {
 bool cli_options_parse(cli_options *ret_options, int argc, char **argv) {
     cli_options o = {
         .wait_ms = ZKL_FOREVER, .grace_ms = -1, .conflict_status = CLI_EXIT_NOT_ACQUIRED};
-    if (!parse_part(&o, argc, argv, "+:hVvnw:E:"))
+    if (!parse_part(&o, argc, argv, "+:hVvnsw:E:"))
         return false;
     if (!o.is_help && !o.is_version) {
         if (optind >= argc)

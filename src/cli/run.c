@@ -122,7 +122,9 @@ static int plan_grace(run *r) {
 }
 
 static int open_lock(run *r) {
-    const zkl_lock_options options = ZKL_LOCK_OPTIONS(.on_event = on_lock_event, .arg = r);
+    const zkl_lock_options options = ZKL_LOCK_OPTIONS(.kind = r->options->is_shared ? ZKL_READ
+                                                                                    : ZKL_MUTEX,
+                                                      .on_event = on_lock_event, .arg = r);
     zkl_err err = zkl_lock_open(&r->lock, r->session, r->options->name, &options);
     if (err == ZKL_INVALID)
         cli_message_bad_name("run", r->options->name);

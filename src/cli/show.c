@@ -40,9 +40,23 @@ static void add_age(cli_table *table, int64_t since_ms) {
         cli_table_addf(table, "%" PRId64 "d%02" PRId64 "h", age / 86400, age / 3600 % 24);
 }
 
-/* The node a waiter waits for: the one before it. NULL for a holder. */
+/* The node that a waiter waits for: the one before it; for a reader, the nearest that is no reader.
+ * NULL for a holder. */
 static const char *waits_on(const zkl_queue *queue, size_t i) {
-    return i == 0 || zkl_queue_at(queue, i)->is_holder ? NULL : zkl_queue_at(queue, i - 1)->node;
+    const zkl_contender *own = zkl_queue_at(queue, i), *other = own;
+    if (own->is_holder)
+        return NULL;
+    while (i > 0 && (other == own || (own->kind == ZKL_READ && other->kind == ZKL_READ)))
+        other = zkl_queue_at(queue, --i);
+    return other->node;
+}
+
+static const char *kind_name(zkl_kind kind) {
+    static const char *const names[] = {[ZKL_MUTEX] = "mutex",
+                                        [ZKL_READ] = "read",
+                                        [ZKL_WRITE] = "write",
+                                        [ZKL_SEMAPHORE] = "permit"};
+    return names[kind];
 }
 
 /* Numbers of which 0 means that the contender does not say. */
@@ -109,7 +123,8 @@ static void print_json_contender(const zkl_queue *queue, size_t i) {
     const char *before = waits_on(queue, i);
     char since[ISO_TIME_BYTES];
     format_time(since, sizeof(since), c->since_ms);
-    printf("{\"position\":%zu,\"holder\":%s", i + 1, c->is_holder ? "true" : "false");
+    printf("{\"position\":%zu,\"holder\":%s,\"kind\":\"%s\"", i + 1,
+           c->is_holder ? "true" : "false", kind_name(c->kind));
     print_string_or_null("node", c->node);
     print_string_or_null("waits_on", before == NULL ? "" : before);
     print_string_or_null("host", c->host);

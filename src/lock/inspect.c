@@ -138,6 +138,15 @@ static bool needs_czxid(const struct entry *entry) {
     return entry->is_there && zkli_listing_needs_czxid(&one);
 }
 
+static zkl_kind kind_shown(enum zkli_kind kind) {
+    static const zkl_kind kinds[] = {
+        [ZKLI_KIND_MUTEX] = ZKL_MUTEX,   [ZKLI_KIND_READ] = ZKL_READ,
+        [ZKLI_KIND_WRITE] = ZKL_WRITE,   [ZKLI_KIND_LEASE] = ZKL_SEMAPHORE,
+        [ZKLI_KIND_FOREIGN] = ZKL_MUTEX,
+    };
+    return kinds[kind];
+}
+
 /* Sorts, by czxid where numbers cannot be trusted, and points what is shown at its text. */
 static void arrange(struct zkl_queue *queue) {
     size_t count = queue->entry_count;
@@ -147,17 +156,17 @@ static void arrange(struct zkl_queue *queue) {
     for (size_t i = 0; is_by_czxid && i < count; i++)
         queue->entries[i].place.order = queue->entries[i].contender.token;
     qsort(queue->entries, count, sizeof(*queue->entries), compare_entries);
-    bool is_read_only = true;
+    bool are_readers = true; /* all so far */
     for (size_t i = 0; i < count && queue->entries[i].is_there; i++) {
         struct entry *entry = &queue->entries[i];
-        bool is_reader = entry->place.kind == ZKLI_KIND_READ;
-        is_read_only = is_read_only && is_reader;
+        are_readers = are_readers && entry->place.kind == ZKLI_KIND_READ;
         queue->contenders[i] = entry->contender;
         queue->contenders[i].node = entry->node;
         queue->contenders[i].host = entry->data.host;
         queue->contenders[i].program = entry->data.program;
         queue->contenders[i].label = entry->data.label;
-        queue->contenders[i].is_holder = i == 0 || is_read_only;
+        queue->contenders[i].kind = kind_shown(entry->place.kind);
+        queue->contenders[i].is_holder = i == 0 || are_readers;
         queue->count++;
     }
 }

@@ -131,11 +131,11 @@ ends_with() { # PID STATUS
 
 is_gone() { ! kill -0 "$1" 2>/dev/null; }
 
-# hold NAME: a holder in the background, $Holder, until let_go.
+# hold NAME [OPTION]...: a holder in the background, $Holder, until let_go.
 hold() {
     rm -f "$Work/held" "$Work/gate"
     mkfifo "$Work/gate"
-    "${Zkl[@]}" run "$1" -- sh -c 'echo $$ >"$1/held"; read -r _ <"$1/gate"' sh "$Work" &
+    "${Zkl[@]}" run "$@" -- sh -c 'echo $$ >"$1/held"; read -r _ <"$1/gate"' sh "$Work" &
     Holder=$!
     await test -s "$Work/held"
 }

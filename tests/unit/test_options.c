@@ -21,7 +21,7 @@ _Static_assert(ENDS_WITH(zkl_session_options, reserved), "no padding at the end"
 _Static_assert(ENDS_WITH(zkl_lock_options, label), "no padding at the end");
 _Static_assert(ENDS_WITH(zkl_fence_options, reserved), "no padding at the end");
 _Static_assert(ENDS_WITH(zkl_event, reserved), "no padding at the end");
-_Static_assert(ENDS_WITH(zkl_contender, since_ms), "no padding at the end");
+_Static_assert(ENDS_WITH(zkl_contender, reserved), "no padding at the end");
 
 static const size_t sizes[] = {sizeof(zkl_session_options), sizeof(zkl_lock_options),
                                sizeof(zkl_fence_options)};

@@ -1,0 +1,72 @@
+/*
+ * zklock_inspect.h - looking at the queues of locks, one or all: zklock.h includes it.
+ *
+ * Text below comes from other programs through the server: escape it before a terminal sees it.
+ */
+#ifndef ZKLOCK_INSPECT_H
+#define ZKLOCK_INSPECT_H
+
+#include "zklock.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct zkl_contender {
+    size_t size;      /* of this struct, in the library that is running: see ZKL_HAS */
+    bool is_holder;   /* nobody before it keeps it out; the others wait */
+    const char *node; /* the child's name */
+    const char *host; /* "" if the contender does not say, as other libraries' do not */
+    const char *program;
+    const char *label;
+    int64_t pid;        /* 0: unknown */
+    int64_t thread;     /* the contender's thread id; 0: unknown */
+    int64_t session_id; /* of the session that ends when the contender dies; 0: not ephemeral */
+    int64_t token;      /* czxid */
+    int64_t since_ms;   /* when it queued, milliseconds since 1970 by the server's clock */
+    zkl_kind kind;      /* ZKL_MUTEX also for exclusive contenders of other libraries' names */
+    unsigned char reserved[4]; /* 0 */
+} zkl_contender;
+
+/* A copy that never changes. It outlives its session, and a child of fork() may use it, too. */
+typedef struct zkl_queue zkl_queue;
+
+ZKL_API size_t zkl_queue_count(const zkl_queue *queue);
+/* The contender that has index others before it, borrowed until zkl_queue_free. NULL beyond the
+ * end. */
+ZKL_API const zkl_contender *zkl_queue_at(const zkl_queue *queue, size_t index);
+
+/*
+ * Reads the queue of a lock: one list, then a read for each contender, up to 64 at a time. The
+ * queue is the caller's: zkl_queue_free. A lock without contenders has an empty queue. The
+ * session's connect_timeout_ms is for the whole call: a queue that takes longer to read needs more.
+ * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_NO_CHROOT.
+ * ZKL_UNREACHABLE: not all was read within connect_timeout_ms.
+ * ZKL_DENIED; ZKL_AUTH_FAILED; ZKL_SERVER; ZKL_CLOSED; ZKL_IN_CALLBACK; ZKL_NOMEM; ZKL_FORKED.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue);
+ZKL_API void zkl_queue_free(zkl_queue *queue);
+
+/* In place of a number of contenders: the directory may not be read. */
+#define ZKL_UNREADABLE SIZE_MAX
+
+/* Called for each lock, with its name and the number of contenders in its queue. Called with
+ * ZKL_UNREADABLE for a directory whose locks cannot be told. The name is "" for the root. */
+typedef void (*zkl_list_fn)(const char *name, size_t contenders, void *arg);
+/*
+ * Calls fn for every lock at or below prefix (NULL or "": all) that has contenders, sorted by name.
+ * It lists each directory once. connect_timeout_ms is for the whole call. fn is called on
+ * the calling thread, when all is read, and may call any function of the library.
+ * **Returns:** as zkl_inspect.
+ * ZKL_LIMIT: more than 65536 directories.
+ * ZKL_DENIED: some directories may not be read. fn was told of these, and of all locks that may be
+ * read. On any other error fn was not called.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_list_fn fn,
+                                      void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ZKLOCK_INSPECT_H */
