@@ -384,6 +384,17 @@ void checks_committed(struct world *w, const struct txn *txn, const struct tree 
     }
 }
 
+/* A reader wakes by the nearest that keeps it out: there is no other between the two. */
+static void check_wake(struct world *w, const struct name *gone, const struct znode *own) {
+    const struct name *name = &w->names[own->name];
+    for (int i = 0; i < w->truth.count; i++) {
+        const struct znode *other = &w->truth.nodes[i];
+        if (other->czxid > gone->czxid && keeps_out(w, other, name, own->czxid))
+            world_violate(w, CHECK_WAKES, "%s wakes at the end of %s, behind %s", name->text,
+                          gone->text, w->names[other->name].text);
+    }
+}
+
 void checks_watch_told(struct world *w, int client, int number, bool is_deleted) {
     struct name *node = &w->names[number];
     if (node->client == client && is_deleted)
@@ -398,8 +409,11 @@ void checks_watch_told(struct world *w, int client, int number, bool is_deleted)
             strcmp(m->predecessor.watch->path, node->text) != 0 ||
             !zkli_member_path(m, path, sizeof(path)))
             continue;
+        const struct znode *own = tree_find(&w->truth, world_name(w, path));
         bool is_reader = m->core.kind == ZKLI_KIND_READ; /* they come in together */
-        if (tree_find(&w->truth, world_name(w, path)) != NULL && !is_reader && ++node->wakes > 1)
+        if (own != NULL && is_reader)
+            check_wake(w, node, own);
+        if (own != NULL && !is_reader && ++node->wakes > 1)
             world_violate(w, CHECK_WAKES, "%u waiters wake at the end of %s", node->wakes,
                           node->text);
     }
