@@ -333,7 +333,8 @@ static bool open_lock(play *p, role who, zkl_session *s) {
     p->parts[who].play = p;
     p->parts[who].actor = p->crew->actors[who];
     return zkl_lock_open(&p->parts[who].lock, s, p->name,
-                         &ZKL_LOCK_OPTIONS(.on_event = is_watched ? events_on : NULL,
+                         &ZKL_LOCK_OPTIONS(.kind = p->scenario->kinds[who],
+                                           .on_event = is_watched ? events_on : NULL,
                                            .arg = p->events)) == ZKL_OK ||
            play_fail(p, "no lock");
 }

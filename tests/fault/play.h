@@ -45,6 +45,7 @@ typedef struct play play;
 typedef struct scenario {
     const char *name;
     bool (*run)(play *p);
+    zkl_kind kinds[ROLES];  /* [mutexes] */
     bool is_taken;          /* the holder holds when the protagonist comes */
     bool has_no_directory;  /* the protagonist has to make it */
     bool is_close;          /* its end is the session's */

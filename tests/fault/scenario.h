@@ -5,7 +5,7 @@
 #include "play.h"
 
 enum {
-    SCENARIOS = 16
+    SCENARIOS = 18
 };
 
 extern const scenario Scenarios[SCENARIOS];

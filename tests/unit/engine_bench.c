@@ -403,14 +403,12 @@ void on_notice(void *arg, struct zkli_member *member, enum zkli_notice notice) {
         owner->member = NULL;
 }
 
-zkl_err enter_queue(const char *name, bool is_try, struct owner **ret_owner) {
+static zkl_err add_member(const struct zkli_wish *wish, struct owner **ret_owner) {
     REQUIRE(Bench.owner_count < OWNERS_MAX);
     struct owner *owner = &Bench.owners[Bench.owner_count];
     *owner = (struct owner){.member = NULL};
     zkli_engine_enter(Bench.engine);
-    const struct zkli_wish wish = {
-        .name = name, .kind = ZKLI_KIND_MUTEX, .is_try = is_try, .thread = {7, 7}};
-    zkl_err err = zkli_member_new(&owner->member, Bench.engine, &wish, on_notice, owner);
+    zkl_err err = zkli_member_new(&owner->member, Bench.engine, wish, on_notice, owner);
     settle();
     if (err != ZKL_OK)
         return err;
@@ -419,10 +417,21 @@ zkl_err enter_queue(const char *name, bool is_try, struct owner **ret_owner) {
     return ZKL_OK;
 }
 
-struct owner *begin(const char *name) {
+zkl_err enter_queue(const char *name, bool is_try, struct owner **ret_owner) {
+    const struct zkli_wish wish = {
+        .name = name, .kind = ZKLI_KIND_MUTEX, .is_try = is_try, .thread = {7, 7}};
+    return add_member(&wish, ret_owner);
+}
+
+struct owner *begin_as(const char *name, enum zkli_kind kind) {
+    const struct zkli_wish wish = {.name = name, .kind = kind, .thread = {7, 7}};
     struct owner *owner = NULL;
-    REQUIRE(enter_queue(name, false, &owner) == ZKL_OK);
+    REQUIRE(add_member(&wish, &owner) == ZKL_OK);
     return owner;
+}
+
+struct owner *begin(const char *name) {
+    return begin_as(name, ZKLI_KIND_MUTEX);
 }
 
 static void begin_numbered(const char *prefix, int number) {

@@ -139,7 +139,8 @@ void check_untold(void);
 
 void on_notice(void *arg, struct zkli_member *member, enum zkli_notice notice);
 zkl_err enter_queue(const char *name, bool is_try, struct owner **ret_owner);
-struct owner *begin(const char *name);
+struct owner *begin(const char *name); /* a mutex */
+struct owner *begin_as(const char *name, enum zkli_kind kind);
 /* Another client's node, the first of its directory. */
 #define OTHER_NODE "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000000"
 void plant_other(void);
