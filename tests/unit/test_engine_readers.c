@@ -53,8 +53,8 @@ static void all_holds_are_looked_at_whatever_has_been_released(void) {
         begin_readers();
         const size_t gone = (first + 1) % READERS;
         delete_node(path_of(Readers[gone]));
-        release(Readers[first]);
         struct owner *other = begin_as("a", ZKLI_KIND_READ);
+        release(Readers[first]);
         serve_all();
         CHECK((Readers[gone]->notices & TOLD(LOST)) != 0);
         CHECK(holds(Readers[(first + 2) % READERS]));
