@@ -66,6 +66,20 @@ static void what_is_left_counts_from_the_next_heartbeat(void) {
     CHECK(zkli_lease_ample_until(&lease, zkli_lease_period_ns(T)) == early_ns);
 }
 
+/* As soon as one heartbeat has told it, and not before. */
+static void a_round_trip_that_is_known_outlasts_the_connection(void) {
+    for (int count = 0; count <= 2; count++) {
+        struct zkli_lease lease;
+        zkli_lease_begin(&lease, T, 0);
+        for (int i = 0; i < count; i++)
+            zkli_lease_heartbeat(&lease, ZKLI_HEARTBEAT_BARRIER, i * T / 10, (i + 1) * T / 10);
+        zkli_lease_reconnect(&lease, T, T / 4);
+        CHECK(zkli_lease_quickest_ns(&lease) == (count == 0 ? 0 : T / 10));
+        zkli_lease_heartbeat(&lease, ZKLI_HEARTBEAT_BARRIER, T / 4, T / 4 + T / 5);
+        CHECK(zkli_lease_quickest_ns(&lease) == (count == 0 ? T / 5 : T / 10));
+    }
+}
+
 /* A round trip that leaves exactly so much in the long run. */
 static int64_t round_trip_leaving(int64_t last_ns) {
     int64_t low_ns = T / 30, high_ns = T / 3;
@@ -106,6 +120,8 @@ int main(int argc, char **argv) {
          a_hold_may_begin_as_long_as_that_much_is_left},
         {"what is left counts from the next heartbeat",
          what_is_left_counts_from_the_next_heartbeat},
+        {"a round trip that is known outlasts the connection",
+         a_round_trip_that_is_known_outlasts_the_connection},
         {"with little left in the long run all that is certain will do",
          with_little_left_in_the_long_run_all_that_is_certain_will_do},
     };
