@@ -55,8 +55,8 @@ ZKL_API void zkl_queue_free(zkl_queue *queue);
 typedef void (*zkl_list_fn)(const char *name, size_t contenders, void *arg);
 /*
  * Calls fn for every lock at or below prefix (NULL or "": all) that has contenders, sorted by name.
- * It lists each directory once. connect_timeout_ms is for the whole call. fn is called on
- * the calling thread, when all is read, and may call any function of the library.
+ * It lists each directory once. The session's connect_timeout_ms is for the whole call. When all is
+ * read, it calls fn on the calling thread. There fn may call any function of the library.
  * **Returns:** as zkl_inspect.
  * ZKL_LIMIT: more than 65536 directories.
  * ZKL_DENIED: some directories may not be read. fn was told of these, and of all locks that may be

@@ -56,7 +56,8 @@ static const char *kind_name(zkl_kind kind) {
                                         [ZKL_READ] = "read",
                                         [ZKL_WRITE] = "write",
                                         [ZKL_SEMAPHORE] = "permit"};
-    return names[kind];
+    bool is_known = (size_t)kind < sizeof(names) / sizeof(names[0]); /* later libraries add some */
+    return is_known ? names[kind] : "other";
 }
 
 /* Numbers of which 0 means that the contender does not say. */
