@@ -178,25 +178,32 @@ static size_t heap_in_use(void) {
     return all.uordblks + all.hblkhd;
 }
 
-/* The program's own, the timer, and two of the client library's. One more is at work for a moment
- * where a session was replaced, or a socket is looked for. One that stays is measured. */
-static void await_helper(void) {
+/*
+ * The program's own threads are one, the timer, and two of the client library's. One more is at
+ * work for a moment where a session was replaced, or where a socket is looked for, with memory and
+ * a descriptor of its own. It may begin at any time: what was measured counts if it was there
+ * neither before nor after. One that stays is measured.
+ */
+static void measure(struct soak_worker *own) {
     const int64_t end_ns = clock_ns() + HELPER_MS * NS_PER_MS;
+    size_t before;
 
-    while (process_threads() > THREADS && clock_ns() < end_ns)
-        wait_pause();
+    do {
+        while ((before = process_threads()) > THREADS && clock_ns() < end_ns)
+            wait_pause();
+        own->heap_bytes = heap_in_use();
+        (void)malloc_trim(0); /* what it keeps for later is no leak */
+        own->resident_kib = process_resident_kib();
+        own->descriptors = process_descriptors();
+        own->threads = process_threads();
+    } while ((before > THREADS || own->threads > THREADS) && clock_ns() < end_ns);
 }
 
 static void pause_here(struct worker *w) {
     const int pause = atomic_load(&w->shared->pause);
 
     come_to_rest(w);
-    await_helper();
-    w->own->heap_bytes = heap_in_use();
-    (void)malloc_trim(0); /* what it keeps for later is no leak */
-    w->own->resident_kib = process_resident_kib();
-    w->own->descriptors = process_descriptors();
-    w->own->threads = process_threads();
+    measure(w->own);
     atomic_store(&w->own->pauses, pause);
     while (phase(w) == SOAK_PAUSE && atomic_load(&w->shared->pause) == pause)
         wait_pause();
