@@ -22,7 +22,7 @@ readonly TELLING='^(alloc|sim|fault|register|soak)[.]'
 readonly NEVER_SKIPPED='^(alloc|server|fault|register|soak)[.]'
 # Two processors are enough for so many: each of those that wait has a server of its own. Sanitizers
 # compute.
-readonly TESTS_AT_ONCE=6 SANITIZED_TESTS_AT_ONCE=3
+readonly TESTS_AT_ONCE=4 SANITIZED_TESTS_AT_ONCE=3
 # Of one program, in bytes: CTest keeps 1 KiB otherwise.
 readonly OUTPUT_MAX=10000000
 # gcov is gcc's.
