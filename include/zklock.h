@@ -327,6 +327,11 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_session_set_hosts(zkl_session *s, const char *h
  * readers hold together. A reader waits for each contender before it that is no reader; any other
  * waits for all before it. So no later reader overtakes a writer that waits. The names of the nodes
  * are Curator's, whose InterProcessMutex and InterProcessReadWriteLock take part in the queue.
+ *
+ * A thread that holds a writer's lock may acquire a ZKL_READ lock of that name by another handle of
+ * the session. It is granted at once, without a request, inside the writer's hold, whose token it
+ * has. When the writer's is released first, the node becomes a reader's, as by zkl_downgrade. The
+ * other way round it is ZKL_DEADLOCK: a writer inside a reader's hold would wait for it.
  */
 typedef enum zkl_kind {
     ZKL_MUTEX = 0,
@@ -407,8 +412,9 @@ ZKL_API const char *zkl_lock_name(const zkl_lock *l);
  * call returned.
  * ZKL_CLOSED: the lock or the session was closed.
  * ZKL_DEADLOCK: the calling thread would wait for itself. It holds the lock by this handle, which
- * is not recursive. Or it holds the lock of this name by another handle of the same session,
- * recursive or not. A handle of another session is another client: there the call waits.
+ * is not recursive, or whose hold has become a reader's. Or it holds the lock of this name by
+ * another handle of the same session, recursive or not. Only a reader inside a writer's hold is
+ * granted (see zkl_kind). A handle of another session is another client: there the call waits.
  * ZKL_LOST (recursive only): the calling thread's hold was lost and is not released yet. An inner
  * acquire must not make the outer section believe that it held all the time.
  * ZKL_LIMIT: the session has 400 KiB of node paths or of watched paths: open another session. Or a
@@ -425,20 +431,39 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms);
  * deleted in the background. The library repeats that until the server has confirmed it. If the
  * process ends before that, the lock stays taken until the servers end the session. So before you
  * exit, call zkl_release_wait or zkl_session_close. A thread that ends does not give up its hold:
- * another thread can, with zkl_release_hold.
+ * another thread can, with zkl_release_hold. Where a reader's hold was nested
+ * in a writer's, the node stays until both are given up.
  * **Returns:** ZKL_OK; ZKL_NOT_HELD; ZKL_CLOSED; ZKL_INVALID; ZKL_FORKED.
  * ZKL_LOST: the hold had been lost before; this level is given up now.
  */
 ZKL_API zkl_err zkl_release(zkl_lock *l);
 
 /*
- * Gives up as zkl_release does, and waits until the server has confirmed that the node is gone.
+ * Gives up as zkl_release does, and waits until the server has confirmed that the node is gone. If
+ * the node stays, there is nothing to wait for.
  * timeout_ms is as for zkl_acquire. After ZKL_TIMEOUT, too, the hold is given up.
  * **Returns:** as zkl_release.
  * ZKL_TIMEOUT: not confirmed yet; the deletion goes on in the background.
  * ZKL_INVALID, ZKL_IN_CALLBACK, ZKL_NOMEM: nothing was done.
  */
 ZKL_API zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms);
+
+/*
+ * Makes the calling thread's hold of a ZKL_WRITE lock that of a reader. Readers that wait behind it
+ * are granted the lock, and no writer gets in between. The hold, its number and its token stay. The
+ * call waits until the servers have answered, or until the hold is lost. From its beginning on,
+ * readers may hold the lock, too.
+ *
+ * There is no way back: release, and acquire. An acquire inside the hold is ZKL_DEADLOCK. Within
+ * 2^20 of the end of the directory's counter no other reader is let in.
+ * **Returns:** ZKL_OK, also if it was done before; ZKL_CLOSED; ZKL_INVALID; ZKL_NOMEM; ZKL_FORKED.
+ * ZKL_NOT_HELD: the thread has no hold; or another thread has given it up meanwhile.
+ * ZKL_LOST: the hold is lost.
+ * ZKL_UNSUPPORTED: the lock is of another kind.
+ * ZKL_DENIED, ZKL_SERVER: it is still a writer's; the log has the server's code.
+ * ZKL_IN_CALLBACK.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_downgrade(zkl_lock *l);
 
 /*
  * Ends every acquire that waits on this handle now with ZKL_CANCELED, unless it was granted

@@ -17,6 +17,12 @@ static void note_listing(contender *c, const event *e) {
         c->staying = zkli_listing_staying(listing, c->kind);
         return;
     }
+    if (c->state == ZKLI_TURNING) {
+        for (size_t i = 0; i < listing->count; i++)
+            if (zkli_contender_may_own(c, listing->siblings[i].name))
+                memcpy(c->found, listing->siblings[i].name, strlen(listing->siblings[i].name) + 1);
+        return;
+    }
     if (c->node[0] == '\0') {
         const struct zkli_sibling *found = NULL;
         for (size_t i = 0; i < listing->count; i++) {
@@ -47,7 +53,8 @@ static void note_reply(contender *c, const event *e) {
         c->czxid = e->czxid;
         c->owner = e->owner;
     } else if (e->type == ZKLI_EV_OWN_READ) {
-        c->czxid = e->czxid;
+        if (!c->has_turned)
+            c->czxid = e->czxid;
         c->owner = e->owner;
         if (c->own_watch == ZKLI_UNWATCHED)
             c->own_watch = ZKLI_WATCHED;
@@ -68,6 +75,7 @@ static unsigned op_of(const contender *c, enum zkli_contender_event_type type) {
         [ZKLI_EV_BARRIER] = ZKLI_ASK_BARRIER, [ZKLI_EV_LISTED] = ZKLI_ASK_LIST,
         [ZKLI_EV_OWN_READ] = ZKLI_ASK_OWN,    [ZKLI_EV_PREDECESSOR_READ] = ZKLI_ASK_PREDECESSOR,
         [ZKLI_EV_DELETED] = ZKLI_ASK_DELETE,  [ZKLI_EV_OWNER_READ] = ZKLI_ASK_OWNER,
+        [ZKLI_EV_TURNED] = ZKLI_ASK_TURN,
     };
     bool is_by_czxid = type == ZKLI_EV_LISTED && (c->in_flight & ZKLI_ASK_ORDER) != 0;
     return is_by_czxid ? ZKLI_ASK_ORDER : ops[type];
@@ -82,6 +90,8 @@ static unsigned on_reply(contender *c, const event *e) {
     note_reply(c, e);
     if (c->state == ZKLI_LEAVING)
         return zkli_contender_decide_leaving(c, e);
+    if (c->state == ZKLI_TURNING)
+        return zkli_contender_decide_turning(c, e);
     if (c->state ==
         ZKLI_HELD) /* the watch on our node; if it was not set, the next heartbeat tries */
         return e->result == ZKLI_RESULT_NO_NODE ? ZKLI_DO_LOSE | zkli_contender_forget(c) : 0;
@@ -91,6 +101,8 @@ static unsigned on_reply(contender *c, const event *e) {
 static unsigned resume(contender *c, const event *e) {
     if (c->state == ZKLI_ADMITTED)
         return zkli_contender_try_to_hold(c, e);
+    if (c->state == ZKLI_TURNING)
+        return zkli_contender_turn_again(c, e);
     if (!zkli_contender_is_parked(c) || !e->is_connected)
         return 0;
     if (c->state == ZKLI_IDLE)
@@ -113,7 +125,7 @@ static unsigned resume(contender *c, const event *e) {
 
 static unsigned on_expired(contender *c, const event *e) {
     c->in_flight = 0;
-    if (c->state == ZKLI_HELD)
+    if (zkli_contender_holds(c))
         return ZKLI_DO_LOSE | zkli_contender_forget(c);
     if (zkli_contender_has_left(c))
         return zkli_contender_forget(c);
@@ -134,7 +146,7 @@ static unsigned on_own_event(contender *c, const event *e) {
         c->own_watch = ZKLI_NODE_DELETED;
     else if (c->own_watch == ZKLI_WATCHED)
         c->own_watch = ZKLI_UNWATCHED;
-    if (c->state == ZKLI_HELD)
+    if (zkli_contender_holds(c))
         return e->is_deleted ? ZKLI_DO_LOSE | zkli_contender_forget(c) : 0;
     bool rests = c->state == ZKLI_WAITING || (c->state == ZKLI_ADMITTED && c->in_flight == 0);
     if (!rests)
@@ -164,16 +176,22 @@ static unsigned on_lease(contender *c, const event *e) {
         return resume(c, e);
     if (c->state == ZKLI_ADMITTED)
         return zkli_contender_try_to_hold(c, e);
-    if (c->state == ZKLI_HELD && !e->is_certain)
+    if (zkli_contender_holds(c) && !e->is_certain)
         return ZKLI_DO_LOSE | zkli_contender_leave(c, e);
     return 0;
 }
 
 static unsigned on_heartbeat(contender *c, const event *e) {
-    (void)e;
+    if (c->state == ZKLI_TURNING) /* nothing else would tell of its node's end meanwhile */
+        return zkli_contender_turn_again(c, e);
     if (c->state != ZKLI_HELD || c->own_watch == ZKLI_WATCHED || c->in_flight != 0)
         return 0;
     return zkli_contender_send(c, ZKLI_ASK_OWN);
+}
+
+static unsigned on_turn(contender *c, const event *e) {
+    bool may_turn = c->state == ZKLI_HELD && c->kind == ZKLI_KIND_WRITE;
+    return may_turn ? zkli_contender_turn(c, e) : 0;
 }
 
 static unsigned on_leave(contender *c, const event *e) {
@@ -199,10 +217,12 @@ static unsigned (*const handlers[ZKLI_EVENT_TYPES])(contender *c, const event *e
     [ZKLI_EV_PREDECESSOR_READ] = on_reply,
     [ZKLI_EV_DELETED] = on_reply,
     [ZKLI_EV_OWNER_READ] = on_reply,
+    [ZKLI_EV_TURNED] = on_reply,
     [ZKLI_EV_OWN_EVENT] = on_own_event,
     [ZKLI_EV_PREDECESSOR_EVENT] = on_predecessor_event,
     [ZKLI_EV_LEASE] = on_lease,
     [ZKLI_EV_HEARTBEAT] = on_heartbeat,
+    [ZKLI_EV_TURN] = on_turn,
     [ZKLI_EV_RELEASE] = on_leave,
     [ZKLI_EV_ABANDON] = on_leave,
 };
@@ -224,8 +244,9 @@ static void set_flight(struct zkli_actions *actions, unsigned bits) {
 static void set_notices(struct zkli_actions *actions, unsigned bits) {
     static const unsigned notices[ZKLI_NOTICES] = {
         [ZKLI_NOTICE_REQUEUED] = ZKLI_TELL_REQUEUED, [ZKLI_NOTICE_QUEUED] = ZKLI_TELL_QUEUED,
-        [ZKLI_NOTICE_GRANTED] = ZKLI_DO_GRANT,       [ZKLI_NOTICE_FAILED] = ZKLI_DO_FAIL,
-        [ZKLI_NOTICE_LOST] = ZKLI_DO_LOSE,           [ZKLI_NOTICE_GONE] = ZKLI_DO_FORGET,
+        [ZKLI_NOTICE_GRANTED] = ZKLI_DO_GRANT,       [ZKLI_NOTICE_TURNED] = ZKLI_TELL_TURNED,
+        [ZKLI_NOTICE_FAILED] = ZKLI_DO_FAIL,         [ZKLI_NOTICE_LOST] = ZKLI_DO_LOSE,
+        [ZKLI_NOTICE_GONE] = ZKLI_DO_FORGET,
     };
     for (enum zkli_notice notice = 0; notice < ZKLI_NOTICES; notice++)
         if ((bits & notices[notice]) != 0)
@@ -264,6 +285,6 @@ void zkli_contender_init_orphan(contender *c, const char *node) {
 
 bool zkli_contender_may_own(const contender *c, const char *child) {
     if (c->node[0] != '\0')
-        return strcmp(c->node, child) == 0;
+        return strcmp(c->node, child) == 0 || strcmp(c->reader, child) == 0;
     return zkli_node_name_has_uuid(child, c->uuid);
 }

@@ -4,8 +4,8 @@
  * randomness and every reply arrive in the event, and memory is the caller's.
  *
  *   idle -> probing -> enqueuing -> listing -> arming -> waiting -> admitted -> held -> leaving
- *                      |  ^    \-> unsure -> searching -> adopting                   -> gone
- *                      parenting                                        claiming -> leaving
+ *                      |  ^    \-> unsure -> searching -> adopting             ^  |  -> gone
+ *                      parenting                      claiming -> leaving   turning
  *
  * Not here: requests in flight, retries' timing, watches shared by path (session/).
  */
@@ -29,6 +29,7 @@ enum zkli_contender_state {
     ZKLI_WAITING,   /* both watches are set */
     ZKLI_ADMITTED,  /* its turn has come; the lease is too short to begin on; watch the own node */
     ZKLI_HELD,
+    ZKLI_TURNING,  /* held, by a writer that becomes a reader */
     ZKLI_CLAIMING, /* a node that bears our session's tag: read whose it is */
     ZKLI_LEAVING,  /* delete our node, if there is one, until the server has confirmed */
     ZKLI_GONE,
@@ -45,9 +46,10 @@ enum {
     ZKLI_ASK_OWN = 1u << 5,   /* read our node and watch it */
     ZKLI_ASK_PREDECESSOR = 1u << 6,
     ZKLI_ASK_DELETE = 1u << 7,
-    ZKLI_ASK_OWNER = 1u << 8 /* read whose it is, without a watch */
+    ZKLI_ASK_OWNER = 1u << 8, /* read whose it is, without a watch */
+    ZKLI_ASK_TURN = 1u << 9   /* a reader's node in place of the writer's, in one transaction */
 };
-#define ZKLI_ASK_COUNT 9
+#define ZKLI_ASK_COUNT 10
 #define ZKLI_ASKS ((1u << ZKLI_ASK_COUNT) - 1)
 
 #define ZKLI_FLIGHT_MAX 3
@@ -65,6 +67,7 @@ enum zkli_notice {
     ZKLI_NOTICE_REQUEUED, /* the place in the queue was lost */
     ZKLI_NOTICE_QUEUED,   /* .position has changed */
     ZKLI_NOTICE_GRANTED,  /* the acquisition succeeded */
+    ZKLI_NOTICE_TURNED,   /* the hold is a reader's; or still a writer's, if there is an .error */
     ZKLI_NOTICE_FAILED,   /* the acquisition failed: .error; the node may still be leaving */
     ZKLI_NOTICE_LOST,     /* the hold is over without a release */
     ZKLI_NOTICE_GONE,     /* nothing is left on the server: free it; late replies are void */
@@ -97,10 +100,12 @@ enum zkli_contender_event_type {
     ZKLI_EV_PREDECESSOR_READ,
     ZKLI_EV_DELETED,
     ZKLI_EV_OWNER_READ, /* .owner */
-    ZKLI_EV_OWN_EVENT,  /* a watch fired: .is_deleted, or else changed */
+    ZKLI_EV_TURNED,
+    ZKLI_EV_OWN_EVENT, /* a watch fired: .is_deleted, or else changed */
     ZKLI_EV_PREDECESSOR_EVENT,
     ZKLI_EV_LEASE,     /* .is_certain or .is_ample may have changed */
     ZKLI_EV_HEARTBEAT, /* the time for what need not be done at once */
+    ZKLI_EV_TURN,      /* a writer that holds is to become a reader */
     ZKLI_EV_RELEASE,   /* the holder is done */
     ZKLI_EV_ABANDON,   /* the waiter is done: .error says why */
     ZKLI_EVENT_TYPES
@@ -138,7 +143,9 @@ struct zkli_contender {
     enum zkli_result results[ZKLI_ASK_COUNT]; /* of the flight, by bit number */
     char uuid[ZKLI_UUID_LENGTH + 1];
     char node[ZKLI_CHILD_MAX + 1]; /* our node, "" while there is none that we know */
-    int64_t czxid;                 /* its token */
+    /* That which takes the place of our node: TURNING, and LEAVING from there; else "". */
+    char reader[ZKLI_CHILD_MAX + 1];
+    int64_t czxid; /* our node's, its token; of a reader that was a writer, the writer's */
     int64_t owner;
     enum zkli_node_watch own_watch;
     enum zkli_node_watch predecessor_watch; /* ARMING, WAITING */
@@ -148,6 +155,7 @@ struct zkli_contender {
     size_t staying;     /* those that keep us out, and are no leaving nodes of our session */
     uint64_t listed_on; /* the connection it came over; 0: not listed yet */
     char predecessor[ZKLI_CHILD_MAX + 1];
+    bool has_turned;                /* a reader that was a writer */
     bool is_hand_off;               /* its deletion admits us, on the connection that listed it */
     char found[ZKLI_CHILD_MAX + 1]; /* a node with our uuid, "" if none */
     size_t told_position;           /* + 1; 0: not told */
@@ -173,6 +181,8 @@ bool zkli_contender_is_unsure(const struct zkli_contender *c);
 
 const char *zkli_contender_state_name(enum zkli_contender_state state);
 
+/* Whether a call holds by it. */
+bool zkli_contender_holds(const struct zkli_contender *c);
 /* Whether no call waits for it or holds by it any more. */
 bool zkli_contender_has_left(const struct zkli_contender *c);
 /* Whether a node with this name may be this contender's: known as such, or created by an attempt

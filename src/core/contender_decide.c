@@ -206,12 +206,21 @@ static unsigned decide_created_leaving(contender *c, const event *e) {
     return zkli_contender_forget(c); /* it was not done */
 }
 
+/* The writer's node went first: without it the transaction, which may come late, does nothing. */
+static unsigned leave_reader(contender *c) {
+    memcpy(c->node, c->reader, sizeof(c->node));
+    c->reader[0] = '\0';
+    return zkli_contender_send(c, ZKLI_ASK_DELETE);
+}
+
 unsigned zkli_contender_decide_leaving(contender *c, const event *e) {
     if (e->type == ZKLI_EV_CREATED)
         return decide_created_leaving(c, e);
     if (e->type == ZKLI_EV_DELETED) {
         bool is_gone = e->result == ZKLI_RESULT_OK || e->result == ZKLI_RESULT_NO_NODE;
-        return is_gone ? zkli_contender_forget(c) : zkli_contender_park(c, e);
+        if (!is_gone)
+            return zkli_contender_park(c, e);
+        return c->reader[0] == '\0' ? zkli_contender_forget(c) : leave_reader(c);
     }
     if (c->in_flight != 0)
         return 0; /* half of a search */
@@ -221,6 +230,53 @@ unsigned zkli_contender_decide_leaving(contender *c, const event *e) {
         return zkli_contender_forget(c);
     memcpy(c->node, c->found, sizeof(c->node));
     return zkli_contender_send(c, ZKLI_ASK_DELETE);
+}
+
+/* ---- A writer that becomes a reader ---- */
+
+static unsigned end_turn(contender *c, int error) {
+    c->error = error;
+    c->reader[0] = '\0';
+    c->own_watch = ZKLI_UNWATCHED; /* meanwhile it may have fired */
+    zkli_contender_move(c, ZKLI_HELD);
+    return ZKLI_TELL_TURNED;
+}
+
+static unsigned become_reader(contender *c) {
+    memcpy(c->node, c->reader, sizeof(c->node));
+    c->kind = ZKLI_KIND_READ;
+    c->has_turned = true;
+    return end_turn(c, ZKL_OK);
+}
+
+static unsigned decide_turned(contender *c, const event *e) {
+    if (e->result == ZKLI_RESULT_OK)
+        return become_reader(c);
+    if (e->result == ZKLI_RESULT_NO_NODE) /* perhaps one that was lost has been carried out since */
+        return zkli_contender_turn_again(c, e);
+    if (e->result == ZKLI_RESULT_DENIED)
+        return end_turn(c, ZKL_DENIED);
+    if (e->result == ZKLI_RESULT_EXISTS || e->result == ZKLI_RESULT_ERROR)
+        return end_turn(c, ZKL_SERVER);
+    return e->is_connected ? ZKLI_DO_RETRY : 0;
+}
+
+static unsigned decide_turn_searched(contender *c, const event *e) {
+    if (zkli_contender_result_of(c, ZKLI_ASK_LIST) == ZKLI_RESULT_DENIED)
+        return ZKLI_DO_LOSE | zkli_contender_leave(c, e); /* it cannot be known */
+    if (!search_succeeded(c))
+        return e->is_connected ? ZKLI_DO_RETRY : 0;
+    if (c->found[0] == '\0')
+        return ZKLI_DO_LOSE | zkli_contender_forget(c);
+    if (strcmp(c->found, c->reader) == 0)
+        return become_reader(c);
+    return zkli_contender_send(c, ZKLI_ASK_TURN);
+}
+
+unsigned zkli_contender_decide_turning(contender *c, const event *e) {
+    if (e->type == ZKLI_EV_OWN_READ || (c->in_flight & ~(unsigned)ZKLI_ASK_OWN) != 0)
+        return 0;
+    return e->type == ZKLI_EV_TURNED ? decide_turned(c, e) : decide_turn_searched(c, e);
 }
 
 unsigned zkli_contender_decide(contender *c, const event *e) {

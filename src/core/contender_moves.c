@@ -50,7 +50,8 @@ static const struct {
                           BIT(ZKLI_ADMITTED)},
     [ZKLI_ADMITTED] = {"admitted", SOMETIMES,
                        FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_HELD)},
-    [ZKLI_HELD] = {"held", SOMETIMES, BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE)},
+    [ZKLI_HELD] = {"held", SOMETIMES, BIT(ZKLI_TURNING) | BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE)},
+    [ZKLI_TURNING] = {"turning", SOMETIMES, BIT(ZKLI_HELD) | BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE)},
     [ZKLI_CLAIMING] = {"claiming", SOMETIMES, BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE)},
     [ZKLI_LEAVING] = {"leaving", SOMETIMES, BIT(ZKLI_GONE)},
     [ZKLI_GONE] = {"gone", SOMETIMES, 0},
@@ -63,7 +64,11 @@ const char *zkli_contender_state_name(enum zkli_contender_state state) {
 void zkli_contender_check(const contender *c) {
     bool has_node = c->node[0] != '\0';
     (void)has_node; /* a build without assertions */
-    assert(c->state != ZKLI_HELD || (has_node && (c->in_flight & ~(unsigned)ZKLI_ASK_OWN) == 0));
+    bool has_reader = c->reader[0] != '\0';
+    (void)has_reader;
+    assert(c->state != ZKLI_HELD ||
+           (has_node && !has_reader && (c->in_flight & ~(unsigned)ZKLI_ASK_OWN) == 0));
+    assert(c->state != ZKLI_TURNING || (has_node && has_reader));
     assert(c->state != ZKLI_WAITING ||
            (has_node && c->own_watch == ZKLI_WATCHED && c->predecessor_watch == ZKLI_WATCHED));
     assert(c->state != ZKLI_ADMITTED ||
@@ -171,6 +176,10 @@ unsigned zkli_contender_remove_node(contender *c) {
     return zkli_contender_send(c, ZKLI_ASK_DELETE);
 }
 
+bool zkli_contender_holds(const contender *c) {
+    return c->state == ZKLI_HELD || c->state == ZKLI_TURNING;
+}
+
 bool zkli_contender_has_left(const contender *c) {
     return c->state == ZKLI_CLAIMING || c->state == ZKLI_LEAVING || c->state == ZKLI_GONE;
 }
@@ -203,6 +212,32 @@ unsigned zkli_contender_leave(contender *c, const event *e) {
     if (c->in_flight != 0)
         return 0; /* decided when the replies are in */
     return e->is_connected ? zkli_contender_remove_node(c) : 0;
+}
+
+/* Where numbers repeat or jump, the order is that of the czxids, and the reader's is a new one. So
+ * the hold becomes a reader's for its owner only. */
+static bool has_place_by_number(const contender *c) {
+    struct zkli_sibling own;
+    const struct zkli_listing one = {&own, 1, false};
+    bool is_contender = zkli_sibling_parse(&own, c->node);
+    assert(is_contender);
+    (void)is_contender; /* a build without assertions */
+    return !zkli_listing_needs_czxid(&one);
+}
+
+unsigned zkli_contender_turn(contender *c, const event *e) {
+    c->error = 0;
+    if (!has_place_by_number(c))
+        return ZKLI_TELL_TURNED;
+    zkli_node_name_turn(c->reader, c->node);
+    zkli_contender_move(c, ZKLI_TURNING);
+    return e->is_connected ? zkli_contender_send(c, ZKLI_ASK_TURN) : 0;
+}
+
+unsigned zkli_contender_turn_again(contender *c, const event *e) {
+    if (!e->is_connected || (c->in_flight & ~(unsigned)ZKLI_ASK_OWN) != 0)
+        return 0;
+    return zkli_contender_search(c);
 }
 
 unsigned zkli_contender_fail(contender *c, const event *e, int error) {

@@ -9,14 +9,15 @@
 
 /* Actions as the decisions are made of them: ZKLI_ASK_ bits, and these. */
 enum {
-    ZKLI_TELL_REQUEUED = 1u << 9,
-    ZKLI_TELL_QUEUED = 1u << 10,
-    ZKLI_DO_GRANT = 1u << 11,
-    ZKLI_DO_FAIL = 1u << 12,
-    ZKLI_DO_LOSE = 1u << 13,
-    ZKLI_DO_FORGET = 1u << 14,
-    ZKLI_DO_RETRY = 1u << 15,
-    ZKLI_DO_AWAIT_SESSION = 1u << 16
+    ZKLI_TELL_REQUEUED = 1u << 10,
+    ZKLI_TELL_QUEUED = 1u << 11,
+    ZKLI_DO_GRANT = 1u << 12,
+    ZKLI_TELL_TURNED = 1u << 13,
+    ZKLI_DO_FAIL = 1u << 14,
+    ZKLI_DO_LOSE = 1u << 15,
+    ZKLI_DO_FORGET = 1u << 16,
+    ZKLI_DO_RETRY = 1u << 17,
+    ZKLI_DO_AWAIT_SESSION = 1u << 18
 };
 
 typedef struct zkli_contender contender;
@@ -57,6 +58,15 @@ unsigned zkli_contender_admit(contender *c, const event *e);
 /* What an admitted one does when something has changed. */
 unsigned zkli_contender_try_to_hold(contender *c, const event *e);
 
+/*
+ * A writer that holds becomes a reader. One transaction sets the writer's node, creates the
+ * reader's under the same uuid and number, and deletes the writer's. The set is for those who watch
+ * the writer's: they are told that it has changed, and list; told of its end they would hold.
+ */
+unsigned zkli_contender_turn(contender *c, const event *e);
+/* After a reply that was lost: which of the two nodes is there? */
+unsigned zkli_contender_turn_again(contender *c, const event *e);
+
 /* Leaves from any state. A node that we know is deleted. A create in flight is waited for. After
  * one that was lost, the node is searched. */
 unsigned zkli_contender_leave(contender *c, const event *e);
@@ -71,5 +81,7 @@ unsigned zkli_contender_fail_or_retry(contender *c, const event *e, enum zkli_re
 unsigned zkli_contender_decide(contender *c, const event *e);
 /* The same in LEAVING, where each reply counts by itself. */
 unsigned zkli_contender_decide_leaving(contender *c, const event *e);
+/* And in TURNING, where the watch on the own node may be under way besides. */
+unsigned zkli_contender_decide_turning(contender *c, const event *e);
 
 #endif

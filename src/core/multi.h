@@ -8,6 +8,7 @@
 #ifndef ZKLI_CORE_MULTI_H
 #define ZKLI_CORE_MULTI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,6 +47,7 @@ struct zkli_op {
     int32_t flags;              /* create */
     const struct zkli_acl *acl; /* create */
     size_t acl_count;
+    bool has_our_acl; /* create: the ACL of contenders' nodes instead */
 };
 
 struct zkli_stat {

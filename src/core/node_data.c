@@ -52,6 +52,7 @@ size_t zkli_node_data_format(char ret_line[ZKLI_NODE_DATA_MAX], const struct zkl
     (void)put(&text, "zklock1", 7);
     put_number(&text, " pid=", data->pid);
     put_number(&text, " tid=", data->thread);
+    put_number(&text, " token=", data->token);
     put_value(&text, " host=", data->host);
     put_value(&text, " prog=", data->program);
     put_value(&text, " label=", data->label);
@@ -108,6 +109,8 @@ static void parse_field(struct zkli_node_data *data, const char *field, size_t l
         data->pid = parse_number(field + 4, length - 4);
     else if (has_key(field, length, "tid="))
         data->thread = parse_number(field + 4, length - 4);
+    else if (has_key(field, length, "token="))
+        data->token = parse_number(field + 6, length - 6);
     else if (has_key(field, length, "host="))
         parse_value(data->host, field + 5, length - 5);
     else if (has_key(field, length, "prog="))

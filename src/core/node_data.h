@@ -1,7 +1,7 @@
 /*
  * node_data - the line in a contender's node that says who it is, made and read.
  *
- *     zklock1 pid=1 tid=2 host=h prog=p label=l
+ *     zklock1 pid=1 tid=2 token=3 host=h prog=p label=l
  *
  * Values are percent-escaped, so the line is printable ASCII. Its readers treat it as hostile all
  * the same. Not here: what a terminal may see of it (cli/escape).
@@ -24,6 +24,7 @@ struct zkli_node_data {
     char label[ZKLI_NODE_DATA_VALUE_MAX + 1];
     int64_t pid;
     int64_t thread;
+    int64_t token; /* of a reader that was a writer: the writer's; else 0 */
 };
 
 /* A value of this text, cut to what fits. */

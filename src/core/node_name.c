@@ -131,6 +131,13 @@ void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_MAX + 1], enum zkli_kin
     memcpy(ret_prefix + 3 + ZKLI_UUID_LENGTH, ends[kind], strlen(ends[kind]) + 1);
 }
 
+void zkli_node_name_turn(char ret_child[ZKLI_CHILD_MAX + 1], const char *child) {
+    const size_t at = 3 + ZKLI_UUID_LENGTH;
+    const char *reader = ends[ZKLI_KIND_READ];
+    memcpy(ret_child, child, strlen(child) + 1);
+    memcpy(ret_child + at, reader, strlen(reader)); /* as long as a writer's */
+}
+
 size_t zkli_node_name_length(enum zkli_kind kind) {
     return 3 + ZKLI_UUID_LENGTH + strlen(ends[kind]) + 10;
 }

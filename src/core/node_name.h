@@ -55,6 +55,8 @@ void zkli_tag_format(char ret_tag[ZKLI_TAG_LENGTH + 1], const uint8_t random[6])
  * that we make: not NONE, not FOREIGN. */
 void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_MAX + 1], enum zkli_kind kind,
                              const char *uuid);
+/* Writes the name of the reader's node that takes the place of this writer's, which is ours. */
+void zkli_node_name_turn(char ret_child[ZKLI_CHILD_MAX + 1], const char *child);
 /* How long a node's name of that kind is, with a sequence of ten characters. */
 size_t zkli_node_name_length(enum zkli_kind kind);
 

@@ -88,18 +88,19 @@ struct zkli_member *zkli_dir_next_holder(const struct zkli_dir *dir, const struc
     if (link == &dir->members)
         return NULL;
     struct zkli_member *next = ZKLI_CONTAINER(link, struct zkli_member, dir_link);
-    return next->core.state == ZKLI_HELD ? next : NULL;
+    return zkli_contender_holds(&next->core) ? next : NULL;
 }
 
-bool zkli_engine_is_held_by(struct zkli_engine *e, const char *name, uint64_t thread_number) {
+struct zkli_member *zkli_engine_held_by(struct zkli_engine *e, const char *name,
+                                        uint64_t thread_number) {
     char path[ZKLI_PATH_MAX];
     lock_path(path, e, name);
     const struct zkli_dir *dir = find_dir(e, path, strlen(path));
-    const struct zkli_member *holder = NULL;
+    struct zkli_member *holder = NULL;
     while (dir != NULL && (holder = zkli_dir_next_holder(dir, holder)) != NULL)
         if (holder->thread.number == thread_number)
-            return true;
-    return false;
+            return holder;
+    return NULL;
 }
 
 /* ---- Listings ---- */

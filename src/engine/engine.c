@@ -33,6 +33,8 @@ static enum zkli_contender_event_type event_of(unsigned ask) {
         return ZKLI_EV_DELETED;
     case ZKLI_ASK_OWNER:
         return ZKLI_EV_OWNER_READ;
+    case ZKLI_ASK_TURN:
+        return ZKLI_EV_TURNED;
     }
     return ZKLI_EV_LISTED;
 }
@@ -207,11 +209,14 @@ void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const c
         zkli_watches_fire_all(e); /* which one it was is not known: all are read again */
     struct zkli_watcher *watcher;
     while ((watcher = zkli_watches_next_fired(e)) != NULL) {
+        struct zkli_member *m = watcher->member;
+        if (watcher->is_own && m->core.state == ZKLI_TURNING)
+            continue; /* perhaps by its own transaction */
         struct zkli_contender_event event = {
             .type = watcher->is_own ? ZKLI_EV_OWN_EVENT : ZKLI_EV_PREDECESSOR_EVENT,
             .is_deleted = watcher->fired_type == ZKLI_WATCH_DELETED,
         };
-        zkli_member_step(watcher->member, &event);
+        zkli_member_step(m, &event);
     }
 }
 

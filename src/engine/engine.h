@@ -132,13 +132,19 @@ struct zkli_wish {
 /* A new contender, or an error: LIMIT, NOMEM, CLOSED, AUTH_FAILED. */
 zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e,
                         const struct zkli_wish *wish, zkli_notify_fn notify, void *arg);
-/* Whether the thread with this number holds the lock of this name, by any member. */
-bool zkli_engine_is_held_by(struct zkli_engine *e, const char *name, uint64_t thread_number);
+/* That by which the thread with this number holds the lock of this name; NULL: there is none. */
+struct zkli_member *zkli_engine_held_by(struct zkli_engine *e, const char *name,
+                                        uint64_t thread_number);
 /* The wait is over, for this reason: FAILED follows if nothing else has been told. */
 void zkli_member_abandon(struct zkli_member *m, zkl_err error);
 /* The hold is given up; GONE follows when the server has confirmed. */
 void zkli_member_release(struct zkli_member *m);
+/* A writer's hold is to become a reader's: TURNED follows, or LOST. */
+void zkli_member_turn(struct zkli_member *m);
 bool zkli_member_is_held(const struct zkli_member *m);
+bool zkli_member_is_or_was_writer(const struct zkli_member *m);
+/* Whom its notices are for. */
+void *zkli_member_owner(const struct zkli_member *m);
 /* The server has said that the node is not there: as if its watch had fired. */
 void zkli_member_node_gone(struct zkli_member *m);
 /* Where notices go from now on. NULL: they are dropped. */
@@ -148,7 +154,7 @@ bool zkli_member_path(const struct zkli_member *m, char *ret_path, size_t size);
 int64_t zkli_member_token(const struct zkli_member *m);
 /* How many contenders are before it, as far as it was told. */
 size_t zkli_member_position(const struct zkli_member *m);
-/* Why it failed. */
+/* Why it failed, or did not become a reader; ZKL_OK: it did. */
 zkl_err zkli_member_error(const struct zkli_member *m);
 
 /* ---- Queries ---- */

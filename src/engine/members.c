@@ -128,7 +128,7 @@ static void retry_later(struct zkli_member *m) {
 static void adjust(struct zkli_member *m) {
     if (m->core.node[0] == '\0')
         zkli_watcher_drop(&m->own); /* it was another node's */
-    if (m->core.state == ZKLI_HELD || m->core.state == ZKLI_WAITING)
+    if (zkli_contender_holds(&m->core) || m->core.state == ZKLI_WAITING)
         m->retry_wait_ns = 0; /* the servers answer */
     if (m->core.state == ZKLI_HELD) {
         zkli_list_remove(&m->dir_link);
@@ -222,9 +222,14 @@ void zkli_members_step_all(struct zkli_engine *e, enum zkli_contender_event_type
 
 /* ---- What the servers say of its node ---- */
 
-void zkli_member_node_gone(struct zkli_member *m) {
+static void end_hold(struct zkli_member *m) {
     struct zkli_contender_event event = {.type = ZKLI_EV_OWN_EVENT, .is_deleted = true};
     zkli_member_step(m, &event);
+}
+
+void zkli_member_node_gone(struct zkli_member *m) {
+    if (m->core.state != ZKLI_TURNING) /* there its own transaction may have been it */
+        end_hold(m);
 }
 
 void zkli_members_end_hold(struct zkli_engine *e, const char *path) {
@@ -237,8 +242,9 @@ void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *l
     struct zkli_member *holder = zkli_dir_next_holder(dir, NULL);
     while (holder != NULL) {
         struct zkli_member *next = zkli_dir_next_holder(dir, holder);
-        if (!zkli_listing_has(listing, holder->core.node))
-            zkli_member_node_gone(holder);
+        if (!zkli_listing_has(listing, holder->core.node) &&
+            !zkli_listing_has(listing, holder->core.reader))
+            end_hold(holder);
         holder = next;
     }
 }
@@ -269,7 +275,7 @@ void zkli_members_hand_out(struct zkli_engine *e) {
 bool zkli_members_hold(const struct zkli_engine *e) {
     const struct zkli_list *head = &e->members;
     for (const struct zkli_list *link = head->next; link != head; link = link->next)
-        if (ZKLI_CONTAINER(link, struct zkli_member, link)->core.state == ZKLI_HELD)
+        if (zkli_contender_holds(&ZKLI_CONTAINER(link, struct zkli_member, link)->core))
             return true;
     return false;
 }
@@ -278,7 +284,7 @@ struct zkli_member *zkli_members_witness(struct zkli_engine *e) {
     for (struct zkli_list *link = e->members.next; link != &e->members; link = link->next) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
         if (m->core.node[0] != '\0' && !zkli_contender_has_left(&m->core) &&
-            m->core.czxid != m->refused_czxid)
+            m->core.state != ZKLI_TURNING && m->core.czxid != m->refused_czxid)
             return m;
     }
     return NULL;
@@ -287,7 +293,7 @@ struct zkli_member *zkli_members_witness(struct zkli_engine *e) {
 /* ---- What the owner says ---- */
 
 void zkli_member_abandon(struct zkli_member *m, zkl_err error) {
-    if (m->core.state == ZKLI_HELD || zkli_contender_has_left(&m->core))
+    if (zkli_contender_holds(&m->core) || zkli_contender_has_left(&m->core))
         return; /* given up before, or granted: exactly one of the two */
     struct zkli_contender_event event = {
         .type = ZKLI_EV_ABANDON, .error = (int)error, .unsent = zkli_requests_withdraw(m)};
@@ -304,15 +310,28 @@ void zkli_members_abandon_all(struct zkli_engine *e, zkl_err error) {
 }
 
 void zkli_member_release(struct zkli_member *m) {
-    if (m->core.state != ZKLI_HELD)
+    if (!zkli_contender_holds(&m->core))
         return;
     struct zkli_contender_event event = {.type = ZKLI_EV_RELEASE,
                                          .unsent = zkli_requests_withdraw(m)};
     zkli_member_step(m, &event);
 }
 
+void zkli_member_turn(struct zkli_member *m) {
+    struct zkli_contender_event event = {.type = ZKLI_EV_TURN};
+    zkli_member_step(m, &event);
+}
+
 bool zkli_member_is_held(const struct zkli_member *m) {
-    return m->core.state == ZKLI_HELD;
+    return zkli_contender_holds(&m->core);
+}
+
+bool zkli_member_is_or_was_writer(const struct zkli_member *m) {
+    return m->core.kind == ZKLI_KIND_WRITE || m->core.has_turned;
+}
+
+void *zkli_member_owner(const struct zkli_member *m) {
+    return m->notify_arg;
 }
 
 void zkli_member_attach(struct zkli_member *m, zkli_notify_fn notify, void *arg) {

@@ -153,16 +153,42 @@ static bool send_parent(struct zkli_member *m, unsigned slot) {
                                 e->has_no_containers ? ZKLI_PERSISTENT : ZKLI_CONTAINER);
 }
 
+static size_t format_data(char ret_data[ZKLI_NODE_DATA_MAX], const struct zkli_member *m,
+                          int64_t token) {
+    struct zkli_node_data who = m->engine->who;
+    who.thread = m->thread.id;
+    who.token = token;
+    memcpy(who.label, m->label, sizeof(who.label));
+    return zkli_node_data_format(ret_data, &who);
+}
+
 static bool send_create(struct zkli_member *m, unsigned slot) {
     struct zkli_engine *e = m->engine;
     char prefix[ZKLI_PREFIX_MAX + 1], path[ZKLI_PATH_MAX], data[ZKLI_NODE_DATA_MAX];
     zkli_node_prefix_format(prefix, m->core.kind, m->core.uuid);
-    struct zkli_node_data who = e->who;
-    who.thread = m->thread.id;
-    memcpy(who.label, m->label, sizeof(who.label));
-    size_t length = zkli_node_data_format(data, &who);
+    size_t length = format_data(data, m, 0);
     zkli_dir_child_path(path, m->dir, prefix);
     return e->port->ops->create(e->port, slot, path, data, length, ZKLI_EPHEMERAL_SEQUENTIAL);
+}
+
+/* The set is for those who watch the writer's node: see contender_moves.h. */
+static bool send_turn(struct zkli_member *m, unsigned slot) {
+    const struct zkli_port_ops *port = m->engine->port->ops;
+    char writer[ZKLI_PATH_MAX], reader[ZKLI_PATH_MAX], data[ZKLI_NODE_DATA_MAX];
+    int32_t length = (int32_t)format_data(data, m, m->core.czxid);
+    zkli_dir_child_path(writer, m->dir, m->core.node);
+    zkli_dir_child_path(reader, m->dir, m->core.reader);
+    const struct zkli_op ops[] = {
+        {.type = ZKLI_OP_SET, .path = writer, .data = data, .length = length, .version = -1},
+        {.type = ZKLI_OP_CREATE,
+         .path = reader,
+         .data = data,
+         .length = length,
+         .flags = ZKLI_CREATE_EPHEMERAL,
+         .has_our_acl = true},
+        {.type = ZKLI_OP_DELETE, .path = writer, .version = -1},
+    };
+    return port->multi(m->engine->port, slot, ops, sizeof(ops) / sizeof(ops[0]));
 }
 
 static bool send_watching_read(struct zkli_engine *e, unsigned slot, struct zkli_watcher *watcher) {
@@ -187,6 +213,8 @@ static bool send_request(struct zkli_member *m, unsigned ask, unsigned slot) {
         return send_watching_read(e, slot, &m->own);
     case ZKLI_ASK_PREDECESSOR:
         return send_watching_read(e, slot, &m->predecessor);
+    case ZKLI_ASK_TURN:
+        return send_turn(m, slot);
     }
     zkli_dir_child_path(path, m->dir, m->core.node);
     if (ask == ZKLI_ASK_OWNER)

@@ -24,7 +24,7 @@ static bool is_over(const struct zkl_lock *l, const struct zkli_hold *hold) {
 static zkl_err enter_again(const struct zkl_lock *l, struct zkli_hold *hold) {
     if (hold->member == NULL)
         return ZKL_LOST;
-    if (!l->is_recursive)
+    if (!l->is_recursive || hold->is_reader) /* who reads, and wants to write, waits for itself */
         return ZKL_DEADLOCK;
     if (hold->depth == INT_MAX)
         return ZKL_LIMIT;
@@ -52,12 +52,22 @@ static bool prepare_grant(struct zkli_acquire *acquire) {
     return acquire->hold != NULL && (l->on_event == NULL || acquire->events != NULL);
 }
 
+/* That which the thread has of this lock by another handle; NULL: none. */
+static struct zkli_hold *outer_hold(const struct zkli_acquire *acquire) {
+    struct zkli_member *m = zkli_engine_held_by(acquire->lock->session->engine, acquire->lock->name,
+                                                acquire->thread.number);
+    return m == NULL ? NULL : zkli_member_owner(m);
+}
+
 /* By a thread that has no hold by this handle. What is known without waiting; ZKL_OK: nothing. */
-static zkl_err decide_at_once(const struct zkli_acquire *acquire) {
+static zkl_err decide_at_once(const struct zkli_acquire *acquire, const struct zkli_hold *outer) {
     const struct zkl_lock *l = acquire->lock;
-    if (zkli_engine_is_held_by(l->session->engine, l->name, acquire->thread.number))
-        return ZKL_DEADLOCK; /* by another handle: the thread would wait for itself */
-    return acquire->is_try ? try_at_once(l) : ZKL_OK;
+    if (outer == NULL)
+        return acquire->is_try ? try_at_once(l) : ZKL_OK;
+    /* A writer reads inside. Otherwise the thread would wait for itself: who reads, behind a writer
+     * that has come since. */
+    bool may_nest = l->kind == ZKLI_KIND_READ && zkli_member_is_or_was_writer(outer->member);
+    return may_nest ? ZKL_OK : ZKL_DEADLOCK;
 }
 
 /* Finishes the acquire, or puts it in line. */
@@ -72,15 +82,19 @@ static void decide_or_submit(struct zkli_acquire *acquire) {
         zkli_operation_finish(&acquire->operation, enter_again(l, mine));
         return;
     }
-    zkl_err err = decide_at_once(acquire);
+    struct zkli_hold *outer = outer_hold(acquire);
+    zkl_err err = decide_at_once(acquire, outer);
     if (err == ZKL_OK && !prepare_grant(acquire))
         err = ZKL_NOMEM;
     if (mine != NULL && err != ZKL_NOMEM)
-        zkli_lock_drop_hold(l, mine);
-    if (err == ZKL_OK)
+        zkli_hold_drop(mine);
+    if (err == ZKL_OK && outer == NULL) {
         zkli_lock_submit(l, acquire);
-    else
-        zkli_operation_finish(&acquire->operation, err);
+        return;
+    }
+    if (err == ZKL_OK)
+        zkli_hold_nest(outer, acquire);
+    zkli_operation_finish(&acquire->operation, err);
 }
 
 void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms) {
@@ -148,9 +162,9 @@ static zkl_err release(struct zkl_lock *l, struct zkli_hold *hold, struct zkli_r
     bool is_lost = hold->member == NULL;
     if (--hold->depth == 0) {
         if (is_lost)
-            zkli_lock_drop_hold(l, hold);
+            zkli_hold_drop(hold);
         else
-            zkli_lock_give_up(l, waiting);
+            zkli_hold_give_up(hold, waiting);
     }
     return is_lost ? ZKL_LOST : ZKL_OK;
 }

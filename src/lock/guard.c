@@ -86,8 +86,7 @@ static void on_refused(struct zkli_write *w) {
 }
 
 static void on_lost(struct zkli_write *w) {
-    const struct zkli_hold *current = w->lock->current;
-    bool is_held = current != NULL && current->id == w->hold;
+    bool is_held = zkli_lock_find_good_hold(w->lock, w->hold) != NULL;
     w->lost++;
     if (is_held && w->is_set && w->lost <= RESENDS_MAX)
         ask_to_write(w); /* sent when there is a connection, unless the hold ends first */
@@ -96,9 +95,9 @@ static void on_lost(struct zkli_write *w) {
 }
 
 static void on_guard_gone(struct zkli_write *w) {
-    struct zkli_hold *hold = zkli_lock_find_hold(w->lock, w->hold);
+    struct zkli_hold *hold = zkli_lock_find_good_hold(w->lock, w->hold);
     finish_undone(w, ZKL_LOST);
-    if (hold != NULL && hold->member != NULL)
+    if (hold != NULL)
         zkli_member_node_gone(hold->member);
 }
 

@@ -26,10 +26,23 @@ struct zkli_hold *zkli_lock_find_hold(struct zkl_lock *l, zkl_hold id) {
     return NULL;
 }
 
-void zkli_lock_drop_hold(struct zkl_lock *l, struct zkli_hold *hold) {
-    if (l->current == hold)
-        l->current = NULL;
+static struct zkli_hold *unless_lost(struct zkli_hold *hold) {
+    return hold == NULL || hold->member == NULL ? NULL : hold;
+}
+
+struct zkli_hold *zkli_lock_good_hold_of(struct zkl_lock *l, uint64_t thread) {
+    return unless_lost(zkli_lock_hold_of(l, thread));
+}
+
+struct zkli_hold *zkli_lock_find_good_hold(struct zkl_lock *l, zkl_hold id) {
+    return unless_lost(zkli_lock_find_hold(l, id));
+}
+
+void zkli_hold_drop(struct zkli_hold *hold) {
+    if (hold->lock->current == hold)
+        hold->lock->current = NULL;
     zkli_list_remove(&hold->link);
+    zkli_list_remove(&hold->nest);
     zkli_events_release(hold->events);
     free(hold);
 }
@@ -59,7 +72,7 @@ static void lock_free(struct zkl_lock *l) {
     struct zkli_list *link;
     zkli_session_lock(s);
     while ((link = zkli_list_take_first(&l->holds)) != NULL)
-        zkli_lock_drop_hold(l, ZKLI_CONTAINER(link, struct zkli_hold, link));
+        zkli_hold_drop(ZKLI_CONTAINER(link, struct zkli_hold, link));
     free(l->label);
     free(l);
     zkli_session_unlock_and_release(s);

@@ -4,8 +4,7 @@
 /* Locks, and finds the calling thread's hold; NULL if it has none that is certain now. */
 static const struct zkli_hold *enter(struct zkl_lock *l) {
     zkli_lock_enter(l);
-    bool is_mine = l->current != NULL && l->current->thread == zkli_thread_number();
-    return is_mine ? l->current : NULL;
+    return zkli_lock_good_hold_of(l, zkli_thread_number());
 }
 
 bool zkl_held(zkl_lock *l) {
@@ -50,7 +49,7 @@ bool zkl_hold_valid(zkl_lock *l, zkl_hold hold) {
     if (zkli_lock_begin(l) != ZKL_OK)
         return false;
     (void)enter(l); /* any thread may ask */
-    bool is_valid = l->current != NULL && l->current->id == hold;
+    bool is_valid = zkli_lock_find_good_hold(l, hold) != NULL;
     zkli_lock_leave(l);
     return is_valid;
 }

@@ -46,6 +46,7 @@ static struct zkl_lock *lock_new(struct zkl_session *s, const char *name,
     zkli_list_init(&l->acquires);
     zkli_list_init(&l->holds);
     zkli_list_init(&l->releases);
+    zkli_list_init(&l->downgrades);
     zkli_list_init(&l->writes);
     return l;
 }
@@ -87,6 +88,16 @@ zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
     return err;
 }
 
+static void give_up_all(struct zkl_lock *l) {
+    struct zkli_list *link = l->holds.next;
+    while (link != &l->holds) {
+        struct zkli_hold *hold = ZKLI_CONTAINER(link, struct zkli_hold, link);
+        link = link->next;
+        if (hold->member != NULL)
+            zkli_hold_give_up(hold, NULL);
+    }
+}
+
 zkl_err zkl_lock_close(zkl_lock *l) {
     if (l == NULL)
         return ZKL_OK;
@@ -99,11 +110,9 @@ zkl_err zkl_lock_close(zkl_lock *l) {
     l->is_closed = true;
     zkli_lock_abandon_all(l, ZKL_CLOSED);
     zkli_lock_end_releases(l);
-    if (l->current != NULL)
-        zkli_lock_give_up(l, NULL);
+    give_up_all(l);
     zkli_session_settle(s); /* a grant that was under way arrives, or the waits have failed */
-    if (l->current != NULL)
-        zkli_lock_give_up(l, NULL);
+    give_up_all(l);
     zkli_callbacks_drop(s, l);
     l->is_gone = true;
     if (!was_closed)

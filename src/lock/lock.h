@@ -4,9 +4,10 @@
  *
  * Files call downwards only. Calls that open and close a handle are in lock.c, those that take and
  * give up in acquire.c; both stand on queue.c. Calls about a hold are in hold.c. Writes that need a
- * hold are in guard.c, which queue.c tells of a hold's end; those of programs that have ZooKeeper's
- * own header are in guard_multi.c. All stand on handle.c. inspect.c looks at a queue and list.c at
- * all locks, both by reads.c. Texts are in error.c.
+ * hold are in guard.c; those of programs that have ZooKeeper's own header are in guard_multi.c.
+ * What makes a writer's hold a reader's is in downgrade.c. queue.c tells these of a hold's end. All
+ * stand on handle.c. inspect.c looks at a queue and list.c at all locks, both by reads.c. Texts are
+ * in error.c.
  */
 #ifndef ZKLI_LOCK_LOCK_H
 #define ZKLI_LOCK_LOCK_H
@@ -34,10 +35,13 @@ struct zkli_acquire {
  * in the belief to hold, is told LOST, also when another thread has acquired since. */
 struct zkli_hold {
     struct zkli_list link; /* in lock->holds */
+    struct zkl_lock *lock;
+    struct zkli_list nest; /* a ring: the writer's, and the readers' that its thread has inside */
     zkl_hold id;
     uint64_t thread;
     unsigned depth;
     int64_t token;
+    bool is_reader;               /* by a writer's handle: it has become a reader's */
     struct zkli_member *member;   /* NULL: lost */
     struct zkli_acquire *acquire; /* whose caller has not woken up yet; NULL: it has been told */
     struct zkli_events *events;
@@ -52,13 +56,14 @@ struct zkl_lock {
     atomic_uint users; /* the owner, until close, and each call that is running; the last frees */
     zkl_event_fn on_event;
     void *arg;
-    char *label;                /* of its contenders; NULL: the session's */
-    struct zkli_list acquires;  /* in order; the first is the contender's */
-    struct zkli_member *member; /* the contender that waits; NULL: none */
-    struct zkli_list holds;     /* lost ones, and the current one */
-    struct zkli_hold *current;  /* NULL: not held */
-    struct zkli_list releases;  /* those that are waited for */
-    struct zkli_list writes;    /* guarded ones that are not answered yet */
+    char *label;                 /* of its contenders; NULL: the session's */
+    struct zkli_list acquires;   /* in order; the first is the contender's */
+    struct zkli_member *member;  /* the contender that waits; NULL: none */
+    struct zkli_list holds;      /* lost ones, nested ones, and the current one */
+    struct zkli_hold *current;   /* by a contender of its own; NULL: none */
+    struct zkli_list releases;   /* those that are waited for */
+    struct zkli_list downgrades; /* those that are not answered yet */
+    struct zkli_list writes;     /* guarded ones that are not answered yet */
     char name[];
 };
 
@@ -69,6 +74,13 @@ struct zkli_release {
     struct zkl_lock *lock;
     struct zkli_member *member; /* NULL: there was nothing to wait for */
     int64_t until_ns;
+};
+
+/* A wait for the servers' word that a writer has become a reader, on its caller's stack. */
+struct zkli_downgrade {
+    struct zkli_operation operation;
+    struct zkli_list link; /* in lock->downgrades until finished */
+    struct zkl_lock *lock;
 };
 
 /* A guarded write, on its caller's stack. */
@@ -111,7 +123,10 @@ void zkli_lock_end(struct zkl_lock *l);
 bool zkli_lock_is_closed(const struct zkl_lock *l);
 struct zkli_hold *zkli_lock_hold_of(struct zkl_lock *l, uint64_t thread);
 struct zkli_hold *zkli_lock_find_hold(struct zkl_lock *l, zkl_hold id);
-void zkli_lock_drop_hold(struct zkl_lock *l, struct zkli_hold *hold);
+/* The same, unless it is lost. */
+struct zkli_hold *zkli_lock_good_hold_of(struct zkl_lock *l, uint64_t thread);
+struct zkli_hold *zkli_lock_find_good_hold(struct zkl_lock *l, zkl_hold id);
+void zkli_hold_drop(struct zkli_hold *hold);
 
 /* ---- Guarded writes (guard.c) ---- */
 
@@ -123,6 +138,14 @@ void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error);
 /* A whole public call, without the mutex: begins the write, and waits for its end. */
 zkl_err zkli_write_run(struct zkl_lock *l, struct zkli_write *w);
 
+/* ---- Downgrades (downgrade.c) ---- */
+
+/* As an acquire: the calling thread's, without the waiting. False: out of memory. */
+bool zkli_downgrade_init(struct zkli_downgrade *d, struct zkl_lock *l);
+void zkli_downgrade_begin(struct zkli_downgrade *d);
+/* This is what became of the hold. */
+void zkli_lock_end_downgrades(struct zkl_lock *l, zkl_err result);
+
 /* ---- The line of acquires (queue.c) ---- */
 
 void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire);
@@ -131,8 +154,11 @@ void zkli_lock_abandon(struct zkl_lock *l, struct zkli_acquire *acquire, zkl_err
 void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error);
 /* What an acquire says whose time is over. */
 zkl_err zkli_acquire_too_late(const struct zkli_acquire *acquire);
-/* Gives up the current hold. The release, which may be NULL, is told when its node is gone. */
-void zkli_lock_give_up(struct zkl_lock *l, struct zkli_release *release);
+/* Takes the acquire's memory for a hold that its thread has inside this one, by the same node. */
+void zkli_hold_nest(struct zkli_hold *outer, struct zkli_acquire *acquire);
+/* Gives up a hold that is not lost. If its thread has none inside it, the node goes; the release,
+ * which may be NULL, is told when. Else the node stays, and becomes a reader's. */
+void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release);
 void zkli_release_finish(struct zkli_release *release, zkl_err result);
 /* The handle is being closed. */
 void zkli_lock_end_releases(struct zkl_lock *l);

@@ -22,6 +22,11 @@ static void post(struct zkl_lock *l, struct zkli_events *events, zkl_event event
         zkli_events_post(l->session, events, &event);
 }
 
+static void tell(struct zkli_hold *hold, zkl_event_type type) {
+    post(hold->lock, hold->events,
+         (zkl_event){.type = type, .hold = hold->id, .token = hold->token});
+}
+
 static struct zkli_acquire *first_acquire(struct zkl_lock *l) {
     return ZKLI_CONTAINER(l->acquires.next, struct zkli_acquire, link);
 }
@@ -54,40 +59,91 @@ static void take_back(struct zkli_hold *hold) {
     zkli_list_prepend(&l->acquires, &acquire->link);
 }
 
-static void lose(struct zkl_lock *l) {
-    struct zkli_hold *hold = l->current;
-    zkli_member_attach(hold->member, NULL, NULL);
+static void lose(struct zkli_hold *hold) {
+    struct zkl_lock *l = hold->lock;
+    zkli_list_remove(&hold->nest);
     hold->member = NULL;
-    l->current = NULL;
+    if (l->current == hold)
+        l->current = NULL;
     zkli_lock_end_writes(l, hold->id, ZKL_LOST);
-    post(l, hold->events,
-         (zkl_event){.type = ZKL_EVENT_LOST, .hold = hold->id, .token = hold->token});
+    zkli_lock_end_downgrades(l, ZKL_LOST);
+    tell(hold, ZKL_EVENT_LOST);
     if (hold->acquire != NULL)
         take_back(hold);
     start_next(l);
 }
 
-static void grant(struct zkl_lock *l, struct zkli_member *m) {
-    struct zkli_acquire *acquire = first_acquire(l);
+static struct zkli_hold *next_in_nest(const struct zkli_hold *hold) {
+    bool is_alone = zkli_list_is_empty(&hold->nest);
+    return is_alone ? NULL : ZKLI_CONTAINER(hold->nest.next, struct zkli_hold, nest);
+}
+
+static void lose_all(struct zkli_hold *hold) {
+    struct zkli_hold *inner;
+    zkli_member_attach(hold->member, NULL, NULL);
+    while ((inner = next_in_nest(hold)) != NULL)
+        lose(inner);
+    lose(hold);
+}
+
+/* The hold is a writer's, unless that was given up before those inside. */
+static void turn(struct zkli_hold *hold) {
+    struct zkl_lock *l = hold->lock;
+    zkl_err err = zkli_member_error(hold->member);
+    bool is_writer = l->kind == ZKLI_KIND_WRITE;
+    hold->is_reader = is_writer && err == ZKL_OK;
+    zkli_lock_end_downgrades(l, err);
+    if (!is_writer && err != ZKL_OK)
+        zkli_engine_log(l->session->engine, ZKL_LOG_WARN,
+                        "%s: the writer's hold was given up, but its node does not become a "
+                        "reader's (%s): other readers wait for the hold inside it",
+                        l->name, zkl_errname(err));
+}
+
+/* Of a contender that holds. */
+static void hold_notify(void *arg, struct zkli_member *m, enum zkli_notice notice) {
+    (void)m;
+    if (notice == ZKLI_NOTICE_LOST)
+        lose_all(arg);
+    if (notice == ZKLI_NOTICE_TURNED)
+        turn(arg);
+}
+
+static struct zkli_hold *hold_begin(struct zkli_acquire *acquire, struct zkli_member *m) {
     struct zkli_hold *hold = acquire->hold;
-    acquire->hold = NULL;
-    l->member = NULL;
-    l->current = hold;
+    struct zkl_lock *l = acquire->lock;
     *hold = (struct zkli_hold){
+        .lock = l,
         .id = hold_number(),
         .thread = acquire->thread.number,
         .depth = 1,
         .token = zkli_member_token(m),
         .member = m,
-        .acquire = acquire,
         .events = acquire->events,
     };
+    acquire->hold = NULL;
     acquire->events = NULL;
     zkli_list_append(&l->holds, &hold->link);
+    return hold;
+}
+
+static void grant(struct zkl_lock *l, struct zkli_member *m) {
+    struct zkli_acquire *acquire = first_acquire(l);
+    struct zkli_hold *hold = hold_begin(acquire, m);
+    zkli_list_init(&hold->nest);
+    zkli_member_attach(m, hold_notify, hold);
+    hold->acquire = acquire;
     acquire->hold_id = hold->id;
-    post(l, hold->events,
-         (zkl_event){.type = ZKL_EVENT_HELD, .hold = hold->id, .token = hold->token});
+    l->member = NULL;
+    l->current = hold;
+    tell(hold, ZKL_EVENT_HELD);
     finish(acquire, ZKL_OK);
+}
+
+void zkli_hold_nest(struct zkli_hold *outer, struct zkli_acquire *acquire) {
+    struct zkli_hold *hold = hold_begin(acquire, outer->member);
+    zkli_list_append(&outer->nest, &hold->nest);
+    tell(hold, ZKL_EVENT_HELD);
 }
 
 void zkli_release_finish(struct zkli_release *release, zkl_err result) {
@@ -107,13 +163,7 @@ static void release_notify(void *arg, struct zkli_member *m, enum zkli_notice no
         zkli_release_finish(release, is_over ? ZKL_CLOSED : ZKL_OK);
 }
 
-void zkli_lock_give_up(struct zkl_lock *l, struct zkli_release *release) {
-    struct zkli_member *m = l->current->member;
-    struct zkli_acquire *untold = l->current->acquire;
-    if (untold != NULL) /* by another thread, or the handle is being closed */
-        zkli_operation_revise(&untold->operation, l->is_closed ? ZKL_CLOSED : ZKL_CANCELED);
-    zkli_lock_end_writes(l, l->current->id, ZKL_NOT_HELD);
-    zkli_lock_drop_hold(l, l->current);
+static void leave(struct zkl_lock *l, struct zkli_member *m, struct zkli_release *release) {
     zkli_member_attach(m, NULL, NULL);
     if (release != NULL) {
         release->member = m;
@@ -122,6 +172,28 @@ void zkli_lock_give_up(struct zkl_lock *l, struct zkli_release *release) {
         zkli_operation_begin(&release->operation, release->until_ns);
     }
     zkli_member_release(m);
+}
+
+/* Who is left reads. */
+static void inherit(struct zkli_hold *heir, struct zkli_member *m) {
+    zkli_member_attach(m, hold_notify, heir);
+    zkli_member_turn(m); /* of no effect on a reader */
+}
+
+void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release) {
+    struct zkl_lock *l = hold->lock;
+    struct zkli_member *m = hold->member;
+    struct zkli_hold *heir = next_in_nest(hold);
+    bool is_owner = zkli_member_owner(m) == hold;
+    if (hold->acquire != NULL) /* by another thread, or the handle is being closed */
+        zkli_operation_revise(&hold->acquire->operation, l->is_closed ? ZKL_CLOSED : ZKL_CANCELED);
+    zkli_lock_end_writes(l, hold->id, ZKL_NOT_HELD);
+    zkli_lock_end_downgrades(l, ZKL_NOT_HELD);
+    zkli_hold_drop(hold);
+    if (heir == NULL)
+        leave(l, m, release);
+    else if (is_owner)
+        inherit(heir, m);
     start_next(l);
 }
 
@@ -156,9 +228,8 @@ static void lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notic
     case ZKLI_NOTICE_FAILED:
         fail(l, m);
         break;
+    case ZKLI_NOTICE_TURNED: /* of those that hold: hold_notify */
     case ZKLI_NOTICE_LOST:
-        lose(l);
-        break;
     case ZKLI_NOTICE_GONE:
     case ZKLI_NOTICES:
         break;

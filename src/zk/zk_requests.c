@@ -240,12 +240,15 @@ static void on_node_event(zhandle_t *handle, int type, int state, const char *pa
 
 /* ---- Requests ---- */
 
+static const struct ACL_vector *our_acl(const struct zkli_client *client) {
+    return client->config.is_creator_acl ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+}
+
 bool zkli_request_create(struct zkli_port *port, unsigned slot, const char *path, const char *data,
                          size_t length, enum zkli_create_mode mode) {
     struct zkli_client *client = zkli_client_of(port);
     zhandle_t *handle = atomic_load(&client->handle);
-    const struct ACL_vector *acl = client->config.is_creator_acl ? &ZOO_CREATOR_ALL_ACL
-                                                                 : &ZOO_OPEN_ACL_UNSAFE;
+    const struct ACL_vector *acl = our_acl(client);
     void *context = zkli_client_context(client, slot);
     int code;
     if (mode == ZKLI_EPHEMERAL_SEQUENTIAL)
@@ -309,7 +312,7 @@ static int send_multi(struct zkli_client *client, unsigned number, size_t count,
 bool zkli_request_multi(struct zkli_port *port, unsigned slot, const struct zkli_op *ops,
                         size_t count) {
     struct zkli_client *client = zkli_client_of(port);
-    struct zkli_transaction *t = zkli_transaction_new(ops, count);
+    struct zkli_transaction *t = zkli_transaction_new(ops, count, our_acl(client));
     if (t == NULL)
         return false;
     unsigned number = begin_request(client, slot);

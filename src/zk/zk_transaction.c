@@ -99,25 +99,27 @@ static char *name_of(const char *name) {
     return (char *)(uintptr_t)name;
 }
 
-static void create_init(zoo_op_t *ret_op, const struct zkli_op *op, struct room *room) {
+static void create_init(zoo_op_t *ret_op, const struct zkli_op *op, const struct ACL_vector *ours,
+                        struct room *room) {
     struct ACL_vector *acl = room->acls++;
     *acl = (struct ACL_vector){(int32_t)op->acl_count, room->entries};
     for (size_t i = 0; i < op->acl_count; i++)
         *room->entries++ = (struct ACL){op->acl[i].permissions,
                                         {name_of(op->acl[i].scheme), name_of(op->acl[i].id)}};
-    zoo_create_op_init(ret_op, op->path, op->data, op->length, acl, op->flags, room->text,
-                       (int)path_size(op));
+    zoo_create_op_init(ret_op, op->path, op->data, op->length, op->has_our_acl ? ours : acl,
+                       op->flags, room->text, (int)path_size(op));
     ret_op->type = ZOO_CREATE_OP; /* whatever the flags are: see zk_ops.c */
     room->text += path_size(op);
 }
 
-static void op_init(zoo_op_t *ret_op, const struct zkli_op *op, struct room *room) {
+static void op_init(zoo_op_t *ret_op, const struct zkli_op *op, const struct ACL_vector *ours,
+                    struct room *room) {
     switch (op->type) {
     case ZKLI_OP_CHECK:
         zoo_check_op_init(ret_op, op->path, op->version);
         break;
     case ZKLI_OP_CREATE:
-        create_init(ret_op, op, room);
+        create_init(ret_op, op, ours, room);
         break;
     case ZKLI_OP_SET:
         zoo_set_op_init(ret_op, op->path, op->data, op->length, op->version, room->stats++);
@@ -128,11 +130,12 @@ static void op_init(zoo_op_t *ret_op, const struct zkli_op *op, struct room *roo
     }
 }
 
-struct zkli_transaction *zkli_transaction_new(const struct zkli_op *ops, size_t count) {
+struct zkli_transaction *zkli_transaction_new(const struct zkli_op *ops, size_t count,
+                                              const struct ACL_vector *ours) {
     struct room room;
     struct zkli_transaction *t = make_room(ops, count, &room);
     for (size_t i = 0; t != NULL && i < count; i++)
-        op_init(&t->ops[i], &ops[i], &room);
+        op_init(&t->ops[i], &ops[i], ours, &room);
     return t;
 }
 

@@ -30,8 +30,9 @@ void zkli_transaction_put(struct zkli_transaction **place, struct zkli_transacti
 /* Takes it out again, on any thread. NULL: the place has no transaction with this number. */
 struct zkli_transaction *zkli_transaction_take(struct zkli_transaction **place, unsigned number);
 
-/* NULL: out of memory. */
-struct zkli_transaction *zkli_transaction_new(const struct zkli_op *ops, size_t count);
+/* ours: for the creates that have our ACL. NULL: out of memory. */
+struct zkli_transaction *zkli_transaction_new(const struct zkli_op *ops, size_t count,
+                                              const struct ACL_vector *ours);
 /* When it was answered: reads the results. Returns which operation was refused; their number if it
  * was none of them. */
 size_t zkli_transaction_read(struct zkli_transaction *t);

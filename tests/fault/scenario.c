@@ -353,6 +353,26 @@ static bool run_guarded(play *p) {
     return play_await_fault(p) && check_written(p, path, said) && end_held(p);
 }
 
+static zkl_err downgrade(void *lock) {
+    return zkl_downgrade(lock);
+}
+
+/* A writer waits behind it, and goes on waiting. */
+static bool run_downgrade(play *p) {
+    part *me = &p->parts[PROTAGONIST];
+
+    if (!takes(p) || !play_waiter_joins(p))
+        return false;
+    actor_begin(me->actor, downgrade, me->lock);
+    zkl_err said = play_result(p, PROTAGONIST, play_in_time_ms(p));
+    if (said == ACTOR_BUSY)
+        return play_fail(p, "the downgrade took too long");
+    if (said != ZKL_OK && (said != ZKL_LOST || play_is_gentle(p)))
+        return play_fail(p, "the downgrade says %s", zkl_errname(said));
+    play_frames_end(p);
+    return end_held(p);
+}
+
 /* Back on a new connection, with its watches, and then granted. */
 static bool run_return_waiting(play *p) {
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
@@ -408,6 +428,10 @@ const scenario Scenarios[SCENARIOS] = {
     {.name = "release_wait", .run = run_release_wait, .beats = 1},
     {.name = "close", .run = run_close, .is_close = true, .beats = 1},
     {.name = "guarded write", .run = run_guarded, .beats = 1},
+    {.name = "downgrade",
+     .run = run_downgrade,
+     .kinds = {ZKL_WRITE, ZKL_WRITE, ZKL_WRITE},
+     .beats = 1},
     {.name = "return, waiting", .run = run_return_waiting, .is_taken = true, .beats = 3},
     {.name = "return, unsure", .run = run_return_unsure, .beats = 3},
     {.name = "expiry", .run = run_expiry, .is_taken = true, .loses_its_session = true, .beats = 2},

@@ -5,7 +5,7 @@
 #include "play.h"
 
 enum {
-    SCENARIOS = 18
+    SCENARIOS = 19
 };
 
 extern const scenario Scenarios[SCENARIOS];

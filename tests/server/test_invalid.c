@@ -187,6 +187,7 @@ static void bad_arguments_of_the_other_calls_are_refused(void) {
     CHECK_INT(zkl_acquire(l, INT64_MIN), ZKL_INVALID);
     CHECK_INT(zkl_release(NULL), ZKL_INVALID);
     CHECK_INT(zkl_release_wait(NULL, 0), ZKL_INVALID);
+    CHECK_INT(zkl_downgrade(NULL), ZKL_INVALID);
     CHECK_INT(zkl_cancel(NULL), ZKL_INVALID);
     CHECK_INT(zkl_release_hold(NULL, 1), ZKL_INVALID);
     CHECK(!zkl_held(NULL));

@@ -117,6 +117,7 @@ static void finish(struct world *w, unsigned number) {
         return;
     }
     a->state = ACTOR_HOLDING;
+    a->has_turned = false;
     a->levels = 1;
     a->until_ns = w->now_ns + world_between(w, 0, w->hold_ns);
     actor_look_again(w, number);
@@ -139,25 +140,21 @@ static zkl_hold hold_of(const struct actor *a, const struct zkl_lock *lock, unsi
     return is_granted ? lock->current->id : 0;
 }
 
-/* Gives up one level of what another thread of the client holds. False: there is none. */
-static bool give_up_anothers(struct world *w, unsigned number) {
-    unsigned other = number - number % THREADS_MAX + world_below(w, (unsigned)w->threads);
-    struct zkl_lock *lock = actor_of(w, number)->lock;
-    struct actor *a = actor_of(w, other);
-    zkl_hold hold = other == number ? 0 : hold_of(a, lock, other);
-    if (hold == 0)
-        return false;
+/* Gives up one level of what a thread holds, without it. */
+static void give_up(struct world *w, unsigned number, zkl_hold hold) {
+    struct actor *a = actor_of(w, number);
+    struct zkl_lock *lock = a->lock;
     bool is_early = a->state == ACTOR_WAITING, is_held = zkl_hold_valid(lock, hold);
     zkl_err err = zkl_release_hold(lock, hold);
-    TRACE(w, "client %u thread %u: release of thread %u's hold says %s", number / THREADS_MAX,
-          number % THREADS_MAX, other % THREADS_MAX, zkl_errname(err));
+    TRACE(w, "client %u: release of thread %u's hold says %s", number / THREADS_MAX,
+          number % THREADS_MAX, zkl_errname(err));
     /* A hold that is lost before its thread has been told of it has never been one. */
     zkl_err expected = is_held ? ZKL_OK : a->levels > 0 ? ZKL_LOST : ZKL_NOT_HELD;
     if (err != expected)
         world_violate(w, CHECK_LOSS, "release of another thread's hold says %s instead of %s",
                       zkl_errname(err), zkl_errname(expected));
     if (err == ZKL_OK && !zkl_hold_valid(lock, hold))
-        checks_released(&w->list[number / THREADS_MAX].handles[actor_of(w, number)->handle], hold);
+        checks_released(&w->list[number / THREADS_MAX].handles[a->handle], hold);
     w->figures->given_up += err == ZKL_OK;
     w->figures->given_up_early += is_early;
     if (a->levels > 0)
@@ -165,7 +162,16 @@ static bool give_up_anothers(struct world *w, unsigned number) {
     if (!is_early && zkl_hold_valid(lock, hold) != (is_held && a->levels > 0))
         world_violate(w, CHECK_LOSS, "a hold with %u levels left, %s before, is the other way now",
                       a->levels, is_held ? "good" : "lost");
-    return true;
+}
+
+/* What another thread of the client holds by the handle. False: there is none. */
+static bool give_up_anothers(struct world *w, unsigned number) {
+    unsigned other = number - number % THREADS_MAX + world_below(w, (unsigned)w->threads);
+    zkl_hold hold = other == number ? 0
+                                    : hold_of(actor_of(w, other), actor_of(w, number)->lock, other);
+    if (hold != 0)
+        give_up(w, other, hold);
+    return hold != 0;
 }
 
 static void begin(struct world *w, unsigned number) {
@@ -229,8 +235,10 @@ void actors_look(struct world *w, int client) {
         struct actor *a = &c->actors[i];
         bool is_done = a->state == ACTOR_WAITING   ? is_finished(&a->acquire.operation)
                        : a->state == ACTOR_WRITING ? is_finished(&a->write.operation)
+                       : a->state == ACTOR_TURNING ? is_finished(&a->downgrade.operation)
                                                    : false;
-        bool waits = a->state == ACTOR_WAITING || a->state == ACTOR_WRITING;
+        bool waits = a->state == ACTOR_WAITING || a->state == ACTOR_WRITING ||
+                     a->state == ACTOR_TURNING;
         if (!waits || a->is_waking || (!is_news && !is_done))
             continue;
         a->is_waking = true;
@@ -293,7 +301,9 @@ static void acquire_again(struct world *w, unsigned number) {
     zkl_err err = zkl_acquire(a->lock, choose_timeout_ms(w));
     TRACE(w, "client %u thread %u: acquire of what it holds says %s", number / THREADS_MAX,
           number % THREADS_MAX, zkl_errname(err));
-    zkl_err expected = !is_recursive ? ZKL_DEADLOCK : is_held ? ZKL_OK : ZKL_LOST;
+    zkl_err expected = !is_recursive || (is_held && a->has_turned) ? ZKL_DEADLOCK
+                       : is_held                                   ? ZKL_OK
+                                                                   : ZKL_LOST;
     if (err != expected)
         world_violate(w, CHECK_LOSS, "an acquire inside a %s hold says %s",
                       is_held ? "good" : "lost", zkl_errname(err));
@@ -301,6 +311,66 @@ static void acquire_again(struct world *w, unsigned number) {
     w->figures->again += err == ZKL_OK;
     w->figures->again_lost += err == ZKL_LOST;
     w->figures->again_refused += err == ZKL_DEADLOCK;
+}
+
+/* With the session's lock; releases it. */
+static void finish_downgrade(struct world *w, unsigned number) {
+    struct actor *a = actor_of(w, number);
+    zkl_err err = a->downgrade.operation.result;
+    zkli_operation_fini(&a->downgrade.operation);
+    zkli_lock_leave(a->lock);
+    TRACE(w, "client %u thread %u: downgrade says %s", number / THREADS_MAX, number % THREADS_MAX,
+          zkl_errname(err));
+    if (w->list[number / THREADS_MAX].handles[a->handle].lock != a->lock) {
+        actor_rest(w, number); /* it was closed, and is gone */
+        return;
+    }
+    bool is_held = zkl_hold_valid(a->lock, a->hold);
+    if (is_held && (err == ZKL_LOST || err == ZKL_NOT_HELD))
+        world_violate(w, CHECK_LOSS, "a downgrade says %s, and the hold is good", zkl_errname(err));
+    a->has_turned = err == ZKL_OK;
+    a->state = ACTOR_HOLDING;
+    actor_look_again(w, number);
+}
+
+/* Whoever looks may find it answered; with the session's lock. */
+static bool has_turned(struct world *w, unsigned number) {
+    struct actor *a = actor_of(w, number);
+    struct client *c = &w->list[number / THREADS_MAX];
+    a->is_waking = false;
+    zkli_session_lock(&c->session);
+    if (is_finished(&a->downgrade.operation)) {
+        finish_downgrade(w, number);
+        return true;
+    }
+    zkli_session_unlock(&c->session);
+    return false;
+}
+
+static void downgrade(struct world *w, unsigned number) {
+    struct actor *a = actor_of(w, number);
+    struct client *c = &w->list[number / THREADS_MAX];
+    a->state = ACTOR_TURNING;
+    a->stamp++;
+    a->is_waking = false;
+    TRACE(w, "client %u thread %u: downgrade", number / THREADS_MAX, number % THREADS_MAX);
+    if (zkli_lock_begin(a->lock) != ZKL_OK || !zkli_downgrade_init(&a->downgrade, a->lock))
+        abort();
+    zkli_lock_enter(a->lock);
+    zkli_downgrade_begin(&a->downgrade);
+    if (is_finished(&a->downgrade.operation)) {
+        finish_downgrade(w, number);
+        return;
+    }
+    zkli_session_unlock(&c->session);
+    if (world_chance(w, 20)) { /* another thread gives it up meanwhile */
+        int64_t longest_ns = world_chance(w, 50) ? 15 * MS : w->timeout_ns / 4;
+        act_at(w, number, w->now_ns + world_between(w, 0, longest_ns));
+        if (c->doomed == 0 && fault_may_be(w)) { /* and the transaction comes late */
+            c->doomed = 4;
+            fault_count(w);
+        }
+    }
 }
 
 static void hold(struct world *w, unsigned number) {
@@ -313,6 +383,11 @@ static void hold(struct world *w, unsigned number) {
         checks_hold(w, (int)(number / THREADS_MAX), a);
     if (w->phase == PHASE_RUN && world_chance(w, 10))
         acquire_again(w, number);
+    bool is_writer = a->lock->kind == ZKLI_KIND_WRITE && a->levels > 0;
+    if (is_writer && !is_quiet(w, number) && zkl_held(a->lock) && world_chance(w, 15)) {
+        downgrade(w, number);
+        return;
+    }
     if (!is_quiet(w, number) && world_chance(w, 30)) {
         actor_write(w, number);
         return;
@@ -355,6 +430,10 @@ void actor_act(struct world *w, unsigned number, unsigned stamp) {
         a->is_waking = false;
         (void)actor_has_written(w, number);
         break;
+    case ACTOR_TURNING:
+        if (!has_turned(w, number) && w->phase == PHASE_RUN)
+            give_up(w, number, a->hold);
+        break;
     case ACTOR_LATE:
         w->figures->late += a->levels > 0;
         if (!w->list[number / THREADS_MAX].handles[a->handle].is_recursive && world_chance(w, 20)) {
@@ -378,6 +457,8 @@ void actors_end(struct world *w, int client) {
             look(w, number);
         if (c->actors[i].state == ACTOR_WRITING && !actor_has_written(w, number))
             world_violate(w, CHECK_LIVENESS, "a write goes on after its session's end");
+        if (c->actors[i].state == ACTOR_TURNING && !has_turned(w, number))
+            world_violate(w, CHECK_LIVENESS, "a downgrade goes on after its session's end");
         if (c->actors[i].state == ACTOR_WAITING)
             world_violate(w, CHECK_LIVENESS, "an acquire goes on after its session's end");
         c->actors[i].state = ACTOR_IDLE;

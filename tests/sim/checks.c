@@ -16,6 +16,13 @@ static const struct zkli_hold *current_hold(const struct handle *h) {
                : h->lock->current;
 }
 
+/* Whether readers may hold beside it: from when a writer begins to turn. */
+static bool reads(const struct handle *h) {
+    const struct zkli_hold *hold = current_hold(h);
+    return h->is_reader || (hold != NULL && (hold->member->core.kind == ZKLI_KIND_READ ||
+                                             hold->member->core.state == ZKLI_TURNING));
+}
+
 /* Whether the library would say that it holds, if it were asked at this moment. */
 static bool is_certain(const struct client *c, const struct handle *h) {
     return current_hold(h) != NULL &&
@@ -27,7 +34,7 @@ int checks_node(struct world *w, struct handle *h) {
     const struct zkli_hold *hold = current_hold(h);
     if (hold == NULL)
         return 0;
-    if (h->seen == hold->id)
+    if (h->seen == hold->id && w->names[h->node].kind == hold->member->core.kind)
         return h->node;
     char path[ZKLI_PATH_MAX];
     if (!zkli_member_path(hold->member, path, sizeof(path)))
@@ -44,12 +51,13 @@ int checks_node(struct world *w, struct handle *h) {
  * had no reply as new as that, or the read that sets its watch is still under way. That goes out
  * behind the first heartbeat after the grant, or on a new connection: so a heartbeat that is sent
  * after that one was acknowledged comes back after it. */
-static bool is_uprooted(const struct world *w, int client, struct handle *h) {
+static bool is_uprooted(const struct world *w, int client, struct handle *h,
+                        const struct name *node) {
     const struct client *c = &w->list[client];
     const struct zkli_engine *e = c->session.engine;
-    if (!w->names[h->node].was_uprooted)
+    if (!node->was_uprooted)
         return false;
-    if (w->ports[c->port].answered_zxid < w->names[h->node].gone_zxid) {
+    if (w->ports[c->port].answered_zxid < node->gone_zxid) {
         h->known_ns = 0;
         return true;
     }
@@ -64,10 +72,23 @@ static bool is_uprooted(const struct world *w, int client, struct handle *h) {
     return h->known_beats < 2;
 }
 
-static void check_backing(struct world *w, int client, struct handle *h) {
+/* That which its transaction has put in the place of the writer's. */
+static const struct name *readers_node(struct world *w, const struct zkli_member *m) {
+    char path[ZKLI_PATH_MAX];
+    zkli_dir_child_path(path, m->dir, m->core.reader);
+    return &w->names[world_name(w, path)];
+}
+
+static const struct name *backing_node(struct world *w, struct handle *h) {
     const struct name *node = &w->names[checks_node(w, h)];
-    if (is_uprooted(w, client, h))
-        return;
+    const struct zkli_hold *hold = current_hold(h);
+    bool may_have_turned = hold != NULL && hold->member->core.state == ZKLI_TURNING;
+    bool is_reader_s = may_have_turned && node->gone_zxid != 0 && !node->was_uprooted;
+    return is_reader_s ? readers_node(w, hold->member) : node;
+}
+
+static void check_backing(struct world *w, int client, const struct handle *h,
+                          const struct name *node) {
     if (node->czxid == 0 || node->gone_zxid != 0)
         world_violate(w, CHECK_BACKING, "client %d is certain to hold %c, but %s is gone", client,
                       'a' + h->name, node->text);
@@ -111,12 +132,12 @@ struct holders {
 
 static void check_excluded(struct world *w, struct holders *holders, int client,
                            const struct handle *h) {
-    int other = h->is_reader ? holders->exclusive : holders->any;
+    int other = reads(h) ? holders->exclusive : holders->any;
     if (other != NONE)
         world_violate(w, CHECK_EXCLUSION, "clients %d and %d both hold %c", other, client,
                       'a' + h->name);
     holders->any = client;
-    if (!h->is_reader)
+    if (!reads(h))
         holders->exclusive = client;
 }
 
@@ -127,10 +148,11 @@ static void check_handle(struct world *w, struct holders *holders, int client, s
     check_told(w, client, h);
     if (!is_certain(c, h))
         return;
-    (void)checks_node(w, h);
-    if (!is_uprooted(w, client, h))
+    const struct name *node = backing_node(w, h);
+    if (!is_uprooted(w, client, h, node)) {
         check_excluded(w, holders, client, h);
-    check_backing(w, client, h);
+        check_backing(w, client, h, node);
+    }
     check_lease(w, client);
 }
 
@@ -152,12 +174,11 @@ static void note_latest(struct latest *latest, int64_t czxid, bool is_reader) {
         latest->exclusive = czxid;
 }
 
-/* Whether the other node is one behind which this one, created then, has to wait. */
-static bool keeps_out(const struct world *w, const struct znode *other, const struct name *own,
-                      int64_t czxid) {
+/* Whether the other node is one behind which this one has to wait. */
+static bool keeps_out(const struct world *w, const struct znode *other, const struct name *own) {
     const struct name *name = &w->names[other->name];
     bool are_readers = own->kind == ZKLI_KIND_READ && name->kind == ZKLI_KIND_READ;
-    return name->lock == own->lock && name->kind != ZKLI_KIND_NONE && other->czxid < czxid &&
+    return name->lock == own->lock && name->kind != ZKLI_KIND_NONE && name->place < own->place &&
            !are_readers;
 }
 
@@ -189,7 +210,7 @@ static void check_grant(struct world *w, int client, struct handle *h) {
         world_violate(w, CHECK_BACKING, "client %d is granted %c on an earlier session's node",
                       client, 'a' + h->name);
     for (int i = 0; i < w->truth.count; i++)
-        if (keeps_out(w, &w->truth.nodes[i], node, token))
+        if (keeps_out(w, &w->truth.nodes[i], node))
             world_violate(w, CHECK_ORDER, "%s is granted, %s was first", node->text,
                           w->names[w->truth.nodes[i].name].text);
     int64_t left_ns = e->lease.certain_until_ns - client_clock(&w->list[client]);
@@ -291,10 +312,10 @@ static void check_write_committed(struct world *w, const struct txn *txn, int gu
         world_violate(w, CHECK_WRITES, "write %d is made without the node of its hold", txn->value);
     bool is_reader = guard->kind == ZKLI_KIND_READ;
     struct latest *last = &w->last_written[written->lock];
-    if (guard->czxid < (is_reader ? last->exclusive : last->any))
+    if (guard->place < (is_reader ? last->exclusive : last->any))
         world_violate(w, CHECK_WRITES, "write %d under %s comes after a later holder's", txn->value,
                       guard->text);
-    note_latest(last, guard->czxid, is_reader);
+    note_latest(last, guard->place, is_reader);
     if ((written->is_versioned || written->is_several) && written->commits > 1)
         world_violate(w, CHECK_WRITES, "write %d is made twice", txn->value);
     if (written->is_answered && written->result != ZKL_OK && written->result != ZKL_UNSURE)
@@ -347,12 +368,33 @@ static void note_gone(struct world *w, int number, const struct txn *txn) {
 
 static void note_created(struct world *w, const struct txn *txn) {
     struct name *node = &w->names[txn->name];
-    node->czxid = txn->zxid;
+    node->czxid = node->place = txn->zxid;
     node->gone_zxid = 0;
     node->was_uprooted = false;
     node->wakes = 0;
     node->is_end_told = false;
     node->client = txn->session == 0 ? NONE : w->session_client[txn->session];
+}
+
+static struct zkli_member *member_of(const struct client *c, const char *child) {
+    const struct zkli_list *head = &c->session.engine->members;
+    for (const struct zkli_list *link = head->next; link != head; link = link->next) {
+        struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
+        if (strcmp(m->core.node, child) == 0 || strcmp(m->core.reader, child) == 0)
+            return m;
+    }
+    return NULL;
+}
+
+/* A writer has become a reader: set, create, delete. */
+static void note_turned(struct world *w, const struct txn *txn) {
+    struct name *reader = &w->names[txn->parts[1].name];
+    reader->place = w->names[txn->parts[2].name].place;
+    w->figures->turns++;
+    const struct client *c = &w->list[reader->client];
+    bool is_present = c->is_open && port_session_id(txn->session) == c->session.engine->session_id;
+    if (is_present && member_of(c, strrchr(reader->text, '/') + 1) == NULL)
+        world_violate(w, CHECK_GHOSTS, "a transaction makes %s, and nobody knows it", reader->text);
 }
 
 void checks_committed(struct world *w, const struct txn *txn, const struct tree *before) {
@@ -370,11 +412,14 @@ void checks_committed(struct world *w, const struct txn *txn, const struct tree 
     } else if (txn->type == TXN_MULTI) {
         for (int i = 0; i < txn->part_count; i++) {
             struct txn one = txn_part(txn, i);
-            if (one.type == TXN_SET)
+            bool is_register = w->names[one.name].lock == NONE;
+            if (one.type == TXN_SET && is_register)
                 check_write_committed(w, &one, txn->parts[0].name);
-            else
+            else if (one.type != TXN_SET)
                 checks_committed(w, &one, before);
         }
+        if (w->names[txn->parts[0].name].lock != NONE && txn->parts[0].type == ZKLI_OP_SET)
+            note_turned(w, txn);
     } else if (txn->type == TXN_DELETE) {
         note_gone(w, txn->name, txn);
     } else if (txn->type == TXN_CLOSE) {
@@ -389,7 +434,7 @@ static void check_wake(struct world *w, const struct name *gone, const struct zn
     const struct name *name = &w->names[own->name];
     for (int i = 0; i < w->truth.count; i++) {
         const struct znode *other = &w->truth.nodes[i];
-        if (other->czxid > gone->czxid && keeps_out(w, other, name, own->czxid))
+        if (w->names[other->name].place > gone->place && keeps_out(w, other, name))
             world_violate(w, CHECK_WAKES, "%s wakes at the end of %s, behind %s", name->text,
                           gone->text, w->names[other->name].text);
     }
@@ -421,16 +466,6 @@ void checks_watch_told(struct world *w, int client, int number, bool is_deleted)
 
 /* ---- Quiet ---- */
 
-static struct zkli_member *member_of(const struct client *c, const char *child) {
-    const struct zkli_list *head = &c->session.engine->members;
-    for (const struct zkli_list *link = head->next; link != head; link = link->next) {
-        struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
-        if (strcmp(m->core.node, child) == 0)
-            return m;
-    }
-    return NULL;
-}
-
 /* Every node has a contender that knows it. */
 static void check_nodes(struct world *w) {
     for (int i = 0; i < w->truth.count; i++) {
@@ -448,7 +483,7 @@ static void check_nodes(struct world *w) {
 
 static bool is_kept_out(const struct world *w, const struct znode *own) {
     for (int i = 0; i < w->truth.count; i++)
-        if (keeps_out(w, &w->truth.nodes[i], &w->names[own->name], own->czxid))
+        if (keeps_out(w, &w->truth.nodes[i], &w->names[own->name]))
             return true;
     return false;
 }

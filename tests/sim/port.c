@@ -266,7 +266,7 @@ static bool port_multi(struct zkli_port *base, unsigned slot, const struct zkli_
                                     .is_ephemeral = ops[i].flags == ZKLI_CREATE_EPHEMERAL,
                                     .name = world_name(w, ops[i].path),
                                     .version = ops[i].version};
-        if (ops[i].length > 0)
+        if (ops[i].length > 0 && w->names[r->parts[i].name].lock == NONE)
             memcpy(&r->parts[i].value, ops[i].data, sizeof(r->parts[i].value));
     }
     r->name = r->parts[0].name;

@@ -31,6 +31,7 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "grants", f->grants, n);
     row(out, "hand-offs", f->hand_offs, n);
     row(out, "grants beside readers", f->shared, n);
+    row(out, "writers turned readers", f->turns, n);
     row(out, "losses told", f->losses, n);
     row(out, "guarded writes", f->guarded, n);
     row(out, "guarded writes, lost", f->guarded_lost, n);

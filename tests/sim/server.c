@@ -326,9 +326,16 @@ static const char *const op_names[] = {
 };
 
 /* The connection breaks with this request. */
+/* A create, or the transaction by which a writer becomes a reader. */
+static bool makes_contender(const struct world *w, const struct message *r) {
+    return r->kind == OP_CREATE_SEQUENTIAL ||
+           (r->kind == OP_MULTI && r->parts[0].type == ZKLI_OP_SET &&
+            w->names[r->parts[0].name].lock != NONE);
+}
+
 static bool is_doomed(const struct world *w, int conn, const struct message *request) {
     int doomed = w->list[w->conns[conn].client].doomed;
-    return doomed == 3 || (doomed == 4 && request->kind == OP_CREATE_SEQUENTIAL);
+    return doomed == 3 || (doomed == 4 && makes_contender(w, request));
 }
 
 /* The server's thread that has read it stands still, while others go on: mostly for less than a
@@ -338,15 +345,29 @@ static void carry_out_late(struct world *w, int conn, int message) {
     struct message *m = &w->messages[message];
     m->session = c->session;
     m->index = (int)w->servers[c->server].life;
+    m->stands_at = c->server + 1;
     int64_t longest_ns = world_chance(w, 70) ? 50000 * MICROSECOND : w->timeout_ns * 9 / 10;
     world_at(w, w->now_ns + world_between(w, 0, longest_ns), EVENT_LATE, (unsigned)c->server,
              (unsigned)message);
 }
 
+/* Right behind what the session has asked for since. */
+static void hurry_if_late(struct world *w, int conn) {
+    const struct conn *c = &w->conns[conn];
+    for (int i = 0; i < w->messages_used; i++) {
+        const struct message *m = &w->messages[i];
+        if (m->stands_at == c->server + 1 && m->session == c->session && world_chance(w, 50))
+            world_at(w, w->now_ns + world_between(w, 0, 10) * 100 * MICROSECOND, EVENT_LATE,
+                     (unsigned)c->server, (unsigned)i);
+    }
+}
+
 void server_late(struct world *w, unsigned server, unsigned message) {
     struct message *m = &w->messages[message];
+    if (m->stands_at == 0)
+        return; /* it has gone on before */
     if ((int)w->servers[server].life == m->index && server_is_serving(w, (int)server)) {
-        TRACE(w, "server %u carries out a create of session %d late", server, m->session);
+        TRACE(w, "server %u carries out a write of session %d late", server, m->session);
         w->figures->late_creates++;
         quorum_touch(w, (int)server, m->session);
         quorum_write(w, (int)server, NONE, m);
@@ -415,7 +436,7 @@ static void receive(struct world *w, int conn, int message) {
         if (is_doomed(w, conn, r)) {
             bool is_late = w->list[c->client].doomed == 4;
             w->list[c->client].doomed = 0;
-            if (r->kind == OP_CREATE_SEQUENTIAL && (is_late || world_chance(w, 50)))
+            if (makes_contender(w, r) && (is_late || world_chance(w, 50)))
                 carry_out_late(w, conn, message);
             else
                 message_free(w, message);
@@ -425,6 +446,8 @@ static void receive(struct world *w, int conn, int message) {
         touch(w, conn, r, is_lost);
         r->session = c->session;
         list_push(w, &c->queue, message);
+        if (r->kind == OP_REMOVE)
+            hurry_if_late(w, conn);
         if (is_write((enum op)r->kind) && w->is_throttling && world_chance(w, 20)) {
             r->is_done = true;
             r->code = CODE_THROTTLED;
@@ -496,7 +519,7 @@ void server_close_conns(struct world *w, int server, int session) {
     }
 }
 
-static void fire(struct world *w, int server, int name, int64_t zxid) {
+static void fire(struct world *w, int server, int name, bool is_deleted, int64_t zxid) {
     for (int i = 0; i < w->conns_used; i++) {
         struct conn *c = &w->conns[i];
         if (c->state != CONN_OPEN || c->server != server || c->is_closed)
@@ -505,7 +528,7 @@ static void fire(struct world *w, int server, int name, int64_t zxid) {
             if (c->watches[k] != name)
                 continue;
             c->watches[k] = c->watches[--c->watch_count];
-            send_event(w, i, name, true, zxid);
+            send_event(w, i, name, is_deleted, zxid);
             break;
         }
     }
@@ -543,14 +566,14 @@ static void finish_write(struct world *w, int conn, const struct txn *txn) {
 
 void server_applied(struct world *w, int server, const struct txn *txn, const struct tree *before) {
     for (int i = 0; txn->type == TXN_MULTI && i < txn->part_count; i++)
-        if (txn->parts[i].type == ZKLI_OP_DELETE)
-            fire(w, server, txn->parts[i].name, txn->zxid);
+        if (txn->parts[i].type == ZKLI_OP_DELETE || txn->parts[i].type == ZKLI_OP_SET)
+            fire(w, server, txn->parts[i].name, txn->parts[i].type == ZKLI_OP_DELETE, txn->zxid);
     if (txn->type == TXN_DELETE)
-        fire(w, server, txn->name, txn->zxid);
+        fire(w, server, txn->name, true, txn->zxid);
     else if (txn->type == TXN_CLOSE)
         for (int i = 0; i < before->count; i++)
             if (before->nodes[i].session == txn->session)
-                fire(w, server, before->nodes[i].name, txn->zxid);
+                fire(w, server, before->nodes[i].name, true, txn->zxid);
     if (txn->server == server && txn->conn != NONE && w->conns[txn->conn].life == txn->conn_life &&
         !w->conns[txn->conn].is_closed) {
         if (txn->type == TXN_OPEN) {

@@ -44,6 +44,7 @@ struct name {
     bool is_contender; /* a node that stands in a queue */
     int client;        /* who created it; NONE: a stranger */
     int64_t czxid;     /* of the node, when it was committed */
+    int64_t place;     /* the same; of a reader that was a writer, the writer's */
     int64_t gone_zxid; /* 0: not deleted */
     bool was_uprooted; /* by an operator */
     unsigned wakes;    /* waiting contenders that were told of its end */
@@ -114,6 +115,7 @@ struct message {
     uint8_t kind; /* an op, or one of the enums below */
     uint8_t code;
     bool is_watched, is_container, is_done, is_reply, is_untold;
+    int stands_at; /* the server whose thread has read it and stands still, + 1; 0: none */
     unsigned slot;
     int name, index, conn, session;
     int value;
@@ -311,7 +313,8 @@ enum actor_state {
     ACTOR_WAITING,
     ACTOR_HOLDING,
     ACTOR_WRITING,
-    ACTOR_LATE /* lost its hold and has not released it */
+    ACTOR_TURNING, /* from a writer into a reader */
+    ACTOR_LATE     /* lost its hold and has not released it */
 };
 
 struct actor {
@@ -326,6 +329,8 @@ struct actor {
     zkl_hold hold;
     unsigned levels;  /* of it: acquired, and not given up by itself or another thread */
     int64_t until_ns; /* holds so long */
+    bool has_turned;  /* the hold is a reader's, and was a writer's */
+    struct zkli_downgrade downgrade;
     struct zkli_write write;
     struct zkli_op ops[PARTS_MAX];
     bool is_answered; /* the servers have; and so */

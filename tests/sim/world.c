@@ -293,6 +293,7 @@ int message_new(struct world *w, int kind) {
 }
 
 void message_free(struct world *w, int message) {
+    w->messages[message].stands_at = 0;
     w->messages[message].next = w->free_message;
     w->free_message = message;
 }

@@ -39,12 +39,12 @@ static bool may_grant(const struct zkli_contender *was, const struct zkli_conten
 static const char *grant_broken(const struct zkli_contender *was, const struct zkli_contender *is,
                                 const struct zkli_contender_event *e, unsigned actions) {
     bool is_granted = (actions & ZKLI_DO_GRANT) != 0, is_lost = (actions & ZKLI_DO_LOSE) != 0;
-    if (is_granted != (is->state == ZKLI_HELD && was->state != ZKLI_HELD))
+    if (is_granted != (zkli_contender_holds(is) && !zkli_contender_holds(was)))
         return "to be granted is to be held";
     if (is_granted && !may_grant(was, is, e))
         return "granted without a reason, a node of the session, or an ample lease";
     bool is_goodbye = e->type == ZKLI_EV_RELEASE || e->type == ZKLI_EV_ABANDON;
-    if (is_lost != (was->state == ZKLI_HELD && is->state != ZKLI_HELD && !is_goodbye))
+    if (is_lost != (zkli_contender_holds(was) && !zkli_contender_holds(is) && !is_goodbye))
         return "a hold that ends unasked is lost, and nothing else is";
     return NULL;
 }
@@ -75,6 +75,24 @@ static const char *end_broken(const struct zkli_contender *was, const struct zkl
     return NULL;
 }
 
+static const char *turn_broken(const struct zkli_contender *was, const struct zkli_contender *is,
+                               unsigned actions) {
+    bool is_reader_now = is->kind != was->kind;
+    if ((actions & ZKLI_ASK_TURN) != 0 && (is->state != ZKLI_TURNING || is->reader[0] == '\0'))
+        return "a transaction to become a reader, and what for";
+    if (is_reader_now && (was->state != ZKLI_TURNING || is->state != ZKLI_HELD ||
+                          strcmp(is->node, was->reader) != 0 || is->czxid != was->czxid))
+        return "a reader without its node, or without the writer's token";
+    if (is_reader_now && (actions & ZKLI_TELL_TURNED) == 0)
+        return "a reader without a word";
+    if (was->state == ZKLI_TURNING && is->state == ZKLI_HELD && (actions & ZKLI_TELL_TURNED) == 0)
+        return "the end of a turn without a word";
+    if (zkli_contender_holds(is) && is->state == ZKLI_HELD && is->own_watch == ZKLI_WATCHED &&
+        was->state == ZKLI_TURNING)
+        return "a watch that may have fired counts";
+    return NULL;
+}
+
 static const char *memory_broken(const struct zkli_contender *is) {
     if (is->node[0] == '\0' && (is->czxid != 0 || is->owner != 0))
         return "a token or an owner without a node";
@@ -90,11 +108,17 @@ static const char *flow_broken(const struct zkli_contender *was, const struct zk
         return "asked for, and not noted as in flight";
     bool is_parked = zkli_contender_is_parked(is), is_first = is->state == ZKLI_ADMITTED;
     bool rests = is->state == ZKLI_WAITING || is->state == ZKLI_HELD || is->state == ZKLI_GONE;
-    if (!is_parked && is->in_flight == 0 && !rests && !is_first)
+    bool is_turning = is->state == ZKLI_TURNING;
+    if (!is_parked && is->in_flight == 0 && !rests && !is_first && !is_turning)
         return "waits for nothing";
-    if ((actions & ZKLI_DO_RETRY) != 0 &&
-        ((!is_parked && !is_first) || is->in_flight != 0 || !e->is_connected))
+    bool may_retry = ((is_parked || is_first) && is->in_flight == 0) ||
+                     (is_turning && (is->in_flight & ~(unsigned)ZKLI_ASK_OWN) == 0);
+    if ((actions & ZKLI_DO_RETRY) != 0 && (!may_retry || !e->is_connected))
         return "a retry for nothing";
+    if (is_turning && was->in_flight != 0 && (is->in_flight & ~(unsigned)ZKLI_ASK_OWN) == 0 &&
+        (was->in_flight & ~(unsigned)ZKLI_ASK_OWN) != 0 && e->is_connected &&
+        (actions & ZKLI_DO_RETRY) == 0)
+        return "turns, and waits for nothing";
     bool is_awake = e->type == ZKLI_EV_CONNECTED || e->type == ZKLI_EV_RETRY;
     bool stays_parked = zkli_contender_is_parked(was) && was->state == is->state && !is_awake;
     if (is_parked && !stays_parked && e->is_connected && (actions & ZKLI_DO_RETRY) == 0 &&
@@ -125,6 +149,8 @@ const char *rule_broken(const struct zkli_contender *was, const struct zkli_cont
         broken = end_broken(was, is, e, actions);
     if (broken == NULL)
         broken = memory_broken(is);
+    if (broken == NULL)
+        broken = turn_broken(was, is, actions);
     return broken == NULL ? flow_broken(was, is, e, actions) : broken;
 }
 
@@ -136,8 +162,15 @@ static void bench_new_uuid(struct bench *b) {
     zkli_uuid_format(b->fresh_uuid, "12345678-9abc", random);
 }
 
+static void name_as(enum zkli_kind kind, const char *uuid, int64_t number,
+                    char ret_name[ZKLI_CHILD_MAX + 1]) {
+    char prefix[ZKLI_PREFIX_MAX + 1];
+    zkli_node_prefix_format(prefix, kind, uuid);
+    (void)snprintf(ret_name, ZKLI_CHILD_MAX + 1, "%s%010" PRId64, prefix, number);
+}
+
 void bench_name(const char *uuid, int64_t number, char ret_name[ZKLI_CHILD_MAX + 1]) {
-    (void)snprintf(ret_name, ZKLI_CHILD_MAX + 1, "_c_%s-lock-%010" PRId64, uuid, number);
+    name_as(ZKLI_KIND_MUTEX, uuid, number, ret_name);
 }
 
 void bench_lease(struct bench *b, enum lease lease) {
@@ -147,7 +180,7 @@ void bench_lease(struct bench *b, enum lease lease) {
 
 void bench_init(struct bench *b, bool is_try) {
     memset(b, 0, sizeof(*b));
-    b->others = ZKLI_KIND_MUTEX;
+    b->kind = b->others = ZKLI_KIND_MUTEX;
     bench_new_uuid(b);
     memset(&b->c, 0xff, sizeof(b->c));
     zkli_contender_init(&b->c, ZKLI_KIND_MUTEX, b->fresh_uuid, is_try, DEPTH);
@@ -203,7 +236,7 @@ unsigned give_up(struct bench *b) {
 
 unsigned reply(struct bench *b, enum zkli_contender_event_type type, enum zkli_result result) {
     char node[ZKLI_CHILD_MAX + 1];
-    bench_name(b->c.uuid, OWN_NUMBER, node);
+    name_as(b->kind, b->c.uuid, OWN_NUMBER, node);
     return say(b, (struct zkli_contender_event){.type = type,
                                                 .result = result,
                                                 .node = node,
@@ -211,32 +244,43 @@ unsigned reply(struct bench *b, enum zkli_contender_event_type type, enum zkli_r
                                                 .owner = SESSION});
 }
 
-static void bench_add(struct bench *b, const char *uuid, int64_t number) {
+static void bench_add(struct bench *b, enum zkli_kind kind, const char *uuid, int64_t number) {
     size_t n = b->listing.count++;
-    bool is_other = uuid == NULL;
-    bench_name(is_other ? "ffffffff-4e5f-4061-8273-8495a6b7c8d9" : uuid, number, b->names[n]);
-    b->siblings[n] = (struct zkli_sibling){b->names[n], is_other ? b->others : ZKLI_KIND_MUTEX,
-                                           number + (b->listing.is_by_czxid ? 1000 : 0),
-                                           is_other && b->others_leave};
+    name_as(kind, uuid, number, b->names[n]);
+    b->siblings[n] = (struct zkli_sibling){b->names[n], kind,
+                                           number + (b->listing.is_by_czxid ? 1000 : 0), false};
+}
+
+static void add_own(struct bench *b, int64_t number) {
+    bench_add(b, b->kind, b->c.uuid, number);
+}
+
+static void add_other(struct bench *b, int64_t number) {
+    struct zkli_sibling *other = &b->siblings[b->listing.count];
+    bench_add(b, ZKLI_KIND_MUTEX, "ffffffff-4e5f-4061-8273-8495a6b7c8d9", number);
+    other->kind = b->others; /* foreign ones have many names */
+    other->is_leaving = b->others_leave;
 }
 
 static const struct zkli_listing *bench_listing(struct bench *b, enum crowd crowd) {
     bool is_by_czxid = (b->c.in_flight & ZKLI_ASK_ORDER) != 0;
     b->listing = (struct zkli_listing){b->siblings, 0, is_by_czxid};
     if (crowd == TWICE && !b->is_twin_last)
-        bench_add(b, b->c.uuid, OWN_NUMBER + 2);
-    if (crowd != NOBODY && crowd != OTHERS)
-        bench_add(b, b->c.uuid, OWN_NUMBER);
+        add_own(b, OWN_NUMBER + 2);
+    if (crowd == TURNED)
+        bench_add(b, ZKLI_KIND_READ, b->c.uuid, OWN_NUMBER);
+    else if (crowd != NOBODY && crowd != OTHERS)
+        add_own(b, OWN_NUMBER);
     if (crowd == TWICE && b->is_twin_last)
-        bench_add(b, b->c.uuid, OWN_NUMBER + 2);
+        add_own(b, OWN_NUMBER + 2);
     if (crowd == BEHIND_TWO)
-        bench_add(b, NULL, 1);
+        add_other(b, 1);
     if (crowd == BEHIND_HEAD || crowd == BEHIND_TWO || crowd == OTHERS)
-        bench_add(b, NULL, 3);
-    if (crowd == FIRST)
-        bench_add(b, NULL, 9);
+        add_other(b, 3);
+    if (crowd == FIRST || crowd == TURNED)
+        add_other(b, 9);
     if (crowd == AT_THE_END)
-        bench_add(b, NULL, ZKLI_COUNTER_END);
+        add_other(b, ZKLI_COUNTER_END);
     return &b->listing;
 }
 
@@ -255,9 +299,9 @@ unsigned reply_list(struct bench *b, unsigned list) {
 
 enum zkli_contender_event_type reply_to(unsigned op) {
     static const enum zkli_contender_event_type types[ZKLI_ASK_COUNT] = {
-        ZKLI_EV_PARENT,           ZKLI_EV_CREATED, ZKLI_EV_BARRIER,
-        ZKLI_EV_LISTED,           ZKLI_EV_LISTED,  ZKLI_EV_OWN_READ,
-        ZKLI_EV_PREDECESSOR_READ, ZKLI_EV_DELETED, ZKLI_EV_OWNER_READ,
+        ZKLI_EV_PARENT,     ZKLI_EV_CREATED,  ZKLI_EV_BARRIER,          ZKLI_EV_LISTED,
+        ZKLI_EV_LISTED,     ZKLI_EV_OWN_READ, ZKLI_EV_PREDECESSOR_READ, ZKLI_EV_DELETED,
+        ZKLI_EV_OWNER_READ, ZKLI_EV_TURNED,
     };
     return types[__builtin_ctz(op)];
 }
@@ -296,6 +340,15 @@ void to_waiting(struct bench *b, enum crowd crowd) {
 
 void to_held(struct bench *b) {
     to_placed(b, FIRST);
+    CHECK_STATE(b, "held");
+}
+
+void to_writing(struct bench *b) {
+    bench_init(b, false);
+    b->c.kind = b->kind = ZKLI_KIND_WRITE;
+    CHECK_ACTIONS(news(b, ZKLI_EV_CONNECTED), CREATE_AND_LIST);
+    reply(b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    listed(b, FIRST);
     CHECK_STATE(b, "held");
 }
 

@@ -52,6 +52,7 @@ enum crowd {
     OTHERS,      /* without ours */
     AT_THE_END,  /* ours, and one with a number near the counter's end */
     TWICE,       /* two nodes with our uuid */
+    TURNED,      /* a reader's node in the place of ours, which was a writer's; one behind it */
     CROWDS
 };
 
@@ -64,7 +65,7 @@ enum lease {
 struct bench {
     struct zkli_contender c;
     struct zkli_contender_event world; /* what every event carries */
-    enum zkli_kind others;             /* the others' kind */
+    enum zkli_kind kind, others;       /* ours, as it began; the others' */
     bool is_twin_last;                 /* TWICE: the higher number is listed last, not first */
     bool others_leave;                 /* our session is deleting the others' nodes */
     char fresh_uuid[ZKLI_UUID_LENGTH + 1];
@@ -78,6 +79,7 @@ struct bench {
 void bench_init(struct bench *b, bool is_try);
 /* In place of the contender, a node that would be its own. */
 void bench_orphan(struct bench *b);
+/* Of a mutex. */
 void bench_name(const char *uuid, int64_t number, char ret_name[ZKLI_CHILD_MAX + 1]);
 void bench_lease(struct bench *b, enum lease lease);
 /* A new connection of the same session; the contender is not told by this. */
@@ -106,6 +108,8 @@ void to_housing(struct bench *b);
 void to_placed(struct bench *b, enum crowd crowd);
 void to_waiting(struct bench *b, enum crowd crowd);
 void to_held(struct bench *b);
+/* By a writer. */
+void to_writing(struct bench *b);
 void to_unsure(struct bench *b);
 void to_searching(struct bench *b);
 void to_adopting(struct bench *b, enum crowd crowd);

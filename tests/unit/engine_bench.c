@@ -97,8 +97,22 @@ static bool port_sync(struct zkli_port *port, unsigned slot) {
 /* Goes by the path of its last operation. */
 static bool port_multi(struct zkli_port *port, unsigned slot, const struct zkli_op *ops,
                        size_t count) {
+    struct request request = {.kind = MULTI, .slot = slot, .op_count = count};
     (void)port;
-    return note_request((struct request){.kind = MULTI, .slot = slot}, ops[count - 1].path);
+    for (size_t i = 0; i < count && i < BENCH_OPS_MAX; i++) {
+        struct bench_op *op = &request.ops[i];
+        *op = (struct bench_op){.type = ops[i].type,
+                                .flags = ops[i].flags,
+                                .version = ops[i].version,
+                                .has_our_acl = ops[i].has_our_acl};
+        (void)snprintf(op->path, sizeof(op->path), "%s", ops[i].path);
+        size_t length = (size_t)ops[i].length;
+        if (request.length == 0 && length > 0 && length <= sizeof(request.data)) {
+            memcpy(request.data, ops[i].data, length);
+            request.length = length;
+        }
+    }
+    return note_request(request, ops[count - 1].path);
 }
 
 static int64_t port_session_id(struct zkli_port *port) {

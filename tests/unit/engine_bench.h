@@ -18,6 +18,8 @@
 #define PORTS_MAX 64
 #define OWNERS_MAX 512
 
+#define BENCH_OPS_MAX 3
+
 struct request {
     enum kind kind;
     unsigned slot;
@@ -25,7 +27,15 @@ struct request {
     enum zkli_create_mode mode;
     size_t length; /* of the data */
     char data[ZKLI_NODE_DATA_MAX];
-    char path[ZKLI_PATH_MAX];
+    char path[ZKLI_PATH_MAX]; /* MULTI: of the last operation */
+    /* MULTI: the first few. Their own paths; data: that of the first that has any. */
+    size_t op_count;
+    struct bench_op {
+        enum zkli_op_type type;
+        int32_t flags, version;
+        bool has_our_acl;
+        char path[ZKLI_PATH_MAX];
+    } ops[BENCH_OPS_MAX];
 };
 
 struct fake_port {

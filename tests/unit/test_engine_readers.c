@@ -78,11 +78,11 @@ static void a_thread_that_reads_is_known_whichever_of_them_it_is(void) {
     for (size_t i = 0; i < READERS; i++)
         Readers[i]->member->thread.number = 100 + i;
     for (size_t i = 0; i < READERS; i++)
-        CHECK(zkli_engine_is_held_by(Bench.engine, "a", 100 + i));
-    CHECK(!zkli_engine_is_held_by(Bench.engine, "a", 100 + READERS));
+        CHECK(zkli_engine_held_by(Bench.engine, "a", 100 + i) == Readers[i]->member);
+    CHECK(zkli_engine_held_by(Bench.engine, "a", 100 + READERS) == NULL);
     release(Readers[1]);
-    CHECK(!zkli_engine_is_held_by(Bench.engine, "a", 101));
-    CHECK(zkli_engine_is_held_by(Bench.engine, "a", 100));
+    CHECK(zkli_engine_held_by(Bench.engine, "a", 101) == NULL);
+    CHECK(zkli_engine_held_by(Bench.engine, "a", 100) == Readers[0]->member);
     end();
 }
 

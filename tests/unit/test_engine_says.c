@@ -51,13 +51,13 @@ static void it_says_which_thread_holds_by_any_member(void) {
     (void)tiny_add(&Bench.server, "/locks/b/x-lock-0000000000", 0x2002);
     begin("b");
     serve_all();
-    CHECK(zkli_engine_is_held_by(Bench.engine, "a", 7)); /* the thread of all owners */
-    CHECK(!zkli_engine_is_held_by(Bench.engine, "a", 8));
-    CHECK(!zkli_engine_is_held_by(Bench.engine, "b", 7)); /* waits */
-    CHECK(!zkli_engine_is_held_by(Bench.engine, "c", 7)); /* no such directory */
+    CHECK(zkli_engine_held_by(Bench.engine, "a", 7) != NULL); /* the thread of all owners */
+    CHECK(zkli_engine_held_by(Bench.engine, "a", 8) == NULL);
+    CHECK(zkli_engine_held_by(Bench.engine, "b", 7) == NULL); /* waits */
+    CHECK(zkli_engine_held_by(Bench.engine, "c", 7) == NULL); /* no such directory */
     abandon(waiter);
     release(holder);
-    CHECK(!zkli_engine_is_held_by(Bench.engine, "a", 7));
+    CHECK(zkli_engine_held_by(Bench.engine, "a", 7) == NULL);
     come_to_rest();
     bench_end();
 }

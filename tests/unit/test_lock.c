@@ -110,6 +110,7 @@ static void on_a_closed_session_every_call_says_closed(void) {
     CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_CLOSED);
     CHECK_INT(zkl_release(l), ZKL_CLOSED);
     CHECK_INT(zkl_release_wait(l, 0), ZKL_CLOSED);
+    CHECK_INT(zkl_downgrade(l), ZKL_CLOSED);
     CHECK_INT(zkl_cancel(l), ZKL_CLOSED);
     CHECK_INT(zkl_inspect(s, "a", &queue), ZKL_CLOSED);
     CHECK(other == NULL && queue == NULL);
@@ -326,6 +327,65 @@ static void a_release_that_is_waited_for_ends_with_the_word_the_time_or_the_hand
     }
 }
 
+static zkl_err downgrade(void *lock) {
+    return zkl_downgrade(lock);
+}
+
+static zkl_lock *fake_writer(zkl_session *s) {
+    zkl_lock *l = NULL;
+    REQUIRE_INT(zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.kind = ZKL_WRITE)), ZKL_OK);
+    return l;
+}
+
+/* It has no time of its own, so whatever ends the hold ends it. */
+static void a_downgrade_ends_with_the_answer_or_with_the_hold(void) {
+    static const struct {
+        zkl_err expected;
+        enum {
+            IS_ANSWERED,
+            IS_DENIED,
+            LOSES_SESSION,
+            IS_RELEASED, /* by another thread */
+            CLOSES_LOCK,
+            CLOSES_SESSION
+        } what;
+    } cases[] = {{ZKL_OK, IS_ANSWERED},     {ZKL_DENIED, IS_DENIED},
+                 {ZKL_LOST, LOSES_SESSION}, {ZKL_NOT_HELD, IS_RELEASED},
+                 {ZKL_CLOSED, CLOSES_LOCK}, {ZKL_CLOSED, CLOSES_SESSION}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        zkl_session *s = fake_session(HOSTS, NULL);
+        zkl_lock *l = fake_writer(s);
+        actor *a = actor_new();
+        actor_acquire(a, l, ZKL_FOREVER);
+        CHECK_INT(actor_result(a, SOON_MS), ZKL_OK);
+        const zkl_hold hold = actor_hold(a, l);
+        if (cases[i].what == IS_DENIED)
+            fake_answer(MULTI, ZNOAUTH, 1);
+        fake_keep(MULTI, true);
+        actor_begin(a, downgrade, l);
+        WAIT_UNTIL(fake_has(MULTI), SOON_MS);
+        WAIT_UNTIL(actor_is_blocked(a), SOON_MS);
+        CHECK(!actor_is_done(a));
+        if (cases[i].what == LOSES_SESSION)
+            fake_state(ZOO_EXPIRED_SESSION_STATE);
+        if (cases[i].what == IS_RELEASED)
+            CHECK_INT(zkl_release_hold(l, hold), ZKL_OK);
+        if (cases[i].what == CLOSES_LOCK)
+            CHECK_INT(zkl_lock_close(l), ZKL_OK);
+        if (cases[i].what == CLOSES_SESSION)
+            CHECK_INT(zkl_session_close(s), ZKL_OK);
+        if (cases[i].what > IS_DENIED)
+            CHECK_INT(actor_result(a, SOON_MS), cases[i].expected);
+        fake_keep(MULTI, false);
+        CHECK_INT(actor_result(a, SOON_MS), cases[i].expected);
+        actor_free(a);
+        if (cases[i].what != CLOSES_LOCK)
+            CHECK_INT(zkl_lock_close(l), ZKL_OK);
+        if (cases[i].what != CLOSES_SESSION)
+            CHECK_INT(zkl_session_close(s), ZKL_OK);
+    }
+}
+
 /* ---- Looking ---- */
 
 static void what_a_look_cannot_see_it_says(void) {
@@ -503,6 +563,8 @@ int main(int argc, char **argv) {
         {"a cancel ends all waits of the handle", a_cancel_ends_all_waits_of_the_handle},
         {"a release that is waited for ends with the word, the time or the handle",
          a_release_that_is_waited_for_ends_with_the_word_the_time_or_the_handle},
+        {"a downgrade ends with the answer, or with the hold",
+         a_downgrade_ends_with_the_answer_or_with_the_hold},
         {"what a look cannot see, it says", what_a_look_cannot_see_it_says},
         {"a look ends with its session once", a_look_ends_with_its_session_once},
         {"a look ends with its time or its session", a_look_ends_with_its_time_or_its_session},

@@ -133,6 +133,11 @@ static zkl_err call_release_wait(zkl_session *s, zkl_lock *l) {
     return zkl_release_wait(l, ZKL_FOREVER);
 }
 
+static zkl_err call_downgrade(zkl_session *s, zkl_lock *l) {
+    (void)s;
+    return zkl_downgrade(l);
+}
+
 static zkl_err call_release_hold(zkl_session *s, zkl_lock *l) {
     (void)s;
     return zkl_release_hold(l, 1);
@@ -212,6 +217,7 @@ static const struct {
       {"acquire, wrongly", call_acquire_wrongly},
       {"release", call_release},
       {"release_wait", call_release_wait},
+      {"downgrade", call_downgrade},
       {"release_hold", call_release_hold},
       {"cancel", call_cancel},
       {"held", call_held},

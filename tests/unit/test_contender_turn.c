@@ -1,0 +1,131 @@
+/*
+ * A writer's hold that becomes a reader's: courses of events. Single steps are in
+ * test_contender_matrix.c.
+ */
+#include "unit/contender_bench.h"
+
+static void to_turning(struct bench *b) {
+    to_writing(b);
+    CHECK_ACTIONS(news(b, ZKLI_EV_TURN), ZKLI_ASK_TURN);
+    CHECK_STATE(b, "turning");
+}
+
+static void the_reader_has_the_writer_s_number_and_token(void) {
+    struct bench b;
+    to_writing(&b);
+    char writer[ZKLI_CHILD_MAX + 1];
+    memcpy(writer, b.c.node, sizeof(writer));
+    const int64_t token = b.c.czxid;
+    news(&b, ZKLI_EV_TURN);
+    CHECK_STRING(b.c.node, writer); /* until the servers say otherwise */
+    CHECK(zkli_contender_may_own(&b.c, writer));
+    CHECK(zkli_contender_may_own(&b.c, b.c.reader));
+    reply(&b, ZKLI_EV_TURNED, ZKLI_RESULT_OK);
+    CHECK_INT(b.c.kind, ZKLI_KIND_READ);
+    CHECK(!zkli_contender_may_own(&b.c, writer));
+    CHECK_INT(strlen(b.c.node), strlen(writer));
+    CHECK_INT(zkli_node_name_parse(b.c.node).kind, ZKLI_KIND_READ);
+    CHECK_INT(zkli_node_name_parse(b.c.node).sequence, OWN_NUMBER);
+    CHECK(zkli_node_name_has_uuid(b.c.node, b.c.uuid));
+    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_ASK_OWN);
+    say(&b,
+        (struct zkli_contender_event){.type = ZKLI_EV_OWN_READ, .czxid = 4711, .owner = SESSION});
+    CHECK_INT(b.c.czxid, token); /* its own is above those of writers that are queued */
+    CHECK_ACTIONS(news(&b, ZKLI_EV_TURN), 0);
+}
+
+static void a_hold_that_is_refused_goes_on_as_a_writer_s(void) {
+    struct bench b;
+    to_writing(&b);
+    news(&b, ZKLI_EV_HEARTBEAT);
+    reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK);
+    news(&b, ZKLI_EV_TURN);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_TURNED, ZKLI_RESULT_DENIED), ZKLI_TELL_TURNED);
+    CHECK_INT(b.c.kind, ZKLI_KIND_WRITE);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_ASK_OWN); /* the watch may have fired */
+    reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_TURN), ZKLI_ASK_TURN); /* and may be tried again */
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_TURNED, ZKLI_RESULT_OK), ZKLI_TELL_TURNED);
+    CHECK_INT(b.c.error, ZKL_OK);
+}
+
+/* Lost, then sent again because only the writer's node was found, lost again, and then found. */
+static void what_was_lost_is_looked_for_before_it_is_sent_again(void) {
+    struct bench b;
+    to_turning(&b);
+    b.world.is_connected = false;
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_TURNED, ZKLI_RESULT_LOST), 0);
+    bench_reconnect(&b);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), BARRIER_AND_LIST);
+    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, FIRST), ZKLI_ASK_TURN);
+    b.world.is_connected = false;
+    reply(&b, ZKLI_EV_TURNED, ZKLI_RESULT_LOST);
+    bench_reconnect(&b);
+    news(&b, ZKLI_EV_CONNECTED);
+    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, TURNED), ZKLI_TELL_TURNED);
+    CHECK_INT(b.c.kind, ZKLI_KIND_READ);
+}
+
+/* A search begins anew: what an earlier one has found counts no more. */
+static void each_search_looks_anew(void) {
+    struct bench b;
+    to_turning(&b);
+    reply(&b, ZKLI_EV_TURNED, ZKLI_RESULT_NO_NODE);
+    CHECK_ACTIONS(listed(&b, TURNED), 0);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_AGAIN), ZKLI_DO_RETRY);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), BARRIER_AND_LIST);
+    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, OTHERS), ZKLI_DO_LOSE | ZKLI_DO_FORGET);
+}
+
+/* The transaction that was lost may be carried out late, and then makes a reader's node. Without
+ * the writer's it does nothing. So that goes first. */
+static void the_writer_s_node_is_deleted_before_the_reader_s(void) {
+    struct bench b;
+    to_turning(&b);
+    char writer[ZKLI_CHILD_MAX + 1], reader[ZKLI_CHILD_MAX + 1];
+    memcpy(writer, b.c.node, sizeof(writer));
+    memcpy(reader, b.c.reader, sizeof(reader));
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RELEASE), ZKLI_ASK_DELETE);
+    CHECK_STRING(b.c.node, writer);
+    CHECK(zkli_contender_may_own(&b.c, reader));
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_TURNED, ZKLI_RESULT_OK), 0); /* void: it has left */
+    b.world.is_connected = false;
+    reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_LOST);
+    CHECK_STRING(b.c.node, writer);
+    bench_reconnect(&b);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), ZKLI_ASK_DELETE);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_NO_NODE), ZKLI_ASK_DELETE);
+    CHECK_STRING(b.c.node, reader);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_OK), ZKLI_DO_FORGET);
+}
+
+/* Where numbers repeat, the reader's node, which is new, would come after the writers that wait. */
+static void near_the_counter_s_end_the_node_stays_a_writer_s(void) {
+    struct bench b;
+    to_writing(&b);
+    (void)snprintf(b.c.node, sizeof(b.c.node), "_c_%s-__WRIT__%010d", b.c.uuid, 2147483647);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_TURN), ZKLI_TELL_TURNED);
+    CHECK_INT(b.c.error, ZKL_OK);
+    CHECK_INT(b.c.kind, ZKLI_KIND_WRITE);
+    CHECK_STATE(&b, "held");
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"the reader has the writer's number and token",
+         the_reader_has_the_writer_s_number_and_token},
+        {"a hold that is refused goes on as a writer's",
+         a_hold_that_is_refused_goes_on_as_a_writer_s},
+        {"what was lost is looked for before it is sent again",
+         what_was_lost_is_looked_for_before_it_is_sent_again},
+        {"each search looks anew", each_search_looks_anew},
+        {"the writer's node is deleted before the reader's",
+         the_writer_s_node_is_deleted_before_the_reader_s},
+        {"near the counter's end the node stays a writer's",
+         near_the_counter_s_end_the_node_stays_a_writer_s},
+    };
+    return TEST_MAIN(argc, argv, "contender_turn", cases);
+}

@@ -1,0 +1,198 @@
+/* A writer's hold that becomes a reader's: what is sent, and which news are its own doing. */
+#include "unit/engine_bench.h"
+
+static struct owner *Writer;
+
+static void begin_writing(void) {
+    bench_begin();
+    Writer = begin_as("a", ZKLI_KIND_WRITE);
+    serve_all();
+    CHECK_INT(Writer->grants, 1);
+}
+
+static void turn(struct owner *owner) {
+    zkli_engine_enter(Bench.engine);
+    zkli_member_turn(owner->member);
+    settle();
+}
+
+/* The server makes the transaction. Who watches the writer's node is told that it has changed. */
+static void make_it(const struct request *request) {
+    const struct node *writer = tiny_find(&Bench.server, request->ops[0].path);
+    REQUIRE(writer != NULL);
+    int64_t owner = writer->owner;
+    bool is_watched = tiny_remove(&Bench.server, request->ops[0].path);
+    (void)tiny_add(&Bench.server, request->ops[1].path, owner);
+    if (is_watched)
+        tell_watch(request->ops[0].path, ZKLI_WATCH_CHANGED);
+}
+
+static void end(void) {
+    if (Writer->member != NULL && zkli_member_is_held(Writer->member))
+        release(Writer);
+    come_to_rest();
+    bench_end();
+}
+
+static void check_reads(void) {
+    CHECK((Writer->notices & TOLD(TURNED)) != 0);
+    CHECK((Writer->notices & TOLD(LOST)) == 0);
+    REQUIRE(Writer->member != NULL);
+    CHECK(zkli_member_is_held(Writer->member));
+    CHECK(strstr(path_of(Writer), "-__READ__") != NULL);
+    CHECK(tiny_find(&Bench.server, path_of(Writer)) != NULL);
+}
+
+static void one_transaction_sets_creates_and_deletes(void) {
+    char writer[ZKLI_PATH_MAX], expected[64];
+    begin_writing();
+    (void)snprintf(writer, sizeof(writer), "%s", path_of(Writer));
+    const int64_t token = zkli_member_token(Writer->member);
+    turn(Writer);
+    CHECK(zkli_member_is_held(Writer->member));
+    struct request request = serve_until(MULTI);
+    CHECK_INT(request.op_count, 3);
+    CHECK_INT(request.ops[0].type, ZKLI_OP_SET);
+    CHECK_STRING(request.ops[0].path, writer);
+    CHECK_INT(request.ops[0].version, -1);
+    CHECK_INT(request.ops[1].type, ZKLI_OP_CREATE);
+    CHECK_INT(request.ops[1].flags, ZKLI_CREATE_EPHEMERAL);
+    CHECK(request.ops[1].has_our_acl);
+    CHECK_INT(request.ops[2].type, ZKLI_OP_DELETE);
+    CHECK_STRING(request.ops[2].path, writer);
+    CHECK_INT(request.ops[2].version, -1);
+    (void)snprintf(expected, sizeof(expected), "zklock1 tid=7 token=%lld", (long long)token);
+    CHECK(request.length < sizeof(request.data));
+    request.data[request.length] = '\0';
+    CHECK_STRING(request.data, expected);
+    make_it(&request);
+    answer(&request, ZKLI_RESULT_OK);
+    check_reads();
+    CHECK_STRING(path_of(Writer), request.ops[1].path);
+    CHECK_INT(zkli_member_token(Writer->member), token);
+    CHECK_INT(zkli_member_error(Writer->member), ZKL_OK);
+    end();
+}
+
+/* The watch on the writer's node, the listings of others, a write that finds its guard gone: all
+ * may see the transaction before its answer comes. */
+static void what_its_own_transaction_has_done_is_no_loss(void) {
+    for (int is_watched = 0; is_watched < 2; is_watched++) {
+        begin_writing();
+        if (is_watched == 1)
+            pass(T_MS * MS / 8); /* the watch is set behind a heartbeat */
+        turn(Writer);
+        struct request request = serve_until(MULTI);
+        make_it(&request);
+        tell_watch(request.ops[0].path, ZKLI_WATCH_DELETED);
+        zkli_engine_enter(Bench.engine);
+        zkli_member_node_gone(Writer->member);
+        settle();
+        struct owner *other = begin_as("a", ZKLI_KIND_READ);
+        serve_all();
+        CHECK_INT(other->grants, 1);
+        CHECK((Writer->notices & (TOLD(LOST) | TOLD(TURNED))) == 0);
+        answer(&request, ZKLI_RESULT_OK);
+        check_reads();
+        pass(T_MS * MS / 8);
+        delete_node(path_of(Writer)); /* its watch is set by then */
+        CHECK((Writer->notices & TOLD(LOST)) != 0);
+        release(other);
+        end();
+    }
+}
+
+static void a_listing_without_either_node_ends_the_hold(void) {
+    begin_writing();
+    turn(Writer);
+    struct request request = serve_until(MULTI);
+    delete_node(path_of(Writer));
+    CHECK((Writer->notices & TOLD(LOST)) == 0);
+    struct owner *other = begin_as("a", ZKLI_KIND_READ);
+    serve_all();
+    CHECK((Writer->notices & TOLD(LOST)) != 0);
+    CHECK((Writer->notices & TOLD(TURNED)) == 0);
+    answer(&request, ZKLI_RESULT_NO_NODE); /* nobody waits for it */
+    CHECK_INT(other->grants, 1);
+    release(other);
+    end();
+}
+
+/* Whether it was made, or not, or made and the reader's node deleted since. */
+static void a_lost_answer_is_looked_for(void) {
+    enum {
+        NOT_MADE,
+        MADE,
+        ALL_GONE
+    };
+    for (int what = NOT_MADE; what <= ALL_GONE; what++) {
+        begin_writing();
+        turn(Writer);
+        struct request request = serve_until(MULTI);
+        if (what != NOT_MADE)
+            make_it(&request);
+        if (what == ALL_GONE)
+            (void)tiny_remove(&Bench.server, request.ops[1].path);
+        tell_reply(request.slot, &(struct zkli_reply){.result = ZKLI_RESULT_LOST});
+        cut_and_connect(0);
+        if (what == NOT_MADE) {
+            request = serve_until(MULTI); /* sent again, behind the listing */
+            make_it(&request);
+            answer(&request, ZKLI_RESULT_OK);
+        }
+        serve_all();
+        if (what == ALL_GONE)
+            CHECK((Writer->notices & TOLD(LOST)) != 0);
+        else
+            check_reads();
+        end();
+    }
+}
+
+static void a_release_meanwhile_leaves_neither_node(void) {
+    for (int is_made = 0; is_made < 2; is_made++) {
+        begin_writing();
+        turn(Writer);
+        struct request request = serve_until(MULTI);
+        if (is_made == 1)
+            make_it(&request);
+        release(Writer);
+        struct request remove = serve_until(REMOVE);
+        CHECK_STRING(remove.path, request.ops[0].path); /* the writer's first */
+        serve_request(&remove);
+        remove = serve_until(REMOVE);
+        CHECK_STRING(remove.path, request.ops[1].path);
+        serve_request(&remove);
+        answer(&request, ZKLI_RESULT_OK); /* nobody waits for it */
+        CHECK(Writer->member == NULL);
+        CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 0);
+        CHECK((Writer->notices & (TOLD(LOST) | TOLD(TURNED))) == 0);
+        end();
+    }
+}
+
+static void a_port_that_refuses_is_asked_again(void) {
+    begin_writing();
+    Bench.refused = 1u << MULTI;
+    turn(Writer);
+    CHECK_INT(Bench.sent[MULTI], 0);
+    Bench.refused = 0;
+    for (int i = 0; i < 100 && Bench.sent[MULTI] == 0; i++)
+        pass(T_MS * MS / 100);
+    CHECK((Writer->notices & TOLD(LOST)) == 0);
+    end();
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"one transaction sets, creates and deletes", one_transaction_sets_creates_and_deletes},
+        {"what its own transaction has done is no loss",
+         what_its_own_transaction_has_done_is_no_loss},
+        {"a listing without either node ends the hold",
+         a_listing_without_either_node_ends_the_hold},
+        {"a lost answer is looked for", a_lost_answer_is_looked_for},
+        {"a release meanwhile leaves neither node", a_release_meanwhile_leaves_neither_node},
+        {"a port that refuses is asked again", a_port_that_refuses_is_asked_again},
+    };
+    return TEST_MAIN(argc, argv, "engine_turn", cases);
+}
