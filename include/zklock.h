@@ -347,7 +347,7 @@ typedef struct zkl_lock_options {
     int permits;           /* reserved: 0 */
     bool recursive;        /* the holding thread may acquire again; counted, at most 2^31-1 deep */
     int linger_ms;         /* reserved: 0 */
-    int local_handoffs;    /* reserved: 0 */
+    int local_handoffs;    /* times in a row that a release keeps the node: see zkl_lock_open [0] */
     bool want_wanted;      /* reserved: false */
     zkl_event_fn on_event; /* events of this lock [none] */
     void *arg;             /* handed to on_event */
@@ -369,6 +369,12 @@ typedef struct zkl_lock_options {
  * first of them stands in the queue on the server, so later clients can be served before the
  * others. Two handles of one name exclude each other like two clients, also in one session. That is
  * so for readers, too: threads that are to read together have a handle each.
+ *
+ * With .local_handoffs = n a release hands the node on to the thread that waits next on the handle,
+ * without a request, at most n times in a row. Then the node goes, and other clients have their
+ * turn: one that is next in the queue waits for n + 1 holds. These holds have the same token. The
+ * node is not handed on while the session is not connected, or while its lease would be too short
+ * for a grant.
  * **Returns:** ZKL_OK; ZKL_CLOSED: the session is closing; ZKL_NOMEM; ZKL_FORKED.
  * ZKL_INVALID: a NULL, a bad name, an option that is out of range or unknown.
  * ZKL_UNSUPPORTED: a reserved kind or option.

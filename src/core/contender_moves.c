@@ -226,7 +226,6 @@ static bool has_place_by_number(const contender *c) {
 }
 
 unsigned zkli_contender_turn(contender *c, const event *e) {
-    c->error = 0;
     if (!has_place_by_number(c))
         return ZKLI_TELL_TURNED;
     zkli_node_name_turn(c->reader, c->node);

@@ -143,6 +143,9 @@ void zkli_member_release(struct zkli_member *m);
 void zkli_member_turn(struct zkli_member *m);
 bool zkli_member_is_held(const struct zkli_member *m);
 bool zkli_member_is_or_was_writer(const struct zkli_member *m);
+/* Whether another thread may go on holding by it, as if it had just been granted. */
+bool zkli_member_may_be_handed_on(const struct zkli_member *m);
+void zkli_member_hand_on(struct zkli_member *m, struct zkli_thread thread);
 /* Whom its notices are for. */
 void *zkli_member_owner(const struct zkli_member *m);
 /* The server has said that the node is not there: as if its watch had fired. */

@@ -330,6 +330,16 @@ bool zkli_member_is_or_was_writer(const struct zkli_member *m) {
     return m->core.kind == ZKLI_KIND_WRITE || m->core.has_turned;
 }
 
+bool zkli_member_may_be_handed_on(const struct zkli_member *m) {
+    const struct zkli_engine *e = m->engine;
+    bool is_ample = zkli_engine_is_certain(e) && e->now_ns < e->ample_until_ns;
+    return m->core.state == ZKLI_HELD && !m->core.has_turned && is_ample && zkli_is_connected(e);
+}
+
+void zkli_member_hand_on(struct zkli_member *m, struct zkli_thread thread) {
+    m->thread = thread;
+}
+
 void *zkli_member_owner(const struct zkli_member *m) {
     return m->notify_arg;
 }

@@ -148,6 +148,13 @@ static void on_answer(struct zkli_query *query, const struct zkli_reply *reply) 
         on_read(w, reply);
 }
 
+bool zkli_lock_has_writes(const struct zkl_lock *l, zkl_hold hold) {
+    for (const struct zkli_list *link = l->writes.next; link != &l->writes; link = link->next)
+        if (ZKLI_CONTAINER(link, struct zkli_write, link)->hold == hold)
+            return true;
+    return false;
+}
+
 void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error) {
     bool is_closed = zkli_lock_is_closed(l);
     struct zkli_list *link = l->writes.next;

@@ -12,7 +12,7 @@ static zkl_err check_options(const zkl_lock_options *o) {
         (int)o->kind < (int)ZKL_MUTEX || (int)o->kind > (int)ZKL_SEMAPHORE)
         return ZKL_INVALID;
     bool is_reserved = o->kind == ZKL_SEMAPHORE || o->permits > 0 || o->linger_ms > 0 ||
-                       o->local_handoffs > 0 || o->want_wanted;
+                       o->want_wanted;
     return is_reserved ? ZKL_UNSUPPORTED : ZKL_OK;
 }
 
@@ -41,6 +41,7 @@ static struct zkl_lock *lock_new(struct zkl_session *s, const char *name,
     atomic_init(&l->users, 1);
     l->kind = kind_of(o->kind);
     l->is_recursive = o->recursive;
+    l->turns_max = o->local_handoffs;
     l->on_event = o->on_event;
     l->arg = o->arg;
     zkli_list_init(&l->acquires);

@@ -40,6 +40,7 @@ struct zkli_hold {
     zkl_hold id;
     uint64_t thread;
     unsigned depth;
+    int turns; /* how often its node was handed on before */
     int64_t token;
     bool is_reader;               /* by a writer's handle: it has become a reader's */
     struct zkli_member *member;   /* NULL: lost */
@@ -51,6 +52,7 @@ struct zkl_lock {
     struct zkl_session *session; /* a reference */
     enum zkli_kind kind;
     bool is_recursive;
+    int turns_max; /* how often in a row a node is handed on */
     bool is_closed;
     bool is_gone; /* close waits for no callback any more: the handle goes with its last user */
     atomic_uint users; /* the owner, until close, and each call that is running; the last frees */
@@ -133,6 +135,8 @@ void zkli_hold_drop(struct zkli_hold *hold);
 /* Begins a write under the calling thread's hold; all but what is its caller's is 0. OK: .operation
  * runs; the caller waits for it and ends it. Else there is nothing to end. */
 zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w);
+/* Whether one under this hold is not answered yet. */
+bool zkli_lock_has_writes(const struct zkl_lock *l, zkl_hold hold);
 /* The hold is over: writes under it that are not under way end with this error. */
 void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error);
 /* A whole public call, without the mutex: begins the write, and waits for its end. */
@@ -156,8 +160,9 @@ void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error);
 zkl_err zkli_acquire_too_late(const struct zkli_acquire *acquire);
 /* Takes the acquire's memory for a hold that its thread has inside this one, by the same node. */
 void zkli_hold_nest(struct zkli_hold *outer, struct zkli_acquire *acquire);
-/* Gives up a hold that is not lost. If its thread has none inside it, the node goes; the release,
- * which may be NULL, is told when. Else the node stays, and becomes a reader's. */
+/* Gives up a hold that is not lost. Its node is handed on to the next in line, if that may be; or,
+ * if its thread has holds inside it, it stays, as a reader's. Else it goes, and the release, which
+ * may be NULL, is told when. */
 void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release);
 void zkli_release_finish(struct zkli_release *release, zkl_err result);
 /* The handle is being closed. */

@@ -127,7 +127,7 @@ static struct zkli_hold *hold_begin(struct zkli_acquire *acquire, struct zkli_me
     return hold;
 }
 
-static void grant(struct zkl_lock *l, struct zkli_member *m) {
+static struct zkli_hold *grant(struct zkl_lock *l, struct zkli_member *m) {
     struct zkli_acquire *acquire = first_acquire(l);
     struct zkli_hold *hold = hold_begin(acquire, m);
     zkli_list_init(&hold->nest);
@@ -138,6 +138,23 @@ static void grant(struct zkl_lock *l, struct zkli_member *m) {
     l->current = hold;
     tell(hold, ZKL_EVENT_HELD);
     finish(acquire, ZKL_OK);
+    return hold;
+}
+
+/* A write that is under way could come after the next holder's. */
+static bool may_hand_on(const struct zkl_lock *l, const struct zkli_hold *hold) {
+    return l->current == hold && hold->turns < l->turns_max && !zkli_list_is_empty(&l->acquires) &&
+           zkli_list_is_empty(&hold->nest) && !zkli_lock_has_writes(l, hold->id) &&
+           zkli_member_may_be_handed_on(hold->member);
+}
+
+static void hand_on(struct zkli_hold *hold) {
+    struct zkl_lock *l = hold->lock;
+    struct zkli_member *m = hold->member;
+    int turns = hold->turns + 1;
+    zkli_hold_drop(hold);
+    zkli_member_hand_on(m, first_acquire(l)->thread);
+    grant(l, m)->turns = turns;
 }
 
 void zkli_hold_nest(struct zkli_hold *outer, struct zkli_acquire *acquire) {
@@ -189,6 +206,10 @@ void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release) {
         zkli_operation_revise(&hold->acquire->operation, l->is_closed ? ZKL_CLOSED : ZKL_CANCELED);
     zkli_lock_end_writes(l, hold->id, ZKL_NOT_HELD);
     zkli_lock_end_downgrades(l, ZKL_NOT_HELD);
+    if (may_hand_on(l, hold)) {
+        hand_on(hold);
+        return;
+    }
     zkli_hold_drop(hold);
     if (heir == NULL)
         leave(l, m, release);
@@ -223,7 +244,7 @@ static void lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notic
              (zkl_event){.type = ZKL_EVENT_QUEUED, .position = zkli_member_position(m)});
         break;
     case ZKLI_NOTICE_GRANTED:
-        grant(l, m);
+        (void)grant(l, m);
         break;
     case ZKLI_NOTICE_FAILED:
         fail(l, m);

@@ -61,9 +61,11 @@ static bool open_handle(struct client *c, int i) {
     *h = (struct handle){.client = c,
                          .name = i % w->locks,
                          .is_reader = kind == ZKL_READ,
-                         .is_recursive = world_chance(w, 50)};
+                         .is_recursive = world_chance(w, 50),
+                         .turns_max = world_chance(w, 40) ? (int)world_below(w, 4) : 0};
     zkl_err err = zkl_lock_open(&h->lock, &c->session, names[h->name],
                                 &ZKL_LOCK_OPTIONS(.kind = kind, .recursive = h->is_recursive,
+                                                  .local_handoffs = h->turns_max,
                                                   .on_event = on_event, .arg = h));
     return err == ZKL_OK;
 }

@@ -192,6 +192,18 @@ static bool is_shared(const struct world *w, const struct handle *h) {
     return false;
 }
 
+/* Whether the hold is by the same node as the last. */
+static bool note_turn(struct world *w, int client, struct handle *h, int64_t token) {
+    bool is_handed_on = token == h->token;
+    h->turns = is_handed_on ? h->turns + 1 : 0;
+    h->token = token;
+    w->figures->handed_on += is_handed_on;
+    if (h->turns > h->turns_max)
+        world_violate(w, CHECK_TURNS, "client %d holds %c by the same node for the %dth time",
+                      client, 'a' + h->name, h->turns + 1);
+    return is_handed_on;
+}
+
 static void check_grant(struct world *w, int client, struct handle *h) {
     int number = checks_node(w, h);
     const struct name *node = &w->names[number];
@@ -202,7 +214,8 @@ static void check_grant(struct world *w, int client, struct handle *h) {
         world_violate(w, CHECK_TOKENS, "the token of %s is %llx", node->text,
                       (unsigned long long)token);
     int64_t last = h->is_reader ? w->last_token[h->name].exclusive : w->last_token[h->name].any;
-    if (token <= last && !node->was_uprooted)
+    bool is_handed_on = note_turn(w, client, h, token);
+    if (token <= last && !node->was_uprooted && !is_handed_on)
         world_violate(w, CHECK_TOKENS, "token %llx after %llx", (unsigned long long)token,
                       (unsigned long long)last);
     note_latest(&w->last_token[h->name], token, h->is_reader);
@@ -222,7 +235,7 @@ static void check_grant(struct world *w, int client, struct handle *h) {
     if (own == NULL &&
         (node->is_end_told || w->ports[w->list[client].port].told_zxid >= node->gone_zxid))
         world_violate(w, CHECK_ORDER, "%s is granted after its end was told", node->text);
-    w->figures->hand_offs += has_waited;
+    w->figures->hand_offs += has_waited && !is_handed_on;
 }
 
 static bool has_hold(const zkl_hold *holds, zkl_hold hold) {

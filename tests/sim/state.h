@@ -297,6 +297,9 @@ struct handle {
     int name;              /* which lock */
     bool is_reader;
     bool is_recursive;
+    int turns_max; /* how often a node may be handed on */
+    int64_t token; /* the last hold's */
+    int turns;     /* holds by that node, but for the first */
     zkl_hold seen; /* the hold whose node this is */
     int node;
     zkl_hold lost[THREADS_MAX + 1];     /* the last holds that LOST was told for */

@@ -55,6 +55,9 @@ static void the_simulation_is_not_idle(void) {
         return;
     for (int i = 0; i < FAULT_KINDS; i++)
         CU_ASSERT_TRUE(f->faults[i] >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->handed_on >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->shared >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->turns >= f->schedules / 20);
     CU_ASSERT_TRUE(f->losses >= f->schedules / 20);
     CU_ASSERT_TRUE(f->late >= f->schedules / 20);
     CU_ASSERT_TRUE(f->expiries >= f->schedules / 20);

@@ -44,7 +44,7 @@ const char *const checker_names[CHECKERS] = {
     [CHECK_DEADLINES] = "deadlines", [CHECK_LIVENESS] = "liveness",
     [CHECK_ADMISSION] = "admission", [CHECK_LOSS] = "loss",
     [CHECK_DELETES] = "deletes",     [CHECK_WRITES] = "writes",
-    [CHECK_KEPT] = "kept",
+    [CHECK_KEPT] = "kept",           [CHECK_TURNS] = "turns",
 };
 
 /* ---- Randomness and time ---- */

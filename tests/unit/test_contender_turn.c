@@ -68,6 +68,20 @@ static void what_was_lost_is_looked_for_before_it_is_sent_again(void) {
     CHECK_INT(b.c.kind, ZKLI_KIND_READ);
 }
 
+/* On a connection that is lost, answers may come in any order. */
+static void the_read_of_its_node_decides_nothing(void) {
+    struct bench b;
+    to_writing(&b);
+    news(&b, ZKLI_EV_HEARTBEAT);
+    news(&b, ZKLI_EV_TURN);
+    b.world.is_connected = false;
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_TURNED, ZKLI_RESULT_LOST), 0);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_LOST), 0);
+    CHECK_STATE(&b, "turning");
+    bench_reconnect(&b);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), BARRIER_AND_LIST);
+}
+
 /* A search begins anew: what an earlier one has found counts no more. */
 static void each_search_looks_anew(void) {
     struct bench b;
@@ -121,6 +135,7 @@ int main(int argc, char **argv) {
          a_hold_that_is_refused_goes_on_as_a_writer_s},
         {"what was lost is looked for before it is sent again",
          what_was_lost_is_looked_for_before_it_is_sent_again},
+        {"the read of its node decides nothing", the_read_of_its_node_decides_nothing},
         {"each search looks anew", each_search_looks_anew},
         {"the writer's node is deleted before the reader's",
          the_writer_s_node_is_deleted_before_the_reader_s},

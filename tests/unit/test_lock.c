@@ -29,7 +29,6 @@ static void options_that_make_no_sense_are_refused(void) {
         {{.kind = ZKL_SEMAPHORE}, ZKL_UNSUPPORTED},
         {{.permits = 1}, ZKL_UNSUPPORTED},
         {{.linger_ms = 1}, ZKL_UNSUPPORTED},
-        {{.local_handoffs = 1}, ZKL_UNSUPPORTED},
         {{.want_wanted = true}, ZKL_UNSUPPORTED},
     };
     zkl_session *s = fake_session(HOSTS, NULL);
