@@ -14,19 +14,15 @@ bool zkli_sibling_parse(struct zkli_sibling *ret_sibling, const char *child) {
 #define BIT(kind) (1u << (kind))
 #define EVERY_KIND (~0u)
 
-/* By the kind of contender, the kinds before it: which keep it out, and of which one that is the
- * only one to do so hands over to it with its deletion. */
-static const struct {
-    unsigned waits_for, hand_off;
-} rules[] = {
-    /* A writer's node may be deleted for a reader's that has its number. */
-    [ZKLI_KIND_MUTEX] = {EVERY_KIND, EVERY_KIND & ~BIT(ZKLI_KIND_WRITE)},
-    [ZKLI_KIND_WRITE] = {EVERY_KIND, EVERY_KIND & ~BIT(ZKLI_KIND_WRITE)},
-    [ZKLI_KIND_READ] = {EVERY_KIND & ~BIT(ZKLI_KIND_READ), EVERY_KIND},
+/* By the kind of contender, the kinds before it that keep it out. */
+static const unsigned waits_for[] = {
+    [ZKLI_KIND_MUTEX] = EVERY_KIND,
+    [ZKLI_KIND_WRITE] = EVERY_KIND,
+    [ZKLI_KIND_READ] = EVERY_KIND & ~BIT(ZKLI_KIND_READ),
 };
 
 bool zkli_kind_waits_for(enum zkli_kind kind, enum zkli_kind other) {
-    return (rules[kind].waits_for & BIT(other)) != 0;
+    return (waits_for[kind] & BIT(other)) != 0;
 }
 
 size_t zkli_listing_staying(const struct zkli_listing *listing, enum zkli_kind kind) {
@@ -92,7 +88,7 @@ struct zkli_admission zkli_admit(enum zkli_kind kind, const struct zkli_listing 
         place.verdict = ZKLI_VERDICT_NEEDS_CZXID;
         return place;
     }
-    size_t waited_for = 0;
+    size_t kept_out_by = 0;
     for (size_t i = 0; i < listing->count; i++) {
         const struct zkli_sibling *other = &listing->siblings[i];
         if (other == own || !is_before_us(listing, other, own))
@@ -100,13 +96,14 @@ struct zkli_admission zkli_admit(enum zkli_kind kind, const struct zkli_listing 
         place.position++;
         if (!zkli_kind_waits_for(kind, other->kind))
             continue;
-        waited_for++;
+        kept_out_by++;
         place.staying += !other->is_leaving;
         if (place.predecessor == NULL || zkli_sibling_is_before(place.predecessor, other))
             place.predecessor = other;
     }
-    place.verdict = waited_for == 0 ? ZKLI_VERDICT_ADMITTED : ZKLI_VERDICT_WATCH_NODE;
-    place.is_hand_off = waited_for == 1 && !listing->is_by_czxid &&
-                        (rules[kind].hand_off & BIT(place.predecessor->kind)) != 0;
+    place.verdict = kept_out_by == 0 ? ZKLI_VERDICT_ADMITTED : ZKLI_VERDICT_WATCH_NODE;
+    place.is_hand_off = kept_out_by == 1 && !listing->is_by_czxid;
+    place.may_turn = kept_out_by > 0 && place.predecessor->kind == ZKLI_KIND_WRITE &&
+                     zkli_kind_waits_for(kind, ZKLI_KIND_READ);
     return place;
 }

@@ -45,8 +45,11 @@ struct zkli_admission {
     const struct zkli_sibling *predecessor; /* WATCH_NODE */
     /* WATCH_NODE: the deletion of that node admits us, without another listing. No other one keeps
      * us out, numbers only grow, and a directory that has our node is not deleted. It is false near
-     * the counter's end, and where a reader may take the place of the writer that is deleted. */
+     * the counter's end. */
     bool is_hand_off;
+    /* That node is a writer's, and with its deletion a reader's may take its place, which keeps us
+     * out, too. Clients of this library change a writer's node before they do that. */
+    bool may_turn;
 };
 
 /* Whether a contender of the first kind is kept out by one of the second before it: a reader by all

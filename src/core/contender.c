@@ -40,6 +40,7 @@ static void note_listing(contender *c, const event *e) {
     c->position = place.position;
     c->staying = place.staying;
     c->is_hand_off = place.is_hand_off;
+    c->may_turn = place.may_turn;
     c->listed_on = e->connection;
     if (place.verdict == ZKLI_VERDICT_WATCH_NODE)
         memcpy(c->predecessor, place.predecessor->name, strlen(place.predecessor->name) + 1);
@@ -59,6 +60,7 @@ static void note_reply(contender *c, const event *e) {
         if (c->own_watch == ZKLI_UNWATCHED)
             c->own_watch = ZKLI_WATCHED;
     } else if (e->type == ZKLI_EV_PREDECESSOR_READ) {
+        c->is_predecessor_ours = e->is_ours;
         if (c->predecessor_watch == ZKLI_UNWATCHED)
             c->predecessor_watch = ZKLI_WATCHED;
     } else if (e->type == ZKLI_EV_OWNER_READ) {
@@ -167,7 +169,8 @@ static unsigned on_predecessor_event(contender *c, const event *e) {
         return zkli_contender_arm(c);
     /* After a reconnect watches fire in any order. And without a connection that we know of, it is
      * the news of one that was not told. */
-    bool is_hand_off = c->is_hand_off && e->is_connected && c->listed_on == e->connection;
+    bool is_end = !c->may_turn || c->is_predecessor_ours; /* else a reader may have come */
+    bool is_hand_off = c->is_hand_off && is_end && e->is_connected && c->listed_on == e->connection;
     return is_hand_off ? zkli_contender_admit(c, e) : zkli_contender_list_again(c, e);
 }
 

@@ -128,6 +128,7 @@ struct zkli_contender_event {
     int64_t owner; /* ephemeralOwner */
     const struct zkli_listing *listing;
     bool is_deleted;
+    bool is_ours;    /* PREDECESSOR_READ: this library has made the node */
     int error;       /* a zkl_err */
     unsigned unsent; /* RELEASE, ABANDON: requests taken back: no reply will come */
 };
@@ -157,6 +158,8 @@ struct zkli_contender {
     char predecessor[ZKLI_CHILD_MAX + 1];
     bool has_turned;                /* a reader that was a writer */
     bool is_hand_off;               /* its deletion admits us, on the connection that listed it */
+    bool may_turn;                  /* with its deletion a reader may take its place */
+    bool is_predecessor_ours;       /* made by this library, as its data says */
     char found[ZKLI_CHILD_MAX + 1]; /* a node with our uuid, "" if none */
     size_t told_position;           /* + 1; 0: not told */
     int error;

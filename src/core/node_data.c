@@ -119,10 +119,14 @@ static void parse_field(struct zkli_node_data *data, const char *field, size_t l
         parse_value(data->label, field + 6, length - 6);
 }
 
+bool zkli_node_data_is_ours(const char *line, size_t length) {
+    return length >= 7 && length <= ZKLI_NODE_DATA_MAX && memcmp(line, "zklock1", 7) == 0 &&
+           (length == 7 || line[7] == ' ');
+}
+
 bool zkli_node_data_parse(struct zkli_node_data *ret_data, const char *line, size_t length) {
     memset(ret_data, 0, sizeof(*ret_data));
-    if (length < 7 || length > ZKLI_NODE_DATA_MAX || memcmp(line, "zklock1", 7) != 0 ||
-        (length > 7 && line[7] != ' '))
+    if (!zkli_node_data_is_ours(line, length))
         return false;
     size_t at = 7;
     while (at < length) {

@@ -31,6 +31,8 @@ struct zkli_node_data {
 void zkli_node_data_cut(char ret_value[ZKLI_NODE_DATA_VALUE_MAX + 1], const char *text);
 /* Writes the line, without a NUL, and returns its length. */
 size_t zkli_node_data_format(char ret_line[ZKLI_NODE_DATA_MAX], const struct zkli_node_data *data);
+/* Whether it is such a line. */
+bool zkli_node_data_is_ours(const char *line, size_t length);
 /* Reads any bytes; what is missing or malformed is left "" or 0. False if it is no such line. */
 bool zkli_node_data_parse(struct zkli_node_data *ret_data, const char *line, size_t length);
 

@@ -71,6 +71,8 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
         event.node = zkli_path_last(reply->path);
     if (ask == ZKLI_ASK_CREATE && reply->result == ZKLI_RESULT_LOST)
         zkli_orphans_expect(m->dir);
+    if (ask == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_OK)
+        event.is_ours = zkli_node_data_is_ours(reply->data, reply->data_length);
     bool is_missed = ask == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_NO_NODE;
     if (is_missed && m->predecessor.watch != NULL)
         zkli_members_end_hold(e, m->predecessor.watch->path);

@@ -70,6 +70,34 @@ static void readers_behind_a_writer_are_granted_with_its_end(void) {
     client_close(writer);
 }
 
+/* As behind a mutex. Another library's writer may leave a reader in its place, so behind that the
+ * next one lists. */
+static void a_writer_s_end_is_the_next_one_s_grant(void) {
+    static const zkl_kind kinds[] = {ZKL_WRITE, ZKL_MUTEX};
+    for (size_t i = 0; i < 2 * COUNT(kinds); i++) {
+        const char *name = fresh_name("next");
+        client *first = open_kind(name, ZKL_WRITE), *next = open_kind(name, kinds[i / 2]);
+        const bool is_ours = i % 2 == 0;
+        char path[RAW_PATH_MAX];
+
+        if (is_ours)
+            CHECK_INT(client_acquire(first, SOON_MS), ZKL_OK);
+        else
+            plant_contender(name, "_c_6ba7b810-9dad-11d1-80b4-00c04fd430c8-__WRIT__", path);
+        client_queue_up(next, 2);
+        WAIT_UNTIL(proxy_answered(next->proxy, PROXY_GET, name) == 2, SOON_MS);
+        proxy_forget(next->proxy);
+        if (is_ours)
+            CHECK_INT(client_release(first), ZKL_OK);
+        else
+            uproot(path);
+        CHECK_INT(client_result(next), ZKL_OK);
+        CHECK_INT(proxy_count(next->proxy, PROXY_LIST, name), is_ours ? 0 : 1);
+        client_close(next);
+        client_close(first);
+    }
+}
+
 /* T35: no reader that comes later goes before a writer that waits. */
 static void a_reader_behind_a_waiting_writer_waits(void) {
     const char *name = fresh_name("fair");
@@ -167,6 +195,7 @@ int main(int argc, char **argv) {
         {"readers hold together", readers_hold_together},
         {"readers behind a writer are granted with its end",
          readers_behind_a_writer_are_granted_with_its_end},
+        {"a writer's end is the next one's grant", a_writer_s_end_is_the_next_one_s_grant},
         {"a reader behind a waiting writer waits (T35)", a_reader_behind_a_waiting_writer_waits},
         {"a writer waits for every reader", a_writer_waits_for_every_reader},
         {"whatever is no reader keeps readers out (T37)", whatever_is_no_reader_keeps_readers_out},

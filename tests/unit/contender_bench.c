@@ -21,6 +21,11 @@ unsigned step_as_set(struct zkli_contender *c, const struct zkli_contender_event
 
 /* ---- Rules ---- */
 
+/* Else a reader may have taken the place of the writer that has gone. */
+static bool is_end_of_queue(const struct zkli_contender *was) {
+    return !was->may_turn || was->is_predecessor_ours;
+}
+
 /* What may be the reason of a grant. */
 static bool may_grant(const struct zkli_contender *was, const struct zkli_contender *is,
                       const struct zkli_contender_event *e) {
@@ -28,7 +33,7 @@ static bool may_grant(const struct zkli_contender *was, const struct zkli_conten
         return false;
     if (e->type == ZKLI_EV_PREDECESSOR_EVENT)
         return was->state == ZKLI_WAITING && e->is_deleted && was->position == 1 &&
-               was->listed_on == e->connection;
+               is_end_of_queue(was) && was->listed_on == e->connection;
     if (was->state == ZKLI_ADMITTED)
         return e->is_connected && is->own_watch == ZKLI_WATCHED && was->listed_on == e->connection;
     return (e->type == ZKLI_EV_LISTED || e->type == ZKLI_EV_CREATED || e->type == ZKLI_EV_BARRIER ||
@@ -240,6 +245,7 @@ unsigned reply(struct bench *b, enum zkli_contender_event_type type, enum zkli_r
     return say(b, (struct zkli_contender_event){.type = type,
                                                 .result = result,
                                                 .node = node,
+                                                .is_ours = b->are_ours,
                                                 .czxid = 1000 + OWN_NUMBER,
                                                 .owner = SESSION});
 }

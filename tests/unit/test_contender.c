@@ -6,10 +6,12 @@
 
 /* ---- Hand-off ---- */
 
-static void check_hand_off(enum crowd crowd, enum zkli_kind kind, bool by_czxid, bool reconnected) {
+static void check_hand_off(enum crowd crowd, enum zkli_kind kind, bool is_ours, bool by_czxid,
+                           bool reconnected) {
     struct bench b;
     to_enqueuing(&b);
     b.others = kind;
+    b.are_ours = is_ours;
     reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
     if (by_czxid)
         listed(&b, AT_THE_END);
@@ -19,7 +21,7 @@ static void check_hand_off(enum crowd crowd, enum zkli_kind kind, bool by_czxid,
     if (reconnected)
         bench_reconnect(&b);
     unsigned actions = fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true);
-    bool is_safe = kind != ZKLI_KIND_WRITE; /* who may leave a reader in its place */
+    bool is_safe = kind != ZKLI_KIND_WRITE || is_ours; /* else it may leave a reader there */
     if (crowd == BEHIND_HEAD && is_safe && !by_czxid && !reconnected)
         CHECK_ACTIONS(actions, ZKLI_DO_GRANT);
     else
@@ -28,9 +30,9 @@ static void check_hand_off(enum crowd crowd, enum zkli_kind kind, bool by_czxid,
 
 static void only_the_head_s_end_grants_and_only_where_nothing_else_can_be_lower(void) {
     for (enum zkli_kind kind = ZKLI_KIND_MUTEX; kind <= ZKLI_KIND_FOREIGN; kind++)
-        for (unsigned i = 0; i < 8; i++)
-            check_hand_off((i & 1) != 0 ? BEHIND_HEAD : BEHIND_TWO, kind, (i & 2) != 0,
-                           (i & 4) != 0);
+        for (unsigned i = 0; i < 16; i++)
+            check_hand_off((i & 1) != 0 ? BEHIND_HEAD : BEHIND_TWO, kind, (i & 8) != 0,
+                           (i & 2) != 0, (i & 4) != 0);
 }
 
 /* Its beginning may be told late, or not at all; watches that are sent again fire in any order, and

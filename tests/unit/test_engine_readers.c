@@ -104,6 +104,41 @@ static void a_writer_is_granted_when_the_last_has_gone(void) {
     end();
 }
 
+/* Serves all; nodes have this data. */
+static void serve_with(const char *data) {
+    while (Bench.request_count > 0) {
+        struct request request = take(0);
+        struct tiny_answer served = serve(&request);
+        served.reply.data = data;
+        served.reply.data_length = strlen(data);
+        tell_reply(request.slot, &served.reply);
+    }
+}
+
+/* Another library's writer may have left a reader in its place. */
+static void a_writer_s_end_is_the_grant_if_this_library_has_made_it(void) {
+    static const struct {
+        const char *data;
+        size_t lists;
+    } cases[] = {{"zklock1 pid=1", 0}, {"zklock1", 0}, {"", 1}, {"10.0.0.1", 1}, {"zklock12", 1}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bench_begin();
+        struct owner *first = begin_as("a", ZKLI_KIND_WRITE);
+        serve_all();
+        struct owner *next = begin_as("a", ZKLI_KIND_WRITE);
+        serve_with(cases[i].data);
+        CHECK((next->notices & TOLD(QUEUED)) != 0);
+        const size_t lists = Bench.sent[LIST];
+        release(first);
+        serve_all();
+        CHECK_INT(next->grants, 1);
+        CHECK_INT(Bench.sent[LIST] - lists, cases[i].lists);
+        release(next);
+        come_to_rest();
+        bench_end();
+    }
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a listing ends the holds whose nodes it does not show",
@@ -113,6 +148,8 @@ int main(int argc, char **argv) {
         {"a watch ends the hold of its node only", a_watch_ends_the_hold_of_its_node_only},
         {"a thread that reads is known, whichever of them it is",
          a_thread_that_reads_is_known_whichever_of_them_it_is},
+        {"a writer's end is the grant, if this library has made it",
+         a_writer_s_end_is_the_grant_if_this_library_has_made_it},
         {"a writer is granted when the last has gone", a_writer_is_granted_when_the_last_has_gone},
     };
     return TEST_MAIN(argc, argv, "engine_readers", cases);
