@@ -472,9 +472,7 @@ static void deliver_reply(struct world *w, struct port *p, const struct message 
     struct zkli_op_result results[PARTS_MAX];
     memcpy(data, &m->value, sizeof(m->value));
     make_results(w, m, results, stats);
-    static const char ours[] = "zklock1 pid=1";
-    const struct name *node = &w->names[m->name];
-    bool is_ours = node->lock != NONE && node->client != NONE;
+    bool is_ours = w->names[m->name].lock != NONE && w->names[m->name].client != NONE;
     struct zkli_reply reply = {
         .result = result_of(w, m),
         .code = m->code,
@@ -484,8 +482,8 @@ static void deliver_reply(struct world *w, struct port *p, const struct message 
         .refused = (size_t)m->refused,
         .children = children,
         .child_count = (size_t)m->count,
-        .data = is_ours ? ours : data,
-        .data_length = is_ours ? sizeof(ours) - 1 : sizeof(data),
+        .data = is_ours ? "zklock1" : data,
+        .data_length = is_ours ? strlen("zklock1") : sizeof(data),
     };
     for (int i = 0; i < m->count; i++)
         children[i] = strrchr(w->names[m->list[i]].text, '/') + 1;

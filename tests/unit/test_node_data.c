@@ -60,13 +60,19 @@ static void put(char ret_value[ZKLI_NODE_DATA_VALUE_MAX + 1], const char *value)
 }
 
 static void the_line_says_who_it_is(void) {
-    struct zkli_node_data data = {.pid = 4711, .thread = 42};
+    struct zkli_node_data data = {.pid = 4711, .thread = 42}, back;
     char line[ZKLI_NODE_DATA_MAX + 1];
     put(data.host, "db-3");
     put(data.program, "/usr/bin/job");
     put(data.label, "night shift");
     (void)format(line, &data);
     CHECK_STRING(line, "zklock1 pid=4711 tid=42 host=db-3 prog=/usr/bin/job label=night%20shift");
+    CHECK(parse_text(&back, line) && back.token == 0);
+    data.token = INT64_C(4294967296);
+    (void)format(line, &data);
+    CHECK_STRING(line, "zklock1 pid=4711 tid=42 token=4294967296 host=db-3 prog=/usr/bin/job "
+                       "label=night%20shift");
+    CHECK(parse_text(&back, line) && back.token == data.token);
 }
 
 static void what_is_not_known_is_left_out(void) {
