@@ -238,9 +238,22 @@ enum order {
     END
 };
 
+/* A reader is woken by a writer, so the side that hands off has a lock of either kind. */
+struct kind {
+    const char *name;
+    zkl_kind giver, waiter;
+};
+
+static const struct kind Kinds[] = {
+    {"mutex", ZKL_MUTEX, ZKL_MUTEX},
+    {"write", ZKL_WRITE, ZKL_WRITE},
+    {"read", ZKL_WRITE, ZKL_READ},
+};
+
 /* The side that hands off is the main thread's; the one that waits has a thread of its own. */
 struct bench {
     struct side giver, waiter;
+    zkl_lock *free_lock; /* on the giver's session, of the waiter's kind */
     struct gate ordered, armed, done;
     enum order order;
     int64_t woken_ns;
@@ -253,16 +266,22 @@ static void on_lock_event(const zkl_event *event, void *arg) {
         gate_open(&side->queued);
 }
 
-static void side_open(struct side *side, const char *hosts, bool is_as_it_comes) {
+static zkl_lock *open_lock(struct side *side, zkl_kind kind) {
+    zkl_lock *l = NULL;
+    must(zkl_lock_open(&l, side->session, LOCK_NAME,
+                       &ZKL_LOCK_OPTIONS(.kind = kind, .on_event = on_lock_event, .arg = side)),
+         LOCK_NAME);
+    return l;
+}
+
+static void side_open(struct side *side, const char *hosts, zkl_kind kind, bool is_as_it_comes) {
     const struct gate closed = GATE_INIT;
     side->queued = side->raw.connected = side->raw.answered = side->raw.fired = closed;
     raw_open(&side->raw, hosts, is_as_it_comes);
     must(zkl_session_open(&side->session, hosts,
                           &ZKL_SESSION_OPTIONS(.session_timeout_ms = SESSION_TIMEOUT_MS)),
          hosts);
-    must(zkl_lock_open(&side->lock, side->session, LOCK_NAME,
-                       &ZKL_LOCK_OPTIONS(.on_event = on_lock_event, .arg = side)),
-         LOCK_NAME);
+    side->lock = open_lock(side, kind);
 }
 
 static void side_close(struct side *side) {
@@ -275,8 +294,8 @@ static void side_close(struct side *side) {
 
 static int64_t lock_round(struct bench *b) {
     int64_t begun = now_ns();
-    must(zkl_acquire(b->giver.lock, b->acquire_timeout_ms), "acquire");
-    must(zkl_release_wait(b->giver.lock, b->acquire_timeout_ms), "release");
+    must(zkl_acquire(b->free_lock, b->acquire_timeout_ms), "acquire");
+    must(zkl_release_wait(b->free_lock, b->acquire_timeout_ms), "release");
     return now_ns() - begun;
 }
 
@@ -421,10 +440,11 @@ static const struct measurement Measurements[] = {
 /* ---- The command line ---- */
 
 static const char Usage[] =
-    "usage: bench_floor [-n ROUNDS] [-t MS] [-r]\n"
+    "usage: bench_floor [-n ROUNDS] [-t MS] [-k KIND] [-r]\n"
     "\n"
     "  -n ROUNDS  of each kind [2000]\n"
     "  -t MS      acquire and release with this timeout instead of none\n"
+    "  -k KIND    mutex, write, or read, which is woken by a writer [mutex]\n"
     "  -r         the client library alone resolves names all the time, as it does by default\n"
     "\n"
     "ZKLOCK_HOSTS names the servers. Nobody else may use the lock " LOCK_NAME ".\n";
@@ -440,6 +460,14 @@ static long long number_or_usage(const char *text, long long most) {
     return number;
 }
 
+static const struct kind *kind_or_usage(const char *name) {
+    for (size_t i = 0; i < sizeof(Kinds) / sizeof(Kinds[0]); i++)
+        if (strcmp(Kinds[i].name, name) == 0)
+            return &Kinds[i];
+    (void)fputs(Usage, stderr);
+    exit(64);
+}
+
 int main(int argc, char **argv) {
     static struct bench b = {
         .ordered = GATE_INIT,
@@ -449,11 +477,14 @@ int main(int argc, char **argv) {
     };
     size_t rounds = ROUNDS_DEFAULT;
     bool is_as_it_comes = false;
+    const struct kind *kind = &Kinds[0];
     const char *hosts = getenv("ZKLOCK_HOSTS");
     int option;
-    while ((option = getopt(argc, argv, "n:t:r")) != -1)
+    while ((option = getopt(argc, argv, "n:t:k:r")) != -1)
         if (option == 'n')
             rounds = (size_t)number_or_usage(optarg, ROUNDS_MAX);
+        else if (option == 'k')
+            kind = kind_or_usage(optarg);
         else if (option == 'r')
             is_as_it_comes = true;
         else
@@ -463,8 +494,9 @@ int main(int argc, char **argv) {
         return 64;
     }
     pthread_t thread;
-    side_open(&b.giver, hosts, is_as_it_comes);
-    side_open(&b.waiter, hosts, is_as_it_comes);
+    side_open(&b.giver, hosts, kind->giver, is_as_it_comes);
+    side_open(&b.waiter, hosts, kind->waiter, is_as_it_comes);
+    b.free_lock = open_lock(&b.giver, kind->waiter);
     raw_make_directory(&b.giver.raw);
     if (pthread_create(&thread, NULL, wait_as_ordered, &b) != 0)
         die("thread", strerror(EAGAIN));
@@ -473,6 +505,7 @@ int main(int argc, char **argv) {
     give_order(&b, END);
     (void)pthread_join(thread, NULL);
     raw_remove_directory(&b.giver.raw);
+    must(zkl_lock_close(b.free_lock), "close the lock");
     side_close(&b.waiter);
     side_close(&b.giver);
     return EXIT_SUCCESS;

@@ -14,6 +14,7 @@ Options are those of bench_floor:
 
   -n ROUNDS  of each kind [2000]
   -t MS      acquire and release with this timeout instead of none
+  -k KIND    mutex, write, or read, which is woken by a writer [mutex]
   -r         the client library alone resolves names all the time, as it does by default
 
 ZKLOCK_HOSTS=host:port[,...] uses those servers instead of starting one.
