@@ -460,8 +460,8 @@ ZKL_API zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms);
  * call waits until the servers have answered, or until the hold is lost. From its beginning on,
  * readers may hold the lock, too.
  *
- * There is no way back: release, and acquire. An acquire inside the hold is ZKL_DEADLOCK. Within
- * 2^20 of the end of the directory's counter no other reader is let in.
+ * There is no way back: release, and acquire. An acquire of the same handle inside the hold is
+ * ZKL_DEADLOCK. Within 2^20 of the end of the directory's counter no other reader is let in.
  * **Returns:** ZKL_OK, also if it was done before; ZKL_CLOSED; ZKL_INVALID; ZKL_NOMEM; ZKL_FORKED.
  * ZKL_NOT_HELD: the thread has no hold; or another thread has given it up meanwhile.
  * ZKL_LOST: the hold is lost.
@@ -511,7 +511,7 @@ ZKL_API zkl_err zkl_release_hold(zkl_lock *l, zkl_hold hold);
 ZKL_API bool zkl_hold_valid(zkl_lock *l, zkl_hold hold);
 /*
  * Copies the path of the calling thread's node, NUL-terminated, into buf, which has size bytes. A
- * size of 1024 is always enough.
+ * size of 1024 is always enough. A writer that becomes a reader has another node then.
  * **Returns:** ZKL_OK; ZKL_CLOSED; ZKL_FORKED.
  * ZKL_NOT_HELD: the calling thread has no hold, or has lost it.
  * ZKL_INVALID: a NULL, or too small a buffer.

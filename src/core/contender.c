@@ -10,6 +10,18 @@
 
 #include "core/contender_moves.h"
 
+/* While the writer's node is there, the transaction has not been made, whatever else is there. */
+static void note_turned(contender *c, const struct zkli_listing *listing) {
+    for (size_t i = 0; i < listing->count; i++) {
+        const char *name = listing->siblings[i].name;
+        bool is_writer = strcmp(name, c->node) == 0;
+        if (is_writer || strcmp(name, c->reader) == 0)
+            memcpy(c->found, name, strlen(name) + 1);
+        if (is_writer)
+            return;
+    }
+}
+
 /* What the listing says: our place, or a node with our uuid, or, for a try, how many are there. */
 static void note_listing(contender *c, const event *e) {
     const struct zkli_listing *listing = e->listing;
@@ -18,9 +30,7 @@ static void note_listing(contender *c, const event *e) {
         return;
     }
     if (c->state == ZKLI_TURNING) {
-        for (size_t i = 0; i < listing->count; i++)
-            if (zkli_contender_may_own(c, listing->siblings[i].name))
-                memcpy(c->found, listing->siblings[i].name, strlen(listing->siblings[i].name) + 1);
+        note_turned(c, listing);
         return;
     }
     if (c->node[0] == '\0') {
@@ -83,6 +93,14 @@ static unsigned op_of(const contender *c, enum zkli_contender_event_type type) {
     return is_by_czxid ? ZKLI_ASK_ORDER : ops[type];
 }
 
+/* The read that sets the watch on our node; if it was not set, the next heartbeat tries. A reader's
+ * node that was found after a lost reply could be one that another client has made up. */
+static unsigned decide_held(contender *c, const event *e) {
+    bool is_ours = e->result == ZKLI_RESULT_OK && c->owner == e->session_id;
+    bool is_over = e->result == ZKLI_RESULT_NO_NODE || (e->result == ZKLI_RESULT_OK && !is_ours);
+    return is_over ? ZKLI_DO_LOSE | zkli_contender_forget(c) : 0;
+}
+
 static unsigned on_reply(contender *c, const event *e) {
     unsigned op = op_of(c, e->type);
     if ((c->in_flight & op) == 0)
@@ -94,9 +112,8 @@ static unsigned on_reply(contender *c, const event *e) {
         return zkli_contender_decide_leaving(c, e);
     if (c->state == ZKLI_TURNING)
         return zkli_contender_decide_turning(c, e);
-    if (c->state ==
-        ZKLI_HELD) /* the watch on our node; if it was not set, the next heartbeat tries */
-        return e->result == ZKLI_RESULT_NO_NODE ? ZKLI_DO_LOSE | zkli_contender_forget(c) : 0;
+    if (c->state == ZKLI_HELD)
+        return decide_held(c, e);
     return c->in_flight == 0 ? zkli_contender_decide(c, e) : 0;
 }
 

@@ -262,7 +262,8 @@ static unsigned decide_turned(contender *c, const event *e) {
 }
 
 static unsigned decide_turn_searched(contender *c, const event *e) {
-    if (zkli_contender_result_of(c, ZKLI_ASK_LIST) == ZKLI_RESULT_DENIED)
+    enum zkli_result list = zkli_contender_result_of(c, ZKLI_ASK_LIST);
+    if (list == ZKLI_RESULT_DENIED || list == ZKLI_RESULT_ERROR)
         return ZKLI_DO_LOSE | zkli_contender_leave(c, e); /* it cannot be known */
     if (!search_succeeded(c))
         return e->is_connected ? ZKLI_DO_RETRY : 0;

@@ -68,27 +68,31 @@ void zkli_dir_child_path(char ret_path[ZKLI_PATH_MAX], const struct zkli_dir *di
 
 /* ---- Members by their nodes ---- */
 
-struct zkli_member *zkli_dir_member_at(struct zkli_engine *e, const char *path) {
-    const char *child = zkli_path_last(path);
-    if (!zkli_node_name_has_tag(child, e->tag))
-        return NULL;
-    const struct zkli_dir *dir = find_dir(e, path, (size_t)(child - path) - 1);
-    const struct zkli_list *head = dir == NULL ? NULL : &dir->members;
-    for (const struct zkli_list *link = head == NULL ? NULL : head->next; link != head;
-         link = link->next) {
-        struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, dir_link);
-        if (strcmp(m->core.node, child) == 0)
-            return m;
-    }
-    return NULL;
-}
-
 struct zkli_member *zkli_dir_next_holder(const struct zkli_dir *dir, const struct zkli_member *m) {
     const struct zkli_list *link = m == NULL ? dir->members.next : m->dir_link.next;
     if (link == &dir->members)
         return NULL;
     struct zkli_member *next = ZKLI_CONTAINER(link, struct zkli_member, dir_link);
     return zkli_contender_holds(&next->core) ? next : NULL;
+}
+
+/* While a writer becomes a reader, the end of the writer's node may be its own doing; but where the
+ * reader's has ended, both have. */
+static bool ends_with(const struct zkli_member *holder, const char *child) {
+    const char *last = holder->core.state == ZKLI_TURNING ? holder->core.reader : holder->core.node;
+    return strcmp(last, child) == 0;
+}
+
+struct zkli_member *zkli_dir_holder_by(struct zkli_engine *e, const char *path) {
+    const char *child = zkli_path_last(path);
+    if (!zkli_node_name_has_tag(child, e->tag))
+        return NULL;
+    const struct zkli_dir *dir = find_dir(e, path, (size_t)(child - path) - 1);
+    struct zkli_member *holder = NULL;
+    while (dir != NULL && (holder = zkli_dir_next_holder(dir, holder)) != NULL)
+        if (ends_with(holder, child))
+            return holder;
+    return NULL;
 }
 
 struct zkli_member *zkli_engine_held_by(struct zkli_engine *e, const char *name,

@@ -69,8 +69,9 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
     };
     if (ask == ZKLI_ASK_CREATE && reply->result == ZKLI_RESULT_OK)
         event.node = zkli_path_last(reply->path);
-    if (ask == ZKLI_ASK_CREATE && reply->result == ZKLI_RESULT_LOST)
-        zkli_orphans_expect(m->dir);
+    bool makes_node = ask == ZKLI_ASK_CREATE || ask == ZKLI_ASK_TURN;
+    if (makes_node && reply->result == ZKLI_RESULT_LOST)
+        zkli_orphans_expect(m->dir); /* it may be done late */
     if (ask == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_OK)
         event.is_ours = zkli_node_data_is_ours(reply->data, reply->data_length);
     bool is_missed = ask == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_NO_NODE;

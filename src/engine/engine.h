@@ -142,6 +142,8 @@ void zkli_member_release(struct zkli_member *m);
 /* A writer's hold is to become a reader's: TURNED follows, or LOST. */
 void zkli_member_turn(struct zkli_member *m);
 bool zkli_member_is_held(const struct zkli_member *m);
+/* Whether it is not known at this moment which node it holds by. */
+bool zkli_member_is_turning(const struct zkli_member *m);
 bool zkli_member_is_or_was_writer(const struct zkli_member *m);
 /* Whether another thread may go on holding by it, as if it had just been granted. */
 bool zkli_member_may_be_handed_on(const struct zkli_member *m);

@@ -326,8 +326,8 @@ void zkli_dir_release(struct zkli_dir *dir);
 size_t zkli_dir_node_bytes(const struct zkli_dir *dir, size_t length);
 void zkli_dir_child_path(char ret_path[ZKLI_PATH_MAX], const struct zkli_dir *dir,
                          const char *child);
-/* The member whose node has this path. NULL: none. */
-struct zkli_member *zkli_dir_member_at(struct zkli_engine *e, const char *path);
+/* The member whose hold has ended with the node of this path. NULL: none. */
+struct zkli_member *zkli_dir_holder_by(struct zkli_engine *e, const char *path);
 /* The holder after this one, or the first after NULL. NULL: there are no more. */
 struct zkli_member *zkli_dir_next_holder(const struct zkli_dir *dir, const struct zkli_member *m);
 /* Finds the contenders among the children; they stand in e->siblings. False: out of memory. */

@@ -233,9 +233,9 @@ void zkli_member_node_gone(struct zkli_member *m) {
 }
 
 void zkli_members_end_hold(struct zkli_engine *e, const char *path) {
-    struct zkli_member *m = zkli_dir_member_at(e, path);
-    if (m != NULL && m->core.state == ZKLI_HELD)
-        zkli_member_node_gone(m);
+    struct zkli_member *m = zkli_dir_holder_by(e, path);
+    if (m != NULL)
+        end_hold(m);
 }
 
 void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *listing) {
@@ -318,12 +318,17 @@ void zkli_member_release(struct zkli_member *m) {
 }
 
 void zkli_member_turn(struct zkli_member *m) {
+    m->was_refused = false; /* it was another request */
     struct zkli_contender_event event = {.type = ZKLI_EV_TURN};
     zkli_member_step(m, &event);
 }
 
 bool zkli_member_is_held(const struct zkli_member *m) {
     return zkli_contender_holds(&m->core);
+}
+
+bool zkli_member_is_turning(const struct zkli_member *m) {
+    return m->core.state == ZKLI_TURNING;
 }
 
 bool zkli_member_is_or_was_writer(const struct zkli_member *m) {

@@ -55,7 +55,24 @@ static const struct zkli_op *set_of(const struct zkli_write *w) {
     return &w->ops[1];
 }
 
+static struct zkli_hold *hold_of(const struct zkli_write *w) {
+    return zkli_lock_find_good_hold(w->lock, w->hold);
+}
+
+/* By its hold's node, which is another when a writer has become a reader; its path is as long. */
+static void note_guard(struct zkli_write *w, const struct zkli_member *m) {
+    bool fits = zkli_member_path(m, w->guard, sizeof(w->guard));
+    assert(fits);
+    (void)fits; /* in a build without assertions */
+}
+
 static void ask_to_write(struct zkli_write *w) {
+    const struct zkli_hold *hold = hold_of(w);
+    w->awaits_turn = hold != NULL && zkli_member_is_turning(hold->member);
+    if (w->awaits_turn)
+        return;
+    if (hold != NULL)
+        note_guard(w, hold->member);
     w->query.kind = ZKLI_QUERY_MULTI;
     w->query.ops = w->ops;
     w->query.op_count = w->op_count;
@@ -86,16 +103,26 @@ static void on_refused(struct zkli_write *w) {
 }
 
 static void on_lost(struct zkli_write *w) {
-    bool is_held = zkli_lock_find_good_hold(w->lock, w->hold) != NULL;
     w->lost++;
-    if (is_held && w->is_set && w->lost <= RESENDS_MAX)
+    if (hold_of(w) != NULL && w->is_set && w->lost <= RESENDS_MAX)
         ask_to_write(w); /* sent when there is a connection, unless the hold ends first */
     else
         finish(w, ZKL_UNSURE);
 }
 
+/* Whether the hold may be by another node than that which was looked for. */
+static bool may_have_turned(const struct zkli_write *w, const struct zkli_hold *hold) {
+    char path[ZKLI_PATH_MAX];
+    return zkli_member_is_turning(hold->member) ||
+           (zkli_member_path(hold->member, path, sizeof(path)) && strcmp(path, w->guard) != 0);
+}
+
 static void on_guard_gone(struct zkli_write *w) {
-    struct zkli_hold *hold = zkli_lock_find_good_hold(w->lock, w->hold);
+    struct zkli_hold *hold = hold_of(w);
+    if (hold != NULL && may_have_turned(w, hold)) {
+        ask_to_write(w); /* once: a hold turns once */
+        return;
+    }
     finish_undone(w, ZKL_LOST);
     if (hold != NULL)
         zkli_member_node_gone(hold->member);
@@ -155,13 +182,24 @@ bool zkli_lock_has_writes(const struct zkl_lock *l, zkl_hold hold) {
     return false;
 }
 
+void zkli_lock_resume_writes(struct zkl_lock *l) {
+    struct zkli_list *link = l->writes.next;
+    while (link != &l->writes) {
+        struct zkli_write *w = ZKLI_CONTAINER(link, struct zkli_write, link);
+        link = link->next;
+        if (w->awaits_turn)
+            ask_to_write(w);
+    }
+}
+
 void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error) {
     bool is_closed = zkli_lock_is_closed(l);
     struct zkli_list *link = l->writes.next;
     while (link != &l->writes) {
         struct zkli_write *w = ZKLI_CONTAINER(link, struct zkli_write, link);
         link = link->next;
-        if (w->hold == hold && (zkli_query_withdraw(&w->query) || w->retry.is_set))
+        if (w->hold == hold &&
+            (zkli_query_withdraw(&w->query) || w->retry.is_set || w->awaits_turn))
             finish_undone(w, is_closed ? ZKL_CLOSED : error);
     }
 }
@@ -177,9 +215,7 @@ static zkl_err check_hold(struct zkl_lock *l, struct zkli_write *w) {
         return ZKL_LOST;
     w->lock = l;
     w->hold = hold->id;
-    bool fits = zkli_member_path(hold->member, w->guard, sizeof(w->guard));
-    assert(fits);
-    (void)fits; /* in a build without assertions */
+    note_guard(w, hold->member);
     w->ops[0] = (struct zkli_op){.type = ZKLI_OP_CHECK, .path = w->guard, .version = -1};
     zkl_err err = zkli_multi_check(w->ops, w->op_count,
                                    zkli_engine_chroot_length(l->session->engine), &w->bytes);

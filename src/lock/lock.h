@@ -102,8 +102,9 @@ struct zkli_write {
     struct zkl_lock *lock;
     zkl_hold hold;
     char guard[ZKLI_PATH_MAX];
-    size_t bytes;  /* as sent */
-    unsigned lost; /* attempts that were sent and not answered */
+    size_t bytes;     /* as sent */
+    unsigned lost;    /* attempts that were sent and not answered */
+    bool awaits_turn; /* until it is known by which node the hold is */
     unsigned refusals;
     struct zkli_timer retry;
 };
@@ -137,6 +138,8 @@ void zkli_hold_drop(struct zkli_hold *hold);
 zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w);
 /* Whether one under this hold is not answered yet. */
 bool zkli_lock_has_writes(const struct zkl_lock *l, zkl_hold hold);
+/* It is known by which node the hold is: those that waited for that are sent. */
+void zkli_lock_resume_writes(struct zkl_lock *l);
 /* The hold is over: writes under it that are not under way end with this error. */
 void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error);
 /* A whole public call, without the mutex: begins the write, and waits for its end. */

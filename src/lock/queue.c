@@ -86,6 +86,14 @@ static void lose_all(struct zkli_hold *hold) {
     lose(hold);
 }
 
+static void resume_writes(struct zkli_hold *hold) {
+    struct zkli_list *link = &hold->nest;
+    do {
+        zkli_lock_resume_writes(ZKLI_CONTAINER(link, struct zkli_hold, nest)->lock);
+        link = link->next;
+    } while (link != &hold->nest);
+}
+
 /* The hold is a writer's, unless that was given up before those inside. */
 static void turn(struct zkli_hold *hold) {
     struct zkl_lock *l = hold->lock;
@@ -93,6 +101,7 @@ static void turn(struct zkli_hold *hold) {
     bool is_writer = l->kind == ZKLI_KIND_WRITE;
     hold->is_reader = is_writer && err == ZKL_OK;
     zkli_lock_end_downgrades(l, err);
+    resume_writes(hold);
     if (!is_writer && err != ZKL_OK)
         zkli_engine_log(l->session->engine, ZKL_LOG_WARN,
                         "%s: the writer's hold was given up, but its node does not become a "

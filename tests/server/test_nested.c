@@ -219,6 +219,115 @@ static void who_reads_first_cannot_write(void) {
     client_close(writer);
 }
 
+/* All in one thread, and one call right behind the other. */
+struct course {
+    struct nest *nest;
+    const char *path;
+    zkl_err released, written;
+    bool is_held;
+};
+
+static zkl_err release_and_write(void *arg) {
+    struct course *c = arg;
+    zkl_lock *inner = c->nest->inner[0];
+
+    c->released = zkl_release(c->nest->outer->lock);
+    c->written = zkl_guarded_set(inner, c->path, "inside", 6, 0);
+    c->is_held = zkl_held(inner);
+    return ZKL_OK;
+}
+
+/* The node changes behind the release: a write goes under the next one, and is made once. */
+static void a_write_right_behind_the_writer_s_release_is_made(void) {
+    enum {
+        PLAIN,
+        LOST_REPLY,
+        LOST_REQUEST,
+        WAYS
+    };
+    for (int way = PLAIN; way < WAYS; way++) {
+        const char *name = fresh_name("behind");
+        struct nest n;
+        client *other = open_kind(name, ZKL_WRITE);
+
+        begin(&n, name);
+        struct course course = {.nest = &n, .path = target_new()};
+        if (way != PLAIN)
+            proxy_rule(n.outer->proxy, way == LOST_REPLY ? PROXY_CUT_REPLY : PROXY_CUT_REQUEST,
+                       PROXY_MULTI, NULL, 1, false);
+        actor_begin(n.outer->actor, release_and_write, &course);
+        CHECK_INT(client_result(n.outer), ZKL_OK);
+        CHECK(way == PLAIN || proxy_fired(n.outer->proxy));
+        CHECK_INT(course.released, ZKL_OK);
+        CHECK_INT(course.written, ZKL_OK);
+        CHECK(course.is_held);
+        target_check(course.path, "inside", 1);
+        CHECK_INT(events_count(n.events[0], ZKL_EVENT_LOST), 0);
+        check_kind_of_node(n.outer, "-__READ__");
+        for (size_t i = 0; i < INNER; i++)
+            CHECK_INT(actor_release(n.outer->actor, n.inner[i]), ZKL_OK);
+        CHECK_INT(client_acquire(other, SOON_MS), ZKL_OK);
+        client_close(other);
+        end(&n);
+    }
+}
+
+/* Another thread gives the writer's hold up while a write waits behind the data of others. */
+static void a_write_in_line_goes_under_the_reader_s_node(void) {
+    static char large[1000000];
+    const char *name = fresh_name("line");
+    struct nest n;
+    client *others[3];
+    guarded_call calls[COUNT(others)];
+
+    begin(&n, name);
+    const zkl_hold hold = actor_hold(n.outer->actor, n.outer->lock);
+    guarded_call mine = {n.inner[0], target_new(), large, sizeof(large), -1};
+    for (size_t i = 0; i < COUNT(others); i++) {
+        others[i] = client_open_on(n.outer, fresh_name("data"));
+        REQUIRE_INT(client_acquire(others[i], SOON_MS), ZKL_OK);
+        calls[i] = (guarded_call){others[i]->lock, target_new(), large, sizeof(large), -1};
+    }
+    proxy_hold(n.outer->proxy, PROXY_TO_SERVER, true);
+    for (size_t i = 0; i < COUNT(others); i++) {
+        actor_begin(others[i]->actor, guarded_run, &calls[i]);
+        WAIT_UNTIL(actor_is_blocked(others[i]->actor), SOON_MS);
+    }
+    actor_begin(n.outer->actor, guarded_run, &mine);
+    WAIT_UNTIL(actor_is_blocked(n.outer->actor), SOON_MS);
+    CHECK_INT(zkl_release_hold(n.outer->lock, hold), ZKL_OK);
+    proxy_hold(n.outer->proxy, PROXY_TO_SERVER, false);
+    for (size_t i = 0; i < COUNT(others); i++)
+        CHECK_INT(client_result(others[i]), ZKL_OK);
+    CHECK_INT(client_result(n.outer), ZKL_OK);
+    CHECK(actor_held(n.outer->actor, n.inner[0]));
+    CHECK_INT(target_version(mine.path), 1);
+    for (size_t i = 0; i < INNER; i++)
+        CHECK_INT(actor_release(n.outer->actor, n.inner[i]), ZKL_OK);
+    WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
+    for (size_t i = 0; i < COUNT(others); i++)
+        client_close(others[i]);
+    end(&n);
+}
+
+/* It waits to know under which node; then there is none. */
+static void a_write_that_waits_for_the_node_ends_with_the_hold(void) {
+    const char *name = fresh_name("ends");
+    struct nest n;
+
+    begin(&n, name);
+    struct course course = {.nest = &n, .path = target_new()};
+    proxy_rule(n.outer->proxy, PROXY_CUT_REQUEST, PROXY_MULTI, NULL, 1, true);
+    actor_begin(n.outer->actor, release_and_write, &course);
+    WAIT_UNTIL(proxy_fired(n.outer->proxy), SOON_MS);
+    CHECK_INT(client_result(n.outer), ZKL_OK); /* when the lease is over */
+    CHECK_INT(course.written, ZKL_LOST);
+    CHECK(!course.is_held);
+    client_outage_end(n.outer);
+    target_check(course.path, "zero", 0);
+    end(&n);
+}
+
 static zkl_err downgrade(void *lock) {
     return zkl_downgrade(lock);
 }
@@ -256,6 +365,12 @@ int main(int argc, char **argv) {
         {"a handle's queue does not keep the writer out",
          a_handle_s_queue_does_not_keep_the_writer_out},
         {"who reads first cannot write", who_reads_first_cannot_write},
+        {"a write right behind the writer's release is made",
+         a_write_right_behind_the_writer_s_release_is_made},
+        {"a write in line goes under the reader's node",
+         a_write_in_line_goes_under_the_reader_s_node},
+        {"a write that waits for the node ends with the hold",
+         a_write_that_waits_for_the_node_ends_with_the_hold},
         {"guarded writes go on by the inner handle", guarded_writes_go_on_by_the_inner_handle},
     };
     fixture_start(NULL);

@@ -7,7 +7,8 @@ bool situation_has(enum situation situation, enum zkli_contender_event_type type
         return (v > 0 && v < RESULTS) || (v >= V_CROWD && v < V_CROWD + TWICE) ||
                (v == V_CROWD + TURNED && situation == S_TURNING_PAST);
     case ZKLI_EV_OWN_READ:
-        return v < RESULTS || (v == V_OTHERS_NODE && situation == S_ADOPTING_LISTED);
+        return v < RESULTS || (v == V_OTHERS_NODE &&
+                               (situation == S_ADOPTING_LISTED || situation == S_HELD_READING));
     case ZKLI_EV_OWNER_READ:
         return v < RESULTS || v == V_OTHERS_NODE;
     case ZKLI_EV_PARENT:

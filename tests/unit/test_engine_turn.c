@@ -171,6 +171,111 @@ static void a_release_meanwhile_leaves_neither_node(void) {
     }
 }
 
+/* Serves all that is asked for until the transaction is; it is taken. */
+static struct request await_transaction(void) {
+    for (int i = 0; i < 300; i++) {
+        while (Bench.request_count > 0) {
+            struct request request = take(0);
+            if (request.kind == MULTI)
+                return request;
+            serve_request(&request);
+        }
+        advance(5 * MS);
+    }
+    REQUIRE(false);
+    return (struct request){.kind = MULTI};
+}
+
+/* Any client can make up a name. */
+static void a_stranger_s_node_with_the_reader_s_name_is_not_taken_for_ours(void) {
+    begin_writing();
+    turn(Writer);
+    struct request first = serve_until(MULTI);
+    (void)tiny_add(&Bench.server, first.ops[1].path, 99);
+    tell_reply(first.slot, &(struct zkli_reply){.result = ZKLI_RESULT_LOST});
+    cut_and_connect(0);
+    struct request second = await_transaction();
+    answer(&second, ZKLI_RESULT_EXISTS);
+    CHECK(strstr(path_of(Writer), "-__WRIT__") != NULL);
+    CHECK_INT(zkli_member_error(Writer->member), ZKL_SERVER);
+    release(Writer);
+    serve_all();
+    CHECK(tiny_find(&Bench.server, first.ops[0].path) == NULL);
+    CHECK(tiny_find(&Bench.server, first.ops[1].path) != NULL);
+    end();
+}
+
+/* Behind a lost answer, where only that one is there: its read says whose it is. */
+static void a_hold_by_a_stranger_s_node_is_lost(void) {
+    begin_writing();
+    turn(Writer);
+    struct request request = serve_until(MULTI);
+    (void)tiny_remove(&Bench.server, request.ops[0].path);
+    (void)tiny_add(&Bench.server, request.ops[1].path, 99);
+    tell_reply(request.slot, &(struct zkli_reply){.result = ZKLI_RESULT_LOST});
+    cut_and_connect(0);
+    pass(T_MS * MS / 4);
+    CHECK((Writer->notices & TOLD(LOST)) != 0);
+    CHECK(tiny_find(&Bench.server, request.ops[1].path) != NULL);
+    end();
+}
+
+/* A waiter of this session is woken by it, and the holder must know it before. */
+static void the_end_of_the_reader_s_node_ends_the_hold_before_another_is_granted(void) {
+    begin_writing();
+    struct owner *next = begin_as("a", ZKLI_KIND_WRITE);
+    serve_all();
+    pass(T_MS * MS / 4);
+    turn(Writer);
+    struct request request = serve_until(MULTI);
+    make_it(&request);
+    tell_reply(request.slot, &(struct zkli_reply){.result = ZKLI_RESULT_LOST});
+    cut_and_connect(0);
+    tell_watch(request.ops[0].path, ZKLI_WATCH_DELETED); /* what is found behind a reconnect */
+    for (int i = 0; i < 40 && Bench.request_count > 0; i++) {
+        struct request one = take(0);
+        if (one.kind == BARRIER && one.slot != ZKLI_SLOT_HEARTBEAT && i < 3)
+            answer(&one, ZKLI_RESULT_AGAIN);
+        else
+            serve_request(&one);
+    }
+    CHECK_INT(Writer->member->core.state, ZKLI_TURNING);
+    CHECK_INT(next->member->core.state, ZKLI_WAITING);
+    delete_node(request.ops[1].path);
+    CHECK_INT(next->grants, 1);
+    CHECK((Writer->notices & TOLD(LOST)) != 0);
+    release(next);
+    end();
+}
+
+/* The second transaction is refused; then the first, which was lost, is carried out. */
+static void a_late_one_behind_a_refusal_leaves_no_node(void) {
+    begin_writing();
+    turn(Writer);
+    struct request first = serve_until(MULTI);
+    tell_reply(first.slot, &(struct zkli_reply){.result = ZKLI_RESULT_LOST});
+    cut_and_connect(0);
+    struct request second = await_transaction();
+    answer(&second, ZKLI_RESULT_ERROR);
+    make_it(&first);
+    pass(3 * T_MS * MS);
+    CHECK((Writer->notices & TOLD(LOST)) != 0);
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 0);
+    end();
+}
+
+static void each_refusal_is_logged(void) {
+    begin_writing();
+    for (size_t i = 1; i <= 2; i++) {
+        turn(Writer);
+        struct request request = serve_until(MULTI);
+        answer(&request, ZKLI_RESULT_DENIED);
+        CHECK_INT(zkli_member_error(Writer->member), ZKL_DENIED);
+        CHECK_INT(Bench.lines[ZKL_LOG_ERROR], i);
+    }
+    end();
+}
+
 static void a_port_that_refuses_is_asked_again(void) {
     begin_writing();
     Bench.refused = 1u << MULTI;
@@ -192,6 +297,13 @@ int main(int argc, char **argv) {
          a_listing_without_either_node_ends_the_hold},
         {"a lost answer is looked for", a_lost_answer_is_looked_for},
         {"a release meanwhile leaves neither node", a_release_meanwhile_leaves_neither_node},
+        {"a stranger's node with the reader's name is not taken for ours",
+         a_stranger_s_node_with_the_reader_s_name_is_not_taken_for_ours},
+        {"a hold by a stranger's node is lost", a_hold_by_a_stranger_s_node_is_lost},
+        {"the end of the reader's node ends the hold before another is granted",
+         the_end_of_the_reader_s_node_ends_the_hold_before_another_is_granted},
+        {"a late one behind a refusal leaves no node", a_late_one_behind_a_refusal_leaves_no_node},
+        {"each refusal is logged", each_refusal_is_logged},
         {"a port that refuses is asked again", a_port_that_refuses_is_asked_again},
     };
     return TEST_MAIN(argc, argv, "engine_turn", cases);
