@@ -375,6 +375,47 @@ static void downgrade(struct world *w, unsigned number) {
     }
 }
 
+/* A handle for reading the same lock, by which the thread has nothing; NONE: there is none. */
+static int a_reader_of(const struct client *c, const struct actor *a, unsigned number) {
+    for (int i = 0; i < HANDLES_MAX; i++) {
+        const struct handle *h = &c->handles[i];
+        if (h->lock != NULL && h->is_reader && h->name == c->handles[a->handle].name &&
+            zkli_lock_hold_of(h->lock, number + 1) == NULL)
+            return i;
+    }
+    return NONE;
+}
+
+static void expect(struct world *w, zkl_err err, const char *what) {
+    if (err != ZKL_OK)
+        world_violate(w, CHECK_LOSS, "%s says %s", what, zkl_errname(err));
+}
+
+/* A writer reads inside, and gives up the one or the other. */
+static void read_inside(struct world *w, unsigned number) {
+    struct actor *a = actor_of(w, number);
+    struct client *c = &w->list[number / THREADS_MAX];
+    int reader = a_reader_of(c, a, number);
+    if (reader == NONE || a->levels != 1)
+        return;
+    zkl_lock *inner = c->handles[reader].lock;
+    TRACE(w, "client %u thread %u: reads inside", number / THREADS_MAX, number % THREADS_MAX);
+    expect(w, zkl_acquire(inner, choose_timeout_ms(w)), "an acquire inside a writer's hold");
+    if (!zkl_held(inner) || zkl_token(inner) != zkl_token(a->lock))
+        world_violate(w, CHECK_TOKENS, "a hold inside a writer's has another token");
+    w->figures->nested++;
+    if (world_chance(w, 30)) {
+        expect(w, zkl_release(inner), "the release of a hold inside a writer's");
+        return;
+    }
+    expect(w, zkl_release(a->lock), "the release of a hold around a reader's");
+    checks_released(&c->handles[a->handle], a->hold);
+    a->handle = reader;
+    a->lock = inner;
+    a->hold = zkl_hold_of(inner);
+    a->has_turned = false;
+}
+
 static void hold(struct world *w, unsigned number) {
     struct actor *a = actor_of(w, number);
     if (w->phase == PHASE_FREEZE) {
@@ -385,6 +426,9 @@ static void hold(struct world *w, unsigned number) {
         checks_hold(w, (int)(number / THREADS_MAX), a);
     if (w->phase == PHASE_RUN && world_chance(w, 10))
         acquire_again(w, number);
+    if (a->lock->kind == ZKLI_KIND_WRITE && !is_quiet(w, number) && zkl_held(a->lock) &&
+        world_chance(w, 15))
+        read_inside(w, number);
     bool is_writer = a->lock->kind == ZKLI_KIND_WRITE && a->levels > 0;
     if (is_writer && !is_quiet(w, number) && zkl_held(a->lock) && world_chance(w, 15)) {
         downgrade(w, number);

@@ -9,11 +9,23 @@
 /* How late a timer may go off before a hold that is not certain any more must have been told. */
 #define TOLD_WITHIN (50 * MS)
 
+/* By which a node is held, and not inside another hold. */
+static bool is_outermost(const struct zkli_hold *hold) {
+    return hold != NULL && hold->member != NULL && zkli_member_is_held(hold->member) &&
+           zkli_member_owner(hold->member) == hold;
+}
+
+/* By a node of its own; else by one that it has from a writer. */
 static const struct zkli_hold *current_hold(const struct handle *h) {
-    return h->lock == NULL || h->lock->current == NULL ||
-                   !zkli_member_is_held(h->lock->current->member)
-               ? NULL
-               : h->lock->current;
+    if (h->lock == NULL || is_outermost(h->lock->current))
+        return h->lock == NULL ? NULL : h->lock->current;
+    const struct zkli_list *head = &h->lock->holds;
+    for (const struct zkli_list *link = head->next; link != head; link = link->next) {
+        const struct zkli_hold *hold = ZKLI_CONTAINER(link, struct zkli_hold, link);
+        if (is_outermost(hold))
+            return hold;
+    }
+    return NULL;
 }
 
 /* Whether readers may hold beside it: from when a writer begins to turn. */
@@ -143,7 +155,7 @@ static void check_excluded(struct world *w, struct holders *holders, int client,
 
 static void check_handle(struct world *w, struct holders *holders, int client, struct handle *h) {
     const struct client *c = &w->list[client];
-    if (!c->is_open || h->lock == NULL || h->lock->current == NULL)
+    if (!c->is_open || current_hold(h) == NULL)
         return;
     check_told(w, client, h);
     if (!is_certain(c, h))
@@ -286,7 +298,8 @@ void checks_event(struct world *w, struct handle *handle, const zkl_event *event
         break;
     case ZKL_EVENT_HELD:
         TRACE(w, "client %d holds %c", client, 'a' + handle->name);
-        check_grant(w, client, handle);
+        if (is_outermost(zkli_lock_find_hold(handle->lock, event->hold)))
+            check_grant(w, client, handle);
         break;
     case ZKL_EVENT_LOST:
         TRACE(w, "client %d has lost %c", client, 'a' + handle->name);
@@ -304,11 +317,17 @@ void checks_event(struct world *w, struct handle *handle, const zkl_event *event
 }
 
 /* A thread that was granted a hold and has not given it up looks. */
+int checks_node_of(struct world *w, const struct actor *a) {
+    const struct zkli_hold *hold = zkli_lock_find_good_hold(a->lock, a->hold);
+    char path[ZKLI_PATH_MAX];
+    bool has_node = hold != NULL && zkli_member_path(hold->member, path, sizeof(path));
+    return has_node ? world_name(w, path) : 0;
+}
+
 void checks_hold(struct world *w, int client, const struct actor *a) {
     const struct client *c = &w->list[client];
     const struct handle *h = &c->handles[a->handle];
-    const struct zkli_hold *hold = h->lock->current;
-    if (!has_hold(h->lost, a->hold) && (hold == NULL || hold->id != a->hold))
+    if (!has_hold(h->lost, a->hold) && zkli_lock_find_good_hold(h->lock, a->hold) == NULL)
         world_violate(w, CHECK_LOSS, "a hold of client %d on %c ended without a word", client,
                       'a' + h->name);
 }
@@ -321,7 +340,9 @@ static void check_write_committed(struct world *w, const struct txn *txn, int gu
     const struct name *guard = &w->names[guard_name];
     w->figures->guarded_again += written->commits > 0;
     written->commits++;
-    if (tree_find(&w->truth, written->node) == NULL)
+    int reader = w->names[written->node].turned_into;
+    if (tree_find(&w->truth, written->node) == NULL &&
+        (reader == 0 || tree_find(&w->truth, reader) == NULL))
         world_violate(w, CHECK_WRITES, "write %d is made without the node of its hold", txn->value);
     bool is_reader = guard->kind == ZKLI_KIND_READ;
     struct latest *last = &w->last_written[written->lock];
@@ -382,6 +403,7 @@ static void note_gone(struct world *w, int number, const struct txn *txn) {
 static void note_created(struct world *w, const struct txn *txn) {
     struct name *node = &w->names[txn->name];
     node->czxid = node->place = txn->zxid;
+    node->turned_into = 0;
     node->gone_zxid = 0;
     node->was_uprooted = false;
     node->wakes = 0;
@@ -403,6 +425,7 @@ static struct zkli_member *member_of(const struct client *c, const char *child) 
 static void note_turned(struct world *w, const struct txn *txn) {
     struct name *reader = &w->names[txn->parts[1].name];
     reader->place = w->names[txn->parts[2].name].place;
+    w->names[txn->parts[2].name].turned_into = txn->parts[1].name;
     w->figures->turns++;
     const struct client *c = &w->list[reader->client];
     bool is_present = c->is_open && port_session_id(txn->session) == c->session.engine->session_id;

@@ -63,8 +63,8 @@ struct figures {
     uint64_t faults[FAULT_KINDS];
     uint64_t guarded, guarded_unsure, guarded_lost, guarded_unsent, guarded_again;
     uint64_t several, several_refused;
-    uint64_t grants, hand_offs, handed_on, shared, turns, losses, requeues, timeouts, busy, cancels,
-        closes, unreachable, late;
+    uint64_t grants, hand_offs, handed_on, nested, shared, turns, losses, requeues, timeouts, busy,
+        cancels, closes, unreachable, late;
     uint64_t again, again_refused, again_lost, given_up, given_up_early, unreleased;
     uint64_t refused, forgotten, looks, double_faults, without_quorum, elections, expiries, moves,
         writes, lost_replies, late_creates, late_pings, lost_touches, told_late, watches_resent,

@@ -30,6 +30,7 @@ void figures_print(const struct figures *f, FILE *out) {
     (void)fprintf(out, "locks\n");
     row(out, "grants", f->grants, n);
     row(out, "hand-offs", f->hand_offs, n);
+    row(out, "read inside a writer's hold", f->nested, n);
     row(out, "handed on in a process", f->handed_on, n);
     row(out, "grants beside readers", f->shared, n);
     row(out, "writers turned readers", f->turns, n);

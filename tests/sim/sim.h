@@ -173,6 +173,8 @@ void actor_close_lock(struct world *w, int client);
 
 /* The node of the handle's hold; 0 if it has none. */
 int checks_node(struct world *w, struct handle *h);
+/* Of the actor's hold; 0: it is lost. */
+int checks_node_of(struct world *w, const struct actor *a);
 /* A guarded write has an outcome. answer: what the servers' answer means; NULL: they gave none. */
 void checks_written(struct world *w, int number, const zkl_err *answer, zkl_err result);
 /* After every event. */

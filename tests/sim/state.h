@@ -45,6 +45,7 @@ struct name {
     int client;        /* who created it; NONE: a stranger */
     int64_t czxid;     /* of the node, when it was committed */
     int64_t place;     /* the same; of a reader that was a writer, the writer's */
+    int turned_into;   /* a writer: the reader's in its place; 0: none */
     int64_t gone_zxid; /* 0: not deleted */
     bool was_uprooted; /* by an operator */
     unsigned wakes;    /* waiting contenders that were told of its end */

@@ -56,6 +56,7 @@ static void the_simulation_is_not_idle(void) {
     for (int i = 0; i < FAULT_KINDS; i++)
         CU_ASSERT_TRUE(f->faults[i] >= f->schedules / 20);
     CU_ASSERT_TRUE(f->handed_on >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->nested >= f->schedules / 20);
     CU_ASSERT_TRUE(f->shared >= f->schedules / 20);
     CU_ASSERT_TRUE(f->turns >= f->schedules / 20);
     CU_ASSERT_TRUE(f->losses >= f->schedules / 20);

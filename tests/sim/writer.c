@@ -89,7 +89,7 @@ void actor_write(struct world *w, unsigned number) {
     int version = world_chance(w, 50) ? -1 : version_read(w, c, w->registers[lock]);
     bool is_several = world_chance(w, 30);
     w->writes[a->writing] = (struct written){.lock = lock,
-                                             .node = checks_node(w, &c->handles[a->handle]),
+                                             .node = checks_node_of(w, a),
                                              .is_several = is_several,
                                              .is_versioned = version >= 0};
     TRACE(w, "client %u thread %u: write %d of %s, version %d%s", number / THREADS_MAX,
