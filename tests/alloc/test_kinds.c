@@ -27,13 +27,13 @@ static void downgrade(void) {
     check_nomem_or(err, ZKL_OK);
     CHECK(client_held(c));
     CHECK_INT(client_token(c), token);
-    CHECK_INT(client_nodes(c), 1);
+    WAIT_UNTIL(client_nodes(c) == 1, SOON_MS);
     if (err != ZKL_OK) {
         actor_begin(c->actor, call_downgrade, c->lock);
         CHECK_INT(client_result(c), ZKL_OK);
     }
     CHECK_INT(client_release_wait(c), ZKL_OK);
-    CHECK_INT(client_nodes(c), 0);
+    WAIT_UNTIL(client_nodes(c) == 0, SOON_MS);
     client_close(c);
 }
 
@@ -61,7 +61,7 @@ static void read_inside(void) {
     CHECK_INT(client_release(c), ZKL_OK);
     CHECK(actor_held(c->actor, inner));
     CHECK_INT(actor_release_wait(c->actor, inner, SOON_MS), ZKL_OK);
-    CHECK_INT(client_nodes(c), 0);
+    WAIT_UNTIL(client_nodes(c) == 0, SOON_MS);
     lock_close(inner);
     client_close(c);
 }

@@ -11,7 +11,8 @@
 #include "support/main.h"
 #include "support/wait.h"
 
-#define WRITES_MIN 50 /* of each kind; fewer, and the test has shown nothing */
+#define READINGS_MIN 20 /* behind the guard */
+#define WRITES_MIN 50   /* of each kind; fewer, and the test has shown nothing */
 /* Who holds for long writes on without a server. */
 static const char Short[] = {KIND_LOCK, KIND_FENCE, KIND_GUARD, '\0'};
 
@@ -65,12 +66,13 @@ void verdict_of(history *h, const char *directory, char kind, const char *name, 
         CU_FAIL("the register's history is not one that may be");
         keep_history(directory);
     }
-    test_note("(%c) %s: %zu grants, %zu operations, %zu writes: %zu ok, %zu refused, %zu unsure "
-              "(%zu of them done); "
+    test_note("(%c) %s: %zu grants, %zu operations, %zu read twice, %zu writes: %zu ok, "
+              "%zu refused, %zu unsure (%zu of them done); "
               "%zu late; %zu lost, %zu of them to a writer that was stopped",
-              kind, name, f.grants, f.operations, f.writes, f.ok, f.refused, f.unsure,
+              kind, name, f.grants, f.operations, f.readings, f.writes, f.ok, f.refused, f.unsure,
               f.unsure_done, f.late, f.lost, f.by_stop);
     CHECK(f.ok >= WRITES_MIN);
+    CHECK(kind != KIND_GUARD || f.readings >= READINGS_MIN);
     if (has_stops && is_strict)
         CHECK(f.refused > 0);
     else if (has_stops && kind == KIND_LOCK)

@@ -26,6 +26,9 @@
 /* Operations under one hold. The dead and the stopped keep the others waiting for most of the time,
  * so it is used well when there is a hold. */
 #define OPS_A_HOLD 5
+/* One hold of so many, or about so, is a reader's; and one becomes a reader's. */
+#define READS_OF 4
+#define DOWNGRADES_OF 3
 
 struct worker {
     char kind;
@@ -35,7 +38,7 @@ struct worker {
     int history, file;
     zkl_session *session;
     int64_t session_id;
-    zkl_lock *lock;
+    zkl_lock *lock, *reading; /* reading: of the znode */
     zkl_fence *fence;
     raw *reader; /* of the znode */
 };
@@ -283,6 +286,35 @@ static void tell_session(struct worker *w) {
     (void)close(fd);
 }
 
+/* By a reader's hold: nobody writes between the two. */
+static void read_twice(struct worker *w, zkl_lock *l) {
+    const int64_t op = w->process * HISTORY_OPS + ++w->next;
+    const int64_t token = zkl_token(l);
+    int64_t value = -1, again = -1;
+
+    note(w, "j %" PRId64 " %c %" PRId64 " %" PRId64 "\n", op, w->kind, token, clock_ns());
+    if (token > 0) {
+        value = read_value(w);
+        (void)poll(NULL, 0, THINK_MS);
+        again = read_value(w);
+    }
+    const bool is_known = value >= 0 && again >= 0 && zkl_held(l);
+    if (is_known)
+        note(w, "q %" PRId64 " %" PRId64 " %" PRId64 "\n", op, value, again);
+    const int64_t now = clock_ns();
+    note(w, "r %" PRId64 " %s %" PRId64 " %d\n", op, is_known ? "ok" : "refused", now, zkl_held(l));
+}
+
+/* What has been written is read again, beside other readers. */
+static void go_on_reading(struct worker *w) {
+    const zkl_err err = zkl_downgrade(w->lock);
+
+    if (err == ZKL_OK)
+        read_twice(w, w->lock);
+    else if (err != ZKL_LOST && err != ZKL_NOT_HELD)
+        die(w, "downgrade", zkl_strerror(err));
+}
+
 static void hold_for_long(struct worker *w) {
     const int64_t end = clock_ms() + 2 * w->session_ms;
 
@@ -290,27 +322,43 @@ static void hold_for_long(struct worker *w) {
         continue;
 }
 
-static void operate(struct worker *w) {
-    const zkl_err err = zkl_acquire(w->lock, ACQUIRE_MS);
+/* False: not in time. */
+static bool acquire(const struct worker *w, zkl_lock *l) {
+    const zkl_err err = zkl_acquire(l, ACQUIRE_MS);
 
     switch (zkl_errclass(err)) {
     case ZKL_CLASS_OK:
-        break;
+        return true;
     case ZKL_CLASS_RETRY:
-        return;
+        return false;
     case ZKL_CLASS_LOST:
     case ZKL_CLASS_USAGE:
     case ZKL_CLASS_DENIED:
     case ZKL_CLASS_LOCAL:
     case ZKL_CLASS_UNSURE:
-        die(w, "acquire", zkl_strerror(err));
+        break;
     }
+    die(w, "acquire", zkl_strerror(err));
+}
+
+static void operate(struct worker *w) {
+    const bool reads = w->reading != NULL && w->next % READS_OF == 0;
+
+    if (!acquire(w, reads ? w->reading : w->lock))
+        return;
     tell_session(w);
+    if (reads) {
+        read_twice(w, w->reading);
+        (void)zkl_release(w->reading);
+        return;
+    }
     if (worker_is_long(w->kind))
         hold_for_long(w);
     else if (read_and_write(w, THINK_LONG_MS))
         for (int i = 1; i < OPS_A_HOLD && read_and_write(w, THINK_MS); i++)
             continue;
+    if (w->reading != NULL && w->next % DOWNGRADES_OF == 0)
+        go_on_reading(w);
     (void)zkl_release(w->lock); /* it may have been lost */
 }
 
@@ -358,8 +406,14 @@ static void open_all(struct worker *w) {
         die(w, "session", zkl_strerror(err));
     if (zkl_session_timeout_ms(w->session) != w->session_ms)
         die(w, "session", "another timeout was granted");
+    const bool is_guard = w->kind == KIND_GUARD;
     err = zkl_lock_open(&w->lock, w->session, worker_lock(w->kind),
-                        &ZKL_LOCK_OPTIONS(.on_event = on_lock_event, .arg = w));
+                        &ZKL_LOCK_OPTIONS(.kind = is_guard ? ZKL_WRITE : ZKL_MUTEX,
+                                          .on_event = on_lock_event, .arg = w));
+    if (err == ZKL_OK && is_guard)
+        err = zkl_lock_open(
+            &w->reading, w->session, worker_lock(w->kind),
+            &ZKL_LOCK_OPTIONS(.kind = ZKL_READ, .on_event = on_lock_event, .arg = w));
     if (err != ZKL_OK)
         die(w, "lock", zkl_strerror(err));
 }
@@ -382,6 +436,7 @@ int worker_main(int argc, char **argv) {
     open_all(&w);
     while (!atomic_load(&Finish))
         operate(&w);
+    (void)zkl_lock_close(w.reading);
     (void)zkl_lock_close(w.lock);
     (void)zkl_session_close(w.session);
     (void)zkl_fence_close(w.fence);

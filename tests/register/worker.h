@@ -17,7 +17,7 @@
 /* What stands before the register. */
 #define KIND_LOCK 'a'  /* a file; the lock alone */
 #define KIND_FENCE 'b' /* a file; the lock and a fence */
-#define KIND_GUARD 'c' /* a znode; the lock and guarded writes */
+#define KIND_GUARD 'c' /* a znode; guarded writes, by readers and writers */
 #define KIND_LONG 'd'  /* a file; the lock alone, held for as long as two sessions last */
 #define KIND_LONG_2 'e'
 #define KIND_LONG_3 'f'

@@ -143,6 +143,7 @@ static void after_a_rest_an_acquire_costs_a_connection_more(void) {
 
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
     REQUIRE_INT(client_release_wait(c), ZKL_OK);
+    plant(name, "keep", RAW_PERSISTENT, NULL); /* else the servers may delete the directory */
     const int64_t id = zkl_session_id(c->session), end = clock_ms() + T_NORMAL * 5 / 4;
     WAIT_UNTIL(clock_ms() >= end, 2 * T_NORMAL);
     proxy_forget(c->proxy);

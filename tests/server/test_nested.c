@@ -67,7 +67,7 @@ static void end(struct nest *n) {
 static void check_kind_of_node(client *c, const char *part) {
     char node[RAW_PATH_MAX];
 
-    CHECK_INT(client_nodes(c), 1);
+    WAIT_UNTIL(client_nodes(c) == 1, SOON_MS);
     client_node(c, node);
     CHECK(strstr(node, part) != NULL);
 }
@@ -349,10 +349,10 @@ static void guarded_writes_go_on_by_the_inner_handle(void) {
         if (version == 1)
             CHECK_INT(client_release(n.outer), ZKL_OK);
     }
-    CHECK_INT(client_nodes(n.outer), 1);
+    WAIT_UNTIL(client_nodes(n.outer) == 1, SOON_MS);
     CHECK_INT(actor_release(n.outer->actor, n.inner[0]), ZKL_OK);
     CHECK_INT(actor_release_wait(n.outer->actor, n.inner[1], SOON_MS), ZKL_OK);
-    CHECK_INT(client_nodes(n.outer), 0);
+    WAIT_UNTIL(client_nodes(n.outer) == 0, SOON_MS);
     end(&n);
 }
 

@@ -1,41 +1,11 @@
 /* See history.h. */
-#include "support/history.h"
+#include "support/history_impl.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum outcome {
-    OUTCOME_NONE, /* nobody was told: the process died before */
-    OUTCOME_OK,
-    OUTCOME_REFUSED,
-    OUTCOME_UNSURE
-};
-
-struct op {
-    int64_t id, token, read, written;
-    int64_t begun_ns, held_ns, until_ns, after_ns;
-    size_t begun, ended; /* lines */
-    enum outcome outcome;
-    char reg;
-    bool has_written, held_after;
-    bool in_chain, was_read;
-};
-
-struct event {
-    int64_t process, ns;
-    char kind;
-};
-
-struct history {
-    struct op *ops; /* as they came, until they are sorted by what they wrote */
-    size_t op_count, op_room;
-    struct event *events;
-    size_t event_count, event_room;
-    size_t lines;
-};
 
 history *history_new(void) {
     return calloc(1, sizeof(history));
@@ -73,10 +43,11 @@ static bool add_begin(history *h, const char *line) {
     struct op op = {0};
     char end;
 
-    if (sscanf(line, "i %" SCNd64 " %c %" SCNd64 " %" SCNd64 "%c", &op.id, &op.reg, &op.token,
+    if (sscanf(line + 1, " %" SCNd64 " %c %" SCNd64 " %" SCNd64 "%c", &op.id, &op.reg, &op.token,
                &op.begun_ns, &end) != 4 ||
         find_op(h, op.id))
         return false;
+    op.is_reader = line[0] == 'j';
     op.begun = h->lines;
     op.ended = SIZE_MAX;
     h->ops = grow(h->ops, h->op_count, &h->op_room, sizeof(*h->ops));
@@ -92,14 +63,29 @@ static bool add_write(history *h, const char *line) {
                &id, &token, &read, &written, &held, &until, &end) != 6)
         return false;
     struct op *op = find_op(h, id);
-    if (!op || op->has_written || op->ended != SIZE_MAX || token <= 0 || token != op->token ||
-        written <= 0)
+    if (!op || op->is_reader || op->has_written || op->ended != SIZE_MAX || token <= 0 ||
+        token != op->token || written <= 0)
         return false;
     op->has_written = true;
     op->read = read;
     op->written = written;
     op->held_ns = held;
     op->until_ns = until;
+    return true;
+}
+
+static bool add_readings(history *h, const char *line) {
+    int64_t id, read, again;
+    char end;
+
+    if (sscanf(line, "q %" SCNd64 " %" SCNd64 " %" SCNd64 "%c", &id, &read, &again, &end) != 3)
+        return false;
+    struct op *op = find_op(h, id);
+    if (!op || !op->is_reader || op->has_read || op->ended != SIZE_MAX || op->token <= 0)
+        return false;
+    op->has_read = true;
+    op->read = read;
+    op->again = again;
     return true;
 }
 
@@ -121,7 +107,8 @@ static bool add_end(history *h, const char *line) {
     op->held_after = held != 0;
     op->ended = h->lines;
     /* Refused before it was tried is possible. */
-    return op->outcome != OUTCOME_NONE && (op->has_written || op->outcome == OUTCOME_REFUSED);
+    return op->outcome != OUTCOME_NONE &&
+           (op->has_written || op->has_read || op->outcome == OUTCOME_REFUSED);
 }
 
 static bool add_event(history *h, const char *line) {
@@ -140,7 +127,10 @@ bool history_add(history *h, const char *line) {
     h->lines++;
     switch (line[0]) {
     case 'i':
+    case 'j':
         return add_begin(h, line);
+    case 'q':
+        return add_readings(h, line);
     case 'w':
         return add_write(h, line);
     case 'r':
@@ -172,19 +162,11 @@ struct judge {
     size_t size;
 };
 
-__attribute__((format(printf, 3, 4))) static bool tell(char *why, size_t size, const char *format,
-                                                       ...) {
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(why, size, format, args);
-    va_end(args);
-    return false;
-}
-
 /* The first one counts. */
 #define object(j, ...)                                                                             \
-    ((j)->has_objected ? false : ((j)->has_objected = true, tell((j)->why, (j)->size, __VA_ARGS__)))
+    ((j)->has_objected                                                                             \
+         ? false                                                                                   \
+         : ((j)->has_objected = true, history_tell((j)->why, (j)->size, __VA_ARGS__)))
 
 static int compare_written(const void *a, const void *b) {
     const struct op *x = *(struct op *const *)a, *y = *(struct op *const *)b;
@@ -232,34 +214,9 @@ static bool was_stopped(const struct judge *j, const struct op *op) {
     return is_stopped;
 }
 
-static int compare_tokens(const void *a, const void *b) {
-    const struct op *x = *(struct op *const *)a, *y = *(struct op *const *)b;
-
-    return (x->token > y->token) - (x->token < y->token);
-}
-
-/* Whether it was certain of its hold at any time. */
-static bool was_certain(const struct op *op) {
-    return op->has_written || (op->token > 0 && op->held_after);
-}
-
-/* The operations of a register that were, in the order of their tokens. To be freed. */
-static struct op **by_token(const history *h, char reg, size_t *ret_count) {
-    struct op **ops = malloc((h->op_count + 1) * sizeof(struct op *));
-
-    if (!ops)
-        abort();
-    *ret_count = 0;
-    for (size_t i = 0; i < h->op_count; i++)
-        if (h->ops[i].reg == reg && was_certain(&h->ops[i]))
-            ops[(*ret_count)++] = &h->ops[i];
-    qsort(ops, *ret_count, sizeof(struct op *), compare_tokens);
-    return ops;
-}
-
 static void count_grants(struct judge *j) {
     size_t count;
-    struct op **ops = by_token(j->h, j->reg, &count);
+    struct op **ops = history_by_token(j->h, j->reg, &count);
 
     for (size_t i = 0; i < count; i++) {
         if (i > 0 && ops[i]->token == ops[i - 1]->token)
@@ -280,8 +237,9 @@ static bool collect(struct judge *j) {
         if (op->reg != j->reg)
             continue;
         j->figures->operations++;
+        j->figures->readings += op->has_read;
         j->figures->writes += op->has_written;
-        j->figures->ok += op->outcome == OUTCOME_OK;
+        j->figures->ok += op->has_written && op->outcome == OUTCOME_OK;
         j->figures->refused += op->has_written && op->outcome == OUTCOME_REFUSED;
         j->figures->unsure += op->has_written && op->outcome != OUTCOME_OK &&
                               op->outcome != OUTCOME_REFUSED;
@@ -340,7 +298,12 @@ static bool check_reads(struct judge *j) {
     for (size_t i = 0; i < j->h->op_count; i++) {
         const struct op *op = &j->h->ops[i];
 
-        if (op->reg != j->reg || !op->has_written || op->read == 0)
+        if (op->reg != j->reg)
+            continue;
+        if (op->has_read && op->read != op->again)
+            return object(j, "operation %" PRId64 " read %" PRId64 " and then %" PRId64, op->id,
+                          op->read, op->again);
+        if ((!op->has_written && !op->has_read) || op->read == 0)
             continue;
         struct op *from = writer_of(j, op->read);
         if (!from)
@@ -469,102 +432,4 @@ bool history_check(history *h, char reg, int64_t final, bool is_strict,
     free(j.by_written);
     free(j.by_read);
     return is_good;
-}
-
-/* ---- Holders, and when writes were done ---- */
-
-static int64_t certain_until(const struct op *op) {
-    return op->outcome != OUTCOME_NONE && op->held_after ? op->after_ns : op->held_ns;
-}
-
-/* So long it may take to end somebody's session, and all that it held. */
-#define ENDING_NS INT64_C(15000000000)
-
-/* By when nothing can be certain any more of the session that this one has ended. */
-static int64_t ending_until(const history *h, size_t at) {
-    const struct event *e = &h->events[at];
-
-    for (size_t i = at + 1; i < h->event_count; i++)
-        if (h->events[i].process == e->process && h->events[i].kind == 'x')
-            return h->events[i].ns;
-    return e->ns + ENDING_NS;
-}
-
-static bool is_excused(const history *h, const struct op *op) {
-    const int64_t process = op->id / HISTORY_OPS, until_ns = certain_until(op);
-    bool is_found = false;
-
-    for (size_t i = 0; i < h->event_count && !is_found; i++)
-        is_found = h->events[i].kind == 'e' && h->events[i].process == process &&
-                   h->events[i].ns <= until_ns && until_ns <= ending_until(h, i);
-    return is_found;
-}
-
-bool history_check_holds(const history *h, char reg, char *why, size_t size) {
-    size_t count, end;
-    struct op **ops = by_token(h, reg, &count);
-    const struct op *before = NULL; /* of the lower tokens, the one that was certain last */
-    bool is_good = true;
-
-    for (size_t first = 0; first < count && is_good; first = end) {
-        const struct op *last = before, *earliest = ops[first];
-
-        for (end = first; end < count && ops[end]->token == ops[first]->token; end++) {
-            const struct op *op = ops[end];
-
-            if (op->id / HISTORY_OPS != ops[first]->id / HISTORY_OPS)
-                is_good = tell(why, size, "two processes have the token %" PRId64, op->token);
-            if (op->begun_ns < earliest->begun_ns)
-                earliest = op;
-            if ((!last || certain_until(op) > certain_until(last)) && !is_excused(h, op))
-                last = op;
-        }
-        if (before && earliest->begun_ns <= certain_until(before))
-            is_good = tell(why, size,
-                           "operation %" PRId64 " held for %" PRId64 " us after operation %" PRId64
-                           " had begun",
-                           before->id, (certain_until(before) - earliest->begun_ns) / 1000,
-                           earliest->id);
-        before = last;
-    }
-    free(ops);
-    return is_good;
-}
-
-size_t history_losses_told(const history *h) {
-    size_t count = 0;
-
-    for (size_t i = 0; i < h->event_count; i++)
-        count += h->events[i].kind == 'l';
-    return count;
-}
-
-static int compare_ns(const void *a, const void *b) {
-    const int64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
-int64_t history_longest_gap_ns(const history *h, const char *registers, const history_span *span) {
-    int64_t *ok_ns = malloc((h->op_count + 1) * sizeof(*ok_ns)), longest = 0;
-    size_t count = 0;
-
-    if (!ok_ns)
-        abort();
-    for (size_t i = 0; i < h->op_count; i++)
-        if (h->ops[i].outcome == OUTCOME_OK && strchr(registers, h->ops[i].reg))
-            ok_ns[count++] = h->ops[i].after_ns;
-    qsort(ok_ns, count, sizeof(*ok_ns), compare_ns);
-    if (count > 0)
-        ok_ns[count++] = INT64_MAX;
-    for (size_t i = 1; i < count; i++) {
-        const int64_t from_ns = ok_ns[i - 1];
-        const int64_t until_ns = ok_ns[i] < span->end_ns ? ok_ns[i] : span->end_ns;
-
-        if (from_ns >= span->since_ns && until_ns > span->from_ns && from_ns < span->until_ns &&
-            until_ns - from_ns > longest)
-            longest = until_ns - from_ns;
-    }
-    free(ok_ns);
-    return longest;
 }

@@ -6,6 +6,8 @@
  *     i <op> <register> <token> <now>                     the lock is held; before the read
  *     w <op> <token> <read> <written> <held> <until>      held is true; before the write
  *     r <op> ok|refused|unsure <now> <held>               after it
+ *     j <op> <register> <token> <now>                     as i, by a reader, which does not write
+ *     q <op> <read> <read again>                          held is true before and after these
  *     k <process> <now>                                   the process is dead
  *     s <process> <now>  and  c <process> <now>           it is stopped; it goes on
  *     e <process> <now>                                   somebody else ends its session
@@ -29,6 +31,7 @@ typedef struct history history;
 
 typedef struct history_figures {
     size_t operations; /* begun */
+    size_t readings;   /* by a reader, twice */
     size_t writes;     /* tried */
     size_t grants;     /* different tokens among these */
     size_t hand_offs;  /* of the grants, those after another process's */
@@ -49,6 +52,8 @@ bool history_add(history *h, const char *line);
  * write has read what the write before it wrote; with every OK write in it, no refused one, each
  * one once, in an order that agrees with the clock; tokens never less than the one before.
  *
+ * What a reader has read once, it has read again.
+ *
  * is_strict: a fence or a guard stands before the register, so there is nothing else. If not, OK
  * writes may be missing, where one of two writes that have read the same was late: the writer's
  * lease, of which it was certain before, was over when the write landed. Each loss has to have such
@@ -60,9 +65,10 @@ bool history_check(history *h, char reg, int64_t final, bool is_strict,
                    history_figures *ret_figures, char *why, size_t size);
 
 /*
- * Whether no two processes held the register's lock at a time, by what they said about themselves:
- * from an operation's begin, if the hold was certain later, to the last time that it was. A hold
- * that was there when somebody else ended the session may have gone on until it had to be known.
+ * Whether no two processes held the register's lock at a time, unless both read, by what they said
+ * about themselves: from an operation's begin, if the hold was certain later, to the last time that
+ * it was. A hold that was there when somebody else ended the session may have gone on until it had
+ * to be known.
  *
  * False: two did, and why says which.
  */

@@ -74,6 +74,11 @@ static void what_may_be_is_accepted(void) {
         {"two", TWO, 201, NULL, NULL},
         {"the same token again",
          TWO "i 2:2 a 20 900\nw 2:2 20 201 202 1400 2400\nr 2:2 ok 1500 1\n", 202, NULL, NULL},
+        {"readers",
+         TWO "j 3:1 a 30 1400\nq 3:1 201 201\nr 3:1 ok 1500 1\n"
+             "j 2:2 a 20 1400\nq 2:2 201 201\nr 2:2 ok 1500 1\n"
+             "j 3:2 a 30 1600\nr 3:2 refused 1700 0\n",
+         201, NULL, NULL},
         {"a register beside it", TWO "i 3:1 b 5 900\nw 3:1 5 0 301 1 2\nr 3:1 ok 3 1\n", 201, NULL,
          NULL},
         {"one refused at its write",
@@ -121,6 +126,12 @@ static void a_broken_past_is_refused(void) {
              "1 2\n"
              "r 2:2 ok 3 1\n",
          201, "not in the past", "its own past"},
+        {"a value that changes under a reader",
+         TWO "j 3:1 a 30 1400\nq 3:1 201 101\nr 3:1 ok 1500 1\n", 201, "read 201 and then 101",
+         "read 201 and then 101"},
+        {"a value that a reader has from nowhere",
+         TWO "j 3:1 a 30 1400\nq 3:1 999 999\nr 3:1 ok 1500 1\n", 201, "999 was read",
+         "999 was read"},
         {"a lower token", TWO "i 1:2 a 19 900\nw 1:2 19 201 102 1 2\nr 1:2 ok 3 1\n", 102,
          "token 19 after 20", "token 19 after 20"},
         {"a write before one that had ended",
@@ -207,13 +218,20 @@ static void a_line_that_makes_no_sense_is_not_taken(void) {
         "r 1 ok 1",
         "r 1 ok 1 1 1",
         "r 1 fine 1 1",
+        "w 3 1 0 1 1 1", /* a reader */
+        "q 1 0 0",
+        "q 3 0",
+        "q 3 0 0 0",
+        "q 4 0 0",
+        "j 3 a 1 9",
+        "r 3 ok 1 1",
         "k 1",
         "k 1 2 3",
         "s a 1",
     };
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        history *h = history_of("i 1 a 1 9");
+        history *h = history_of("i 1 a 1 9\nj 3 a 1 9");
 
         if (history_add(h, bad[i])) {
             test_note("taken: %s", bad[i]);
@@ -226,6 +244,9 @@ static void a_line_that_makes_no_sense_is_not_taken(void) {
 /* The first is certain of its hold at 1000 and, if it says so after its write, at 1100. */
 #define FIRST(held) "i 1:1 a 10 900\nw 1:1 10 0 101 1000 2000\nr 1:1 ok 1100 " held "\n"
 #define SECOND(begun) "i 2:1 a 20 " begun "\nw 2:1 20 101 201 1200 2200\nr 2:1 ok 1300 1\n"
+
+#define READER(op, token, begun, ended)                                                            \
+    "j " op " a " token " " begun "\nq " op " 101 101\nr " op " ok " ended " 1\n"
 
 static void two_holders_at_a_time_are_found(void) {
     static const struct {
@@ -253,6 +274,17 @@ static void two_holders_at_a_time_are_found(void) {
         /* No write, but a hold. */
         {FIRST("1") "i 3:1 a 15 1050\nr 3:1 refused 1060 1\n" SECOND("1200"), false},
         {FIRST("1") "i 3:1 a 15 1150\nr 3:1 refused 1160 1\n" SECOND("1155"), false},
+        /* Readers hold together, and with nobody else; a writer may become one. */
+        {READER("2:1", "20", "1100", "1300") READER("3:1", "30", "1200", "1400"), true},
+        {FIRST("1") READER("2:1", "20", "1101", "1300"), true},
+        {FIRST("1") READER("2:1", "20", "1100", "1300"), false},
+        {FIRST("1") READER("1:2", "10", "1110", "1400") READER("2:1", "20", "1120", "1300"), true},
+        {FIRST("1") READER("1:2", "10", "1110", "1400") SECOND("1399"), false},
+        {FIRST("1") READER("1:2", "10", "1110", "1400") SECOND("1401"), true},
+        {READER("1:1", "10", "900", "1400") READER("3:1", "15", "950", "1000") SECOND("1399"),
+         false},
+        {READER("1:1", "10", "900", "1000") READER("3:1", "15", "950", "1400") SECOND("1399"),
+         false},
         /* Two with one token. */
         {FIRST("1") "i 3:1 a 10 1500\nw 3:1 10 101 301 1600 2200\n", false},
         {"e 1 800\n" FIRST("1") SECOND("1050"), true},
