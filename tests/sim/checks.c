@@ -244,8 +244,9 @@ static void check_grant(struct world *w, int client, struct handle *h) {
                       (long long)left_ns);
     w->figures->shared += h->is_reader && is_shared(w, h);
     bool has_waited = current_hold(h)->member->core.told_position != 0; /* in this place */
-    if (own == NULL &&
-        (node->is_end_told || w->ports[w->list[client].port].told_zxid >= node->gone_zxid))
+    /* A node that is handed on is as good as it was: until it is watched, only that could tell. */
+    bool is_known = !is_handed_on && w->ports[w->list[client].port].told_zxid >= node->gone_zxid;
+    if (own == NULL && (node->is_end_told || is_known))
         world_violate(w, CHECK_ORDER, "%s is granted after its end was told", node->text);
     w->figures->hand_offs += has_waited && !is_handed_on;
 }
