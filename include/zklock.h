@@ -323,7 +323,7 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_session_set_hosts(zkl_session *s, const char *h
 /* ---- Locks ----------------------------------------------------------------------------------- */
 
 /*
- * The kinds share one queue: locks of one name exclude each other whatever their kinds, except that
+ * The kinds share one queue. Locks of one name exclude each other, of whatever kinds they are, but
  * readers hold together. A reader waits for each contender before it that is no reader; any other
  * waits for all before it. So no later reader overtakes a writer that waits. The names of the nodes
  * are Curator's, whose InterProcessMutex and InterProcessReadWriteLock take part in the queue.
@@ -437,8 +437,10 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms);
  * deleted in the background. The library repeats that until the server has confirmed it. If the
  * process ends before that, the lock stays taken until the servers end the session. So before you
  * exit, call zkl_release_wait or zkl_session_close. A thread that ends does not give up its hold:
- * another thread can, with zkl_release_hold. Where a reader's hold was nested
- * in a writer's, the node stays until both are given up.
+ * another thread can, with zkl_release_hold.
+ *
+ * The node stays where it is handed on (see zkl_lock_open). It also stays where a reader's hold was
+ * nested in a writer's, until both are given up.
  * **Returns:** ZKL_OK; ZKL_NOT_HELD; ZKL_CLOSED; ZKL_INVALID; ZKL_FORKED.
  * ZKL_LOST: the hold had been lost before; this level is given up now.
  */
@@ -446,8 +448,8 @@ ZKL_API zkl_err zkl_release(zkl_lock *l);
 
 /*
  * Gives up as zkl_release does, and waits until the server has confirmed that the node is gone. If
- * the node stays, there is nothing to wait for.
- * timeout_ms is as for zkl_acquire. After ZKL_TIMEOUT, too, the hold is given up.
+ * the node stays, there is nothing to wait for. timeout_ms is as for zkl_acquire. The hold is given
+ * up after ZKL_TIMEOUT, too.
  * **Returns:** as zkl_release.
  * ZKL_TIMEOUT: not confirmed yet; the deletion goes on in the background.
  * ZKL_INVALID, ZKL_IN_CALLBACK, ZKL_NOMEM: nothing was done.

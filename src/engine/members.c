@@ -179,13 +179,18 @@ static void carry_out(struct zkli_member *m, const struct zkli_actions *actions)
         zkli_list_append(&m->engine->noticed, &m->noticed);
 }
 
+/* Whether a hold may begin on the lease as it is now. */
+static bool is_ample(const struct zkli_engine *e) {
+    return zkli_engine_is_certain(e) && e->now_ns < e->ample_until_ns;
+}
+
 void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event) {
     struct zkli_engine *e = m->engine;
     if (m->core.state == ZKLI_GONE)
         return;
     event->is_connected = zkli_is_connected(e);
     event->is_certain = zkli_engine_is_certain(e);
-    event->is_ample = event->is_certain && e->now_ns < e->ample_until_ns;
+    event->is_ample = is_ample(e);
     event->is_to_be_replaced = zkli_is_to_be_replaced(e);
     event->connection = e->connection;
     event->session_id = e->session_id;
@@ -337,8 +342,7 @@ bool zkli_member_is_or_was_writer(const struct zkli_member *m) {
 
 bool zkli_member_may_be_handed_on(const struct zkli_member *m) {
     const struct zkli_engine *e = m->engine;
-    bool is_ample = zkli_engine_is_certain(e) && e->now_ns < e->ample_until_ns;
-    return m->core.state == ZKLI_HELD && !m->core.has_turned && is_ample && zkli_is_connected(e);
+    return m->core.state == ZKLI_HELD && !m->core.has_turned && is_ample(e) && zkli_is_connected(e);
 }
 
 void zkli_member_hand_on(struct zkli_member *m, struct zkli_thread thread) {

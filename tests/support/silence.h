@@ -22,8 +22,9 @@ typedef enum silence_role {
 } silence_role;
 
 /* So many rounds. In each, two holders of each of these session timeouts, which the servers grant
- * as asked, lose the server that they are connected to. Prints the figures, and returns how many
- * holds were lost. */
+ * as asked, lose the server that they are connected to. Where a follower falls silent, a round that
+ * loses a hold is played again if a write by the third server took longer than T/24, for as many
+ * rounds as were asked for and one. Prints the figures, and returns how many holds were lost. */
 size_t silence_play(silence_role role, silence_kind kind, size_t rounds, const int *timeouts_ms,
                     size_t count);
 
