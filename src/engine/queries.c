@@ -61,7 +61,7 @@ static bool send_request(struct zkli_port *port, unsigned number, const struct z
     case ZKLI_QUERY_GET:
         return port->ops->get(port, number, query->path, false);
     case ZKLI_QUERY_LIST:
-        return port->ops->list(port, number, query->path);
+        return port->ops->list(port, number, query->path, false);
     case ZKLI_QUERY_MULTI:
         return port->ops->multi(port, number, query->ops, query->op_count);
     }

@@ -311,7 +311,7 @@ bool zkli_requests_send_listing(struct zkli_dir *dir, struct zkli_list *ret_aske
     if (zkli_list_is_empty(ret_askers))
         return true; /* all have left, or are in line */
     unsigned number = zkli_slot_reserve(e, ZKLI_USE_LIST);
-    if (!e->port->ops->list(e->port, number, dir->path)) {
+    if (!e->port->ops->list(e->port, number, dir->path, false)) {
         zkli_slot_release(e, number);
         return false;
     }

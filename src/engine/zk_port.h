@@ -47,7 +47,8 @@ enum zkli_create_mode {
 
 enum zkli_watch_type {
     ZKLI_WATCH_DELETED,
-    ZKLI_WATCH_CHANGED
+    ZKLI_WATCH_CHANGED, /* its data */
+    ZKLI_WATCH_CHILDREN /* one has come or gone */
 };
 
 /* Valid during the call that delivers it. */
@@ -57,7 +58,7 @@ struct zkli_reply {
     int code;                                /* the client library's, for the log */
     bool is_unimplemented;                   /* the server does not know the operation */
     const char *path;                        /* create: the path made */
-    struct zkli_stat stat;                   /* create, get */
+    struct zkli_stat stat;                   /* create, get; list: the directory's */
     const struct zkli_op_result *op_results; /* multi: of each operation that was sent */
     size_t refused;        /* multi: index of the operation that was refused; or their number */
     char *const *children; /* list */
@@ -84,9 +85,10 @@ struct zkli_port_receiver {
 struct zkli_port_ops {
     bool (*create)(struct zkli_port *port, unsigned slot, const char *path, const char *data,
                    size_t length, enum zkli_create_mode mode);
-    bool (*list)(struct zkli_port *port, unsigned slot, const char *path);
-    /* With is_watched, a deletion or change after the reply is delivered by on_watch, once; no
-     * watch is left if the node is missing. */
+    /* With is_watched, a change after the reply is delivered by on_watch, once: to a list, a child
+     * that comes or goes; to a get, other data; to both, the deletion. No watch is left if the node
+     * is missing. */
+    bool (*list)(struct zkli_port *port, unsigned slot, const char *path, bool is_watched);
     bool (*get)(struct zkli_port *port, unsigned slot, const char *path, bool is_watched);
     bool (*remove)(struct zkli_port *port, unsigned slot, const char *path);
     /* A write that changes nothing. OK: it was committed, and the node is there, if one is named;

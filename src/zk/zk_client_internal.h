@@ -70,7 +70,7 @@ bool zkli_client_is_lost(int code);
 
 bool zkli_request_create(struct zkli_port *port, unsigned slot, const char *path, const char *data,
                          size_t length, enum zkli_create_mode mode);
-bool zkli_request_list(struct zkli_port *port, unsigned slot, const char *path);
+bool zkli_request_list(struct zkli_port *port, unsigned slot, const char *path, bool is_watched);
 bool zkli_request_get(struct zkli_port *port, unsigned slot, const char *path, bool is_watched);
 bool zkli_request_remove(struct zkli_port *port, unsigned slot, const char *path);
 bool zkli_request_barrier(struct zkli_port *port, unsigned slot, const char *node);

@@ -151,8 +151,10 @@ static bool is_whole(const struct String_vector *children) {
     return true;
 }
 
-static void on_listed(int code, const struct String_vector *children, const void *data) {
+static void on_listed(int code, const struct String_vector *children, const struct Stat *stat,
+                      const void *data) {
     struct zkli_reply reply = reply_of(code);
+    reply.stat = zkli_stat_of(stat);
     if (code == ZOK && !is_whole(children)) {
         reply.result = ZKLI_RESULT_NOMEM;
     } else if (code == ZOK) {
@@ -226,15 +228,17 @@ static void on_multi(int code, const void *data) {
 /* Anything but these is no news of the node: session events, above all. */
 static void on_node_event(zhandle_t *handle, int type, int state, const char *path, void *context) {
     unsigned number;
-    bool is_news = type == ZOO_DELETED_EVENT || type == ZOO_CHANGED_EVENT;
+    bool is_news = type == ZOO_DELETED_EVENT || type == ZOO_CHANGED_EVENT ||
+                   type == ZOO_CHILD_EVENT;
     struct zkli_client *client = is_news ? zkli_client_begin(context, &number) : NULL;
     (void)handle;
     (void)state;
     if (client == NULL)
         return;
     client->config.receiver->on_watch(client->config.arg, &client->port, path,
-                                      type == ZOO_DELETED_EVENT ? ZKLI_WATCH_DELETED
-                                                                : ZKLI_WATCH_CHANGED);
+                                      type == ZOO_DELETED_EVENT   ? ZKLI_WATCH_DELETED
+                                      : type == ZOO_CHANGED_EVENT ? ZKLI_WATCH_CHANGED
+                                                                  : ZKLI_WATCH_CHILDREN);
     zkli_table_end(&client->place);
 }
 
@@ -261,16 +265,17 @@ bool zkli_request_create(struct zkli_port *port, unsigned slot, const char *path
     return end_sending(client, slot, code);
 }
 
-bool zkli_request_list(struct zkli_port *port, unsigned slot, const char *path) {
+/* One function and one context for all: the client keeps one watch a path, however often. */
+bool zkli_request_list(struct zkli_port *port, unsigned slot, const char *path, bool is_watched) {
     struct zkli_client *client = zkli_client_of(port);
-    int code = zoo_aget_children(atomic_load(&client->handle), path, 0, on_listed,
-                                 zkli_client_context(client, slot));
+    int code = zoo_awget_children2(
+        atomic_load(&client->handle), path, is_watched ? on_node_event : NULL,
+        zkli_client_news_context(client), on_listed, zkli_client_context(client, slot));
     return end_sending(client, slot, code);
 }
 
 bool zkli_request_get(struct zkli_port *port, unsigned slot, const char *path, bool is_watched) {
     struct zkli_client *client = zkli_client_of(port);
-    /* One function and one context for all: the client keeps one watch a path, however often. */
     int code = zoo_awget(atomic_load(&client->handle), path, is_watched ? on_node_event : NULL,
                          zkli_client_news_context(client), on_read,
                          zkli_client_context(client, slot));

@@ -233,8 +233,8 @@ static bool port_create(struct zkli_port *base, unsigned slot, const char *path,
                 path, false, mode == ZKLI_CONTAINER);
 }
 
-static bool port_list(struct zkli_port *base, unsigned slot, const char *path) {
-    return send(base, OP_LIST, slot, path, false, false);
+static bool port_list(struct zkli_port *base, unsigned slot, const char *path, bool is_watched) {
+    return send(base, OP_LIST, slot, path, is_watched, false);
 }
 
 static bool port_get(struct zkli_port *base, unsigned slot, const char *path, bool is_watched) {

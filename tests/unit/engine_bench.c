@@ -68,9 +68,10 @@ static bool port_create(struct zkli_port *port, unsigned slot, const char *path,
     return note_request(request, path);
 }
 
-static bool port_list(struct zkli_port *port, unsigned slot, const char *path) {
+static bool port_list(struct zkli_port *port, unsigned slot, const char *path, bool is_watched) {
     (void)port;
-    return note_request((struct request){.kind = LIST, .slot = slot}, path);
+    return note_request((struct request){.kind = LIST, .slot = slot, .is_watched = is_watched},
+                        path);
 }
 
 static bool port_get(struct zkli_port *port, unsigned slot, const char *path, bool is_watched) {

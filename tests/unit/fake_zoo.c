@@ -175,7 +175,7 @@ void fake_complete(const struct call *call, int code, const struct zkli_reply *r
     else if (call->kind == PARENT || call->kind == SYNC)
         call->done.parent(code, reply->path, call->data);
     else if (call->kind == LIST)
-        call->done.list(code, code == ZOK ? &list : NULL, call->data);
+        call->done.list(code, code == ZOK ? &list : NULL, code == ZOK ? &stat : NULL, call->data);
     else if (call->kind == GET)
         call->done.get(code, "", code == ZOK ? 0 : -1, code == ZOK ? &stat : NULL, call->data);
     else if (call->kind == EXISTS)
@@ -332,10 +332,13 @@ int zoo_acreate(zhandle_t *zh, const char *path, const char *value, int valuelen
     return fake_call(zh, &call, path);
 }
 
-int zoo_aget_children(zhandle_t *zh, const char *path, int watch, strings_completion_t completion,
-                      const void *data) {
-    struct call call = {.kind = LIST, .done.list = completion, .data = data};
-    (void)watch;
+int zoo_awget_children2(zhandle_t *zh, const char *path, watcher_fn watcher, void *watcherCtx,
+                        strings_stat_completion_t completion, const void *data) {
+    struct call call = {.kind = LIST,
+                        .watcher = watcher,
+                        .context = watcherCtx,
+                        .done.list = completion,
+                        .data = data};
     return fake_call(zh, &call, path);
 }
 

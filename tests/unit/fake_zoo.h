@@ -32,7 +32,7 @@ struct call {
     union {
         string_stat_completion_t create;
         string_completion_t parent;
-        strings_completion_t list;
+        strings_stat_completion_t list;
         data_completion_t get;
         stat_completion_t stat;
         void_completion_t plain;

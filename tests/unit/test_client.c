@@ -48,9 +48,9 @@ static void every_code_is_one_of_the_results(void) {
         call = fake_take();
         call.done.parent(code, "/a", call.data);
         check_reply(slot, code, Codes[i].result);
-        CHECK(port->ops->list(port, slot, "/a"));
+        CHECK(port->ops->list(port, slot, "/a", false));
         call = fake_take();
-        call.done.list(code, code == ZOK ? &nothing : NULL, call.data);
+        call.done.list(code, code == ZOK ? &nothing : NULL, NULL, call.data);
         check_reply(slot, code, Codes[i].result);
         CHECK_INT(Seen.reply.child_count, 0);
         CHECK(port->ops->get(port, slot, "/a", true));
@@ -71,13 +71,15 @@ static void a_reply_carries_what_was_listed_or_read(void) {
     char *children[] = {(char *)"x", (char *)"y"};
     struct String_vector list = {2, children};
     struct Stat stat = {.czxid = 5};
-    CHECK(port->ops->list(port, 1, "/a"));
+    CHECK(port->ops->list(port, 1, "/a", false));
     struct call call = fake_take();
-    call.done.list(ZOK, &list, call.data);
+    call.done.list(ZOK, &list, &stat, call.data);
+    CHECK(call.watcher == NULL);
     CHECK(Seen.reply.child_count == 2 && Seen.reply.children == children);
-    CHECK(port->ops->list(port, 1, "/a"));
+    CHECK_INT(Seen.reply.stat.czxid, 5);
+    CHECK(port->ops->list(port, 1, "/a", false));
     call = fake_take();
-    call.done.list(ZNONODE, &list, call.data);
+    call.done.list(ZNONODE, &list, NULL, call.data);
     CHECK_INT(Seen.reply.child_count, 0);
     CHECK(port->ops->get(port, 1, "/a", false));
     call = fake_take();
@@ -98,9 +100,9 @@ static void a_reply_that_is_not_whole_counts_as_none(void) {
     struct String_vector half = {2, children}, none = {2, NULL};
     const struct String_vector *lists[] = {&half, &none, NULL};
     for (size_t i = 0; i < COUNT(lists); i++) {
-        CHECK(port->ops->list(port, 1, "/a"));
+        CHECK(port->ops->list(port, 1, "/a", false));
         struct call call = fake_take();
-        call.done.list(ZOK, lists[i], call.data);
+        call.done.list(ZOK, lists[i], NULL, call.data);
         CHECK(Seen.reply.result == ZKLI_RESULT_NOMEM && Seen.reply.child_count == 0);
     }
     CHECK(port->ops->get(port, 1, "/a", false));
@@ -156,7 +158,7 @@ static void a_request_that_is_refused_is_not_sent(void) {
         fake_refuse(kind, ZINVALIDSTATE);
     CHECK(!port->ops->create(port, 0, "/a", "", 0, ZKLI_EPHEMERAL_SEQUENTIAL));
     CHECK(!port->ops->create(port, 0, "/a", "", 0, ZKLI_PERSISTENT));
-    CHECK(!port->ops->list(port, 0, "/a"));
+    CHECK(!port->ops->list(port, 0, "/a", false));
     CHECK(!port->ops->get(port, 0, "/a", true));
     CHECK(!port->ops->remove(port, 0, "/a"));
     CHECK(!port->ops->barrier(port, 0, NULL));
@@ -252,9 +254,8 @@ static void credentials_that_are_rejected_are_the_end(void) {
     port->ops->close(port);
 }
 
-static void a_watch_tells_of_deletions_and_changes_only(void) {
-    const int others[] = {ZOO_SESSION_EVENT, ZOO_CREATED_EVENT, ZOO_CHILD_EVENT,
-                          ZOO_NOTWATCHING_EVENT};
+static void a_watch_tells_of_the_node_and_its_children_only(void) {
+    const int others[] = {ZOO_SESSION_EVENT, ZOO_CREATED_EVENT, ZOO_NOTWATCHING_EVENT};
     struct zkli_port *port = open_port(NULL);
     CHECK(port->ops->get(port, 0, "/a", true));
     struct call call = fake_take();
@@ -266,6 +267,11 @@ static void a_watch_tells_of_deletions_and_changes_only(void) {
     call.watcher(Fake.handle, ZOO_DELETED_EVENT, ZOO_CONNECTED_STATE, "/b", Fake.handle->context);
     CHECK(Seen.watches == 2 && Seen.watch == ZKLI_WATCH_DELETED);
     CHECK_STRING(Seen.path, "/b");
+    CHECK(port->ops->list(port, 0, "/a", true));
+    struct call list = fake_take();
+    CHECK(list.watcher == call.watcher && list.context == call.context);
+    call.watcher(Fake.handle, ZOO_CHILD_EVENT, ZOO_CONNECTED_STATE, "/a", Fake.handle->context);
+    CHECK(Seen.watches == 3 && Seen.watch == ZKLI_WATCH_CHILDREN);
     port->ops->close(port);
 }
 
@@ -351,8 +357,8 @@ int main(int argc, char **argv) {
         {"with credentials, connected is said when the server has taken them",
          with_credentials_connected_is_said_when_the_server_has_taken_them},
         {"credentials that are rejected are the end", credentials_that_are_rejected_are_the_end},
-        {"a watch tells of deletions and changes only",
-         a_watch_tells_of_deletions_and_changes_only},
+        {"a watch tells of the node and its children only",
+         a_watch_tells_of_the_node_and_its_children_only},
         {"servers can be changed once there is a client",
          servers_can_be_changed_once_there_is_a_client},
         {"a client that cannot start is closed all the same",

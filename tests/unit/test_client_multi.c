@@ -130,7 +130,7 @@ static size_t ask_for_all(struct zkli_port *port, struct call ret_calls[LATE_MAX
     fake_state(ZOO_CONNECTED_STATE); /* asks for authentication */
     CHECK(port->ops->create(port, 0, "/a", "", 0, ZKLI_EPHEMERAL_SEQUENTIAL));
     CHECK(port->ops->create(port, 1, "/a", "", 0, ZKLI_CONTAINER));
-    CHECK(port->ops->list(port, 2, "/a"));
+    CHECK(port->ops->list(port, 2, "/a", false));
     CHECK(port->ops->get(port, 3, "/a", true));
     CHECK(port->ops->remove(port, 4, "/a"));
     CHECK(port->ops->barrier(port, 5, NULL));
@@ -195,7 +195,8 @@ static void a_completion_of_what_was_refused_is_nobody_s(void) {
         struct call refused = fake_take();
         REQUIRE_INT(refused.kind, MULTI);
         if (i > 0) {
-            CHECK(i == 1 ? port->ops->list(port, 3, "/a") : port->ops->barrier(port, 3, "/a"));
+            CHECK(i == 1 ? port->ops->list(port, 3, "/a", false)
+                         : port->ops->barrier(port, 3, "/a"));
             CHECK(fake_take().kind == (i == 1 ? LIST : BARRIER));
         }
         struct call call = send_multi(port, 3);
@@ -207,11 +208,11 @@ static void a_completion_of_what_was_refused_is_nobody_s(void) {
         CHECK(Seen.reply.result == ZKLI_RESULT_OK && Seen.reply.op_results != NULL);
     }
     fake_refuse(LIST, ZMARSHALLINGERROR);
-    CHECK(!port->ops->list(port, 3, "/a"));
+    CHECK(!port->ops->list(port, 3, "/a", false));
     struct call refused = fake_take();
     CHECK(port->ops->remove(port, 3, "/a"));
     struct call call = fake_take();
-    refused.done.list(ZCONNECTIONLOSS, NULL, refused.data);
+    refused.done.list(ZCONNECTIONLOSS, NULL, NULL, refused.data);
     CHECK_INT(Seen.replies, 1);
     call.done.plain(ZNONODE, call.data);
     CHECK_INT(Seen.replies, 2);
@@ -252,7 +253,7 @@ static void have_a_request_refused(const struct zkli_reply *reply) {
     Seen.look_at = NULL;
     CHECK(zkli_client_awaits(Port, 3, reply));
     fake_refuse(LIST, ZMARSHALLINGERROR);
-    CHECK(!Port->ops->list(Port, 3, "/a"));
+    CHECK(!Port->ops->list(Port, 3, "/a", false));
     fake_refuse(LIST, ZOK);
     CHECK(!zkli_client_awaits(Port, 3, reply));
     Refused = fake_take();
@@ -260,13 +261,14 @@ static void have_a_request_refused(const struct zkli_reply *reply) {
 
 static void no_reply_is_awaited_for_a_request_that_was_refused(void) {
     Port = open_port(NULL);
-    CHECK(Port->ops->list(Port, 3, "/a"));
+    CHECK(Port->ops->list(Port, 3, "/a", false));
     struct call call = fake_take();
     Seen.look_at = have_a_request_refused;
-    call.done.list(ZNONODE, NULL, call.data);
+    call.done.list(ZNONODE, NULL, NULL, call.data);
     CHECK(Seen.look_at == NULL);
     CHECK_INT(Seen.replies, 1);
-    Refused.done.list(ZCONNECTIONLOSS, NULL, Refused.data); /* before the slot's next request */
+    Refused.done.list(ZCONNECTIONLOSS, NULL, NULL,
+                      Refused.data); /* before the slot's next request */
     CHECK_INT(Seen.replies, 1);
     Port->ops->close(Port);
 }
