@@ -35,7 +35,8 @@
 #define LOCK_NAME "bench/floor"
 #define RAW_DIRECTORY "/locks/bench/plain"
 #define RAW_PREFIX RAW_DIRECTORY "/_c_00000000-0000-4000-8000-000000000000-lock-"
-#define RAW_DATA "zklock1 pid=12345 tid=12345 host=bench prog=bench_floor label="
+#define RAW_DATA                                                                                   \
+    "zklock1 t=10000 owner=0123456789ABCDEF.1 pid=12345 tid=12345 host=bench prog=bench_floor"
 
 /* What the project asks of itself, for the report. */
 #define UNCONTENDED_RATIO_ASKED 1.15

@@ -35,8 +35,9 @@
  * session. A hold belongs to the thread that acquired it.
  *
  * **Blocking calls** are zkl_session_open, zkl_session_close, zkl_acquire (a try, too),
- * zkl_release_wait, zkl_guarded_set, zkl_guarded_multi, zkl_inspect and zkl_list. In a callback
- * they return ZKL_IN_CALLBACK. zkl_lock_close, zkl_fence_check and zkl_fence_begin can wait, too.
+ * zkl_release_wait, zkl_downgrade, zkl_set_permits, zkl_guarded_set, zkl_guarded_multi, zkl_inspect
+ * and zkl_list. In a callback they return ZKL_IN_CALLBACK. zkl_lock_close, zkl_fence_check and
+ * zkl_fence_begin can wait, too.
  *
  * **Fork:** A daemon opens its sessions after fork() or daemon(). In a child of fork(), every call
  * on an inherited object returns ZKL_FORKED, close included, and frees nothing. A function that
@@ -104,9 +105,9 @@ typedef enum zkl_class {
     ZKL_CLASS_UNSURE = 6  /* it may have happened or not: look before doing it again */
 } zkl_class;
 
-/* X(name, value, class, text); values are never reused. MISMATCH is reserved: no function returns
- * it yet. "The log" is the session's .log function; without one, nothing is logged. LIMIT is any
- * limit of the library: docs/limits.md has the numbers. */
+/* X(name, value, class, text); values are never reused. "The log" is the session's .log function;
+ * without one, nothing is logged. LIMIT is any limit of the library: docs/limits.md has the
+ * numbers. */
 #define ZKL_ERRORS(X)                                                                              \
     X(OK, 0, OK, "success")                                                                        \
     X(TIMEOUT, 1, RETRY, "the time allowed ran out")                                               \
@@ -120,7 +121,7 @@ typedef enum zkl_class {
     X(INVALID, 9, USAGE, "invalid argument")                                                       \
     X(NOT_HELD, 10, USAGE, "the lock is not held by the caller")                                   \
     X(DEADLOCK, 11, USAGE, "the calling thread holds the lock already")                            \
-    X(MISMATCH, 12, USAGE, "the lock is in use with other parameters")                             \
+    X(MISMATCH, 12, USAGE, "the semaphore has another number of permits, or none")                 \
     X(LIMIT, 13, LOCAL, "a limit is reached: see the call that returned it")                       \
     X(UNSUPPORTED, 14, USAGE, "not supported by this library, client library or server")           \
     X(IN_CALLBACK, 15, USAGE, "a blocking call from a callback")                                   \
@@ -323,28 +324,35 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_session_set_hosts(zkl_session *s, const char *h
 /* ---- Locks ----------------------------------------------------------------------------------- */
 
 /*
- * The kinds share one queue. Locks of one name exclude each other, of whatever kinds they are, but
- * readers hold together. A reader waits for each contender before it that is no reader; any other
- * waits for all before it. So no later reader overtakes a writer that waits. The names of the nodes
- * are Curator's, whose InterProcessMutex and InterProcessReadWriteLock take part in the queue.
+ * The kinds share one queue. Locks of one name exclude each other, of whatever kinds they are. But
+ * readers hold together, and as many of a semaphore as it has permits. A reader waits for each
+ * contender before it that is no reader, and a semaphore's for each that is no semaphore's. Any
+ * other waits for all before it. So no later reader overtakes a writer that waits. The names of the
+ * nodes are Curator's: its InterProcessMutex and InterProcessReadWriteLock stand in the same queue.
  *
  * A thread that holds a writer's lock may acquire a ZKL_READ lock of that name by another handle of
  * the session. It is granted at once, without a request, inside the writer's hold, whose token it
  * has. When the writer's is released first, the node becomes a reader's, as by zkl_downgrade. The
  * other way round it is ZKL_DEADLOCK: a writer inside a reader's hold would wait for it.
+ *
+ * The number of a semaphore's permits stands in the data of the lock's directory. The first acquire
+ * writes it. Each handle says how many it expects, or 0 to go by that number, whatever it is. An
+ * acquire by another number, or by 0 where there is none, is ZKL_MISMATCH. The servers delete the
+ * directory, and the number with it, some minutes after the last contender has gone.
+ * zkl_set_permits changes it. A hold is one permit: who needs several has a handle for each.
  */
 typedef enum zkl_kind {
     ZKL_MUTEX = 0,
     ZKL_READ = 1,     /* shared; as many holders as come */
     ZKL_WRITE = 2,    /* exclusive, as a mutex */
-    ZKL_SEMAPHORE = 3 /* reserved: ZKL_UNSUPPORTED */
+    ZKL_SEMAPHORE = 3 /* as many holders as there are permits */
 } zkl_kind;
 
 /* All-zero means the defaults in brackets. Strings are copied. */
 typedef struct zkl_lock_options {
     size_t size;           /* sizeof(zkl_lock_options); ZKL_LOCK_OPTIONS sets it */
     zkl_kind kind;         /* [ZKL_MUTEX] */
-    int permits;           /* reserved: 0 */
+    int permits;           /* of a ZKL_SEMAPHORE; 0: as many as are recorded [0] */
     bool recursive;        /* the holding thread may acquire again; counted, at most 2^31-1 deep */
     int linger_ms;         /* reserved: 0 */
     int local_handoffs;    /* times in a row that a release keeps the node: see zkl_lock_open [0] */
@@ -376,8 +384,9 @@ typedef struct zkl_lock_options {
  * node is not handed on while the session is not connected, or while its lease would be too short
  * for a grant.
  * **Returns:** ZKL_OK; ZKL_CLOSED: the session is closing; ZKL_NOMEM; ZKL_FORKED.
- * ZKL_INVALID: a NULL, a bad name, an option that is out of range or unknown.
- * ZKL_UNSUPPORTED: a reserved kind or option.
+ * ZKL_INVALID: a NULL, a bad name, an option that is out of range or unknown, permits for another
+ * kind.
+ * ZKL_UNSUPPORTED: a reserved option.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
                                            const zkl_lock_options *opts);
@@ -412,7 +421,8 @@ ZKL_API const char *zkl_lock_name(const zkl_lock *l);
  * ZKL_TIMEOUT: not acquired in time. If zkl_session_state is not ZKL_STATE_CONNECTED, no server
  * answers. A server that falls silent is noticed after 2T/3, sooner while the session holds a lock.
  * ZKL_BUSY (try): another contender, or another thread on this handle, holds the lock or waits. For
- * a reader, a contender that is no reader.
+ * a reader, a contender that is no reader. For a semaphore's, as many of its like as there are
+ * permits, or one of another kind.
  * ZKL_UNREACHABLE (try): no answer in time, or no such lease.
  * ZKL_CANCELED: zkl_cancel was called, or the grant was given up by zkl_release_hold before this
  * call returned.
@@ -420,11 +430,14 @@ ZKL_API const char *zkl_lock_name(const zkl_lock *l);
  * ZKL_DEADLOCK: the calling thread would wait for itself. It holds the lock by this handle, which
  * is not recursive, or whose hold has become a reader's. Or it holds the lock of this name by
  * another handle of the same session, recursive or not. Only a reader inside a writer's hold is
- * granted (see zkl_kind). A handle of another session is another client: there the call waits.
+ * granted (see zkl_kind). For a semaphore's permit, other permits do not count: a thread that holds
+ * all of them waits. A handle of another session is another client: there the call waits, too.
  * ZKL_LOST (recursive only): the calling thread's hold was lost and is not released yet. An inner
  * acquire must not make the outer section believe that it held all the time.
  * ZKL_LIMIT: the session has 400 KiB of node paths or of watched paths: open another session. Or a
  * recursive hold has its greatest depth.
+ * ZKL_MISMATCH (semaphore): another number of permits is recorded when the call first looks, or, by
+ * a handle without a number, none. Or the directory has data of another program.
  * ZKL_DENIED, ZKL_AUTH_FAILED, ZKL_SERVER: the log has the path and the server's code.
  * ZKL_NO_CHROOT: the chroot of the session does not exist.
  * ZKL_INVALID: a NULL, or a negative timeout that is not ZKL_FOREVER.
@@ -474,6 +487,23 @@ ZKL_API zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms);
 ZKL_API ZKL_MUST_USE zkl_err zkl_downgrade(zkl_lock *l);
 
 /*
+ * Changes the number of a semaphore's permits, for all. With more, waiters are admitted at once.
+ * With fewer, no hold ends: nobody is admitted until enough of them are given up.
+ *
+ * permits is from 1 to INT_MAX. No hold is needed. A handle that was opened with a number has this
+ * one from then on. So has any handle if none is recorded, because nobody holds the lock or waits:
+ * its next acquire records it. Other handles with the former number get ZKL_MISMATCH at their next
+ * acquire; those without a number go on. The call takes connect_timeout_ms of the session at most.
+ * **Returns:** ZKL_OK; ZKL_CLOSED; ZKL_INVALID; ZKL_NOMEM; ZKL_AUTH_FAILED; ZKL_FORKED.
+ * ZKL_UNREACHABLE: no answer in time; the number may be changed or not. The same call tells.
+ * ZKL_MISMATCH: the directory has data of another program.
+ * ZKL_UNSUPPORTED: the lock is of another kind.
+ * ZKL_DENIED, ZKL_SERVER: the log has the path and the server's code.
+ * ZKL_IN_CALLBACK.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_set_permits(zkl_lock *l, int permits);
+
+/*
  * Ends every acquire that waits on this handle now with ZKL_CANCELED, unless it was granted
  * already. Later acquires are not affected.
  * **Returns:** ZKL_OK; ZKL_CLOSED; ZKL_INVALID; ZKL_FORKED.
@@ -520,71 +550,12 @@ ZKL_API bool zkl_hold_valid(zkl_lock *l, zkl_hold hold);
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
 
-/* ---- Guarded writes -------------------------------------------------------------------------- */
-
-/*
- * A process can be stopped between its last look at the hold and its next write. When it goes on,
- * another client may hold the lock. zkl_held cannot prevent that write. The place that is written
- * to can:
- *
- * - A znode: Use a guarded write. The servers refuse it, in the same transaction, unless the node
- *   of the hold is still there. However late it arrives, it changes nothing after the hold.
- * - A file, a database, a device, a service: Send zkl_token() along. Let the place refuse a token
- *   smaller than the greatest it has seen. That protects from the first write of a later holder on,
- *   not from the moment in which the lock changes hands.
- *
- * Both protect only what all writers write in this way.
- */
-
-/* The most bytes of data. A packet to a server has at most 1048575 bytes (jute.maxbuffer, unless it
- * is set otherwise), and two paths go with the data. */
-#define ZKL_GUARDED_SET_MAX 1000000
-
-/*
- * Sets the data of a znode if the calling thread's hold exists. The servers decide that in one
- * transaction, which is one request.
- *
- * path is absolute. It counts from the chroot of the session's hosts, not from the session's root.
- * The node must exist; zkl_guarded_multi can create it. The bytes at data are borrowed for the
- * call; data may be NULL if len is 0. The write raises the node's version by one.
- *
- * Pass the version that the node must have, or -1 for any. With -1, a lost connection can make the
- * write happen twice, and a late one may overwrite a later write of this same hold. With a version
- * neither can happen, unless the node is deleted and created anew.
- *
- * The call blocks until the servers have answered, also through a broken connection. It returns
- * about 2T/3 after the hold is lost at the latest. A session has at most 500,000 bytes of guarded
- * writes under way for each second of T. Further ones wait their turn: heartbeats stand behind that
- * data.
- *
- * If the reply is lost with the connection, the call finds out whether it has written: it writes
- * again or reads. For that, all writers of the node must write with the guard. If it cannot find
- * out, it returns ZKL_UNSURE: read the node under a new hold.
- * **Returns:**
- * ZKL_OK: written, and the hold existed at that moment, though it may be lost by now.
- * ZKL_NOT_HELD: the calling thread has no hold; nothing was written.
- * ZKL_LOST: the hold was lost; nothing was written. If the servers have said that the node of the
- * hold is gone, the hold is lost from now on, with its event.
- * ZKL_NO_NODE: path does not exist.
- * ZKL_BAD_VERSION: the node has another version; nothing was written.
- * ZKL_UNSURE: it was written or not; also when the session was closed while it was under way.
- * ZKL_DENIED, ZKL_SERVER: nothing was written; the log has the path and the server's code.
- * ZKL_CLOSED: the lock or the session was closed before it was sent; nothing was written.
- * ZKL_INVALID: a NULL, a path that is not valid, too much data, a version below -1.
- * ZKL_LIMIT: more than 1,024,000 bytes with its paths and the chroot.
- * ZKL_NOMEM: nothing was written.
- * ZKL_IN_CALLBACK; ZKL_FORKED.
- *
- * zklock_zookeeper.h has zkl_guarded_multi, for several nodes at once.
- */
-ZKL_API ZKL_MUST_USE zkl_err zkl_guarded_set(zkl_lock *l, const char *path, const void *data,
-                                             size_t len, int version);
-
 #ifdef __cplusplus
 }
 #endif
-/* Fences, for the resource's side; looking at queues. */
+/* Writes under a hold; fences, for the resource's side; looking at queues. */
 #include "zklock_fence.h"
+#include "zklock_guard.h"
 #include "zklock_inspect.h"
 
 #endif /* ZKLOCK_H */

@@ -19,18 +19,36 @@ static const unsigned waits_for[] = {
     [ZKLI_KIND_MUTEX] = EVERY_KIND,
     [ZKLI_KIND_WRITE] = EVERY_KIND,
     [ZKLI_KIND_READ] = EVERY_KIND & ~BIT(ZKLI_KIND_READ),
+    [ZKLI_KIND_LEASE] = EVERY_KIND & ~BIT(ZKLI_KIND_LEASE),
 };
 
 bool zkli_kind_waits_for(enum zkli_kind kind, enum zkli_kind other) {
     return (waits_for[kind] & BIT(other)) != 0;
 }
 
-size_t zkli_listing_staying(const struct zkli_listing *listing, enum zkli_kind kind) {
-    size_t staying = 0;
-    for (size_t i = 0; i < listing->count; i++)
-        staying += !listing->siblings[i].is_leaving &&
-                   zkli_kind_waits_for(kind, listing->siblings[i].kind);
-    return staying;
+struct zkli_permits zkli_listing_permits(const struct zkli_listing *listing,
+                                         const struct zkli_permits *permits) {
+    struct zkli_permits its = *permits;
+    if (its.czxid != listing->czxid || its.version != listing->version)
+        its.state = ZKLI_PERMITS_UNKNOWN;
+    return its;
+}
+
+/* Of contenders that are not leaving: those that keep us out one by one, or leases. */
+static size_t staying_of(enum zkli_kind kind, size_t exclusive, size_t leases, int permits) {
+    if (kind != ZKLI_KIND_LEASE || exclusive > 0)
+        return exclusive;
+    return leases >= (size_t)permits ? leases - (size_t)permits + 1 : 0;
+}
+
+size_t zkli_listing_staying(const struct zkli_listing *listing, enum zkli_kind kind, int permits) {
+    size_t exclusive = 0, leases = 0;
+    for (size_t i = 0; i < listing->count; i++) {
+        const struct zkli_sibling *other = &listing->siblings[i];
+        exclusive += !other->is_leaving && zkli_kind_waits_for(kind, other->kind);
+        leases += !other->is_leaving && other->kind == ZKLI_KIND_LEASE;
+    }
+    return staying_of(kind, exclusive, leases, permits);
 }
 
 bool zkli_listing_needs_czxid(const struct zkli_listing *listing) {
@@ -77,32 +95,56 @@ static bool is_before_us(const struct zkli_listing *listing, const struct zkli_s
            (listing->is_by_czxid && has_old_place(other, own));
 }
 
+static const struct zkli_sibling *later(const struct zkli_sibling *a,
+                                        const struct zkli_sibling *b) {
+    return a == NULL || zkli_sibling_is_before(a, b) ? b : a;
+}
+
+/* Only leases are before us. */
+static enum zkli_verdict verdict_among_leases(size_t position, const struct zkli_permits *permits) {
+    if (position < (size_t)permits->count)
+        return ZKLI_VERDICT_ADMITTED;
+    return position <= (size_t)permits->max ? ZKLI_VERDICT_FRONT : ZKLI_VERDICT_WATCH_NODE;
+}
+
 /* One pass instead of a sort: a place needs only counts of those before us, and the nearest. */
 struct zkli_admission zkli_admit(enum zkli_kind kind, const struct zkli_listing *listing,
-                                 const char *own_name) {
+                                 const char *own_name, const struct zkli_permits *permits) {
     struct zkli_admission place = {.verdict = ZKLI_VERDICT_ABSENT};
     const struct zkli_sibling *own = find(listing, own_name);
+    bool is_lease = kind == ZKLI_KIND_LEASE;
     if (own == NULL)
         return place;
-    if (zkli_listing_needs_czxid(listing)) {
-        place.verdict = ZKLI_VERDICT_NEEDS_CZXID;
+    bool needs_permits = is_lease && permits->state != ZKLI_PERMITS_RECORDED;
+    place.verdict = needs_permits                       ? ZKLI_VERDICT_NEEDS_PERMITS
+                    : zkli_listing_needs_czxid(listing) ? ZKLI_VERDICT_NEEDS_CZXID
+                                                        : ZKLI_VERDICT_ADMITTED;
+    if (place.verdict != ZKLI_VERDICT_ADMITTED)
         return place;
-    }
-    size_t kept_out_by = 0;
+    const struct zkli_sibling *nearest = NULL;
+    size_t kept_out_by = 0, exclusive = 0, leases = 0;
     for (size_t i = 0; i < listing->count; i++) {
         const struct zkli_sibling *other = &listing->siblings[i];
         if (other == own || !is_before_us(listing, other, own))
             continue;
         place.position++;
+        nearest = later(nearest, other);
+        leases += !other->is_leaving && other->kind == ZKLI_KIND_LEASE;
         if (!zkli_kind_waits_for(kind, other->kind))
             continue;
         kept_out_by++;
-        place.staying += !other->is_leaving;
-        if (place.predecessor == NULL || zkli_sibling_is_before(place.predecessor, other))
-            place.predecessor = other;
+        exclusive += !other->is_leaving;
+        place.predecessor = later(place.predecessor, other);
     }
-    place.verdict = kept_out_by == 0 ? ZKLI_VERDICT_ADMITTED : ZKLI_VERDICT_WATCH_NODE;
-    place.is_hand_off = kept_out_by == 1 && !listing->is_by_czxid;
+    place.has_followers = place.position + 1 < listing->count;
+    place.staying = staying_of(kind, exclusive, leases, is_lease ? permits->count : 0);
+    if (kept_out_by > 0)
+        place.verdict = ZKLI_VERDICT_WATCH_NODE;
+    else if (is_lease)
+        place.verdict = verdict_among_leases(place.position, permits);
+    if (place.verdict == ZKLI_VERDICT_WATCH_NODE && kept_out_by == 0)
+        place.predecessor = nearest;
+    place.is_hand_off = kept_out_by == 1 && !listing->is_by_czxid && !is_lease;
     place.may_turn = kept_out_by > 0 && place.predecessor->kind == ZKLI_KIND_WRITE &&
                      zkli_kind_waits_for(kind, ZKLI_KIND_READ);
     return place;

@@ -25,8 +25,14 @@ static void note_turned(contender *c, const struct zkli_listing *listing) {
 /* What the listing says: our place, or a node with our uuid, or, for a try, how many are there. */
 static void note_listing(contender *c, const event *e) {
     const struct zkli_listing *listing = e->listing;
+    if (c->kind == ZKLI_KIND_LEASE) {
+        c->recorded = zkli_listing_permits(listing, e->permits);
+        c->needs_permits = c->recorded.state == ZKLI_PERMITS_UNKNOWN;
+    }
     if (c->state == ZKLI_PROBING) {
-        c->staying = zkli_listing_staying(listing, c->kind);
+        bool is_recorded = c->recorded.state == ZKLI_PERMITS_RECORDED;
+        c->staying = zkli_listing_staying(listing, c->kind,
+                                          is_recorded ? c->recorded.count : c->permits);
         return;
     }
     if (c->state == ZKLI_TURNING) {
@@ -45,15 +51,21 @@ static void note_listing(contender *c, const event *e) {
             memcpy(c->found, found->name, strlen(found->name) + 1);
         return;
     }
-    struct zkli_admission place = zkli_admit(c->kind, listing, c->node);
+    struct zkli_admission place = zkli_admit(c->kind, listing, c->node, &c->recorded);
     c->verdict = place.verdict;
     c->position = place.position;
     c->staying = place.staying;
     c->is_hand_off = place.is_hand_off;
     c->may_turn = place.may_turn;
+    c->has_followers = place.has_followers;
     c->listed_on = e->connection;
-    if (place.verdict == ZKLI_VERDICT_WATCH_NODE)
-        memcpy(c->predecessor, place.predecessor->name, strlen(place.predecessor->name) + 1);
+    if (c->state == ZKLI_FRONTING)
+        c->children_watch = ZKLI_WATCHED;
+    if (place.verdict != ZKLI_VERDICT_WATCH_NODE)
+        return;
+    const char *predecessor = place.predecessor->name;
+    c->is_last_look = c->is_last_look && strcmp(c->predecessor, predecessor) == 0;
+    memcpy(c->predecessor, predecessor, strlen(predecessor) + 1);
 }
 
 static void note_reply(contender *c, const event *e) {
@@ -71,10 +83,14 @@ static void note_reply(contender *c, const event *e) {
             c->own_watch = ZKLI_WATCHED;
     } else if (e->type == ZKLI_EV_PREDECESSOR_READ) {
         c->is_predecessor_ours = e->is_ours;
+        c->is_predecessor_touched = c->kind == ZKLI_KIND_LEASE && e->is_touched;
         if (c->predecessor_watch == ZKLI_UNWATCHED)
             c->predecessor_watch = ZKLI_WATCHED;
     } else if (e->type == ZKLI_EV_OWNER_READ) {
         c->owner = e->owner;
+    } else if (e->type == ZKLI_EV_DIRECTORY_READ) {
+        if (c->state == ZKLI_FRONTING)
+            c->directory_watch = ZKLI_WATCHED;
     } else if (e->type == ZKLI_EV_LISTED) {
         note_listing(c, e);
     }
@@ -87,7 +103,8 @@ static unsigned op_of(const contender *c, enum zkli_contender_event_type type) {
         [ZKLI_EV_BARRIER] = ZKLI_ASK_BARRIER, [ZKLI_EV_LISTED] = ZKLI_ASK_LIST,
         [ZKLI_EV_OWN_READ] = ZKLI_ASK_OWN,    [ZKLI_EV_PREDECESSOR_READ] = ZKLI_ASK_PREDECESSOR,
         [ZKLI_EV_DELETED] = ZKLI_ASK_DELETE,  [ZKLI_EV_OWNER_READ] = ZKLI_ASK_OWNER,
-        [ZKLI_EV_TURNED] = ZKLI_ASK_TURN,
+        [ZKLI_EV_TURNED] = ZKLI_ASK_TURN,     [ZKLI_EV_DIRECTORY_READ] = ZKLI_ASK_DIRECTORY,
+        [ZKLI_EV_RECORDED] = ZKLI_ASK_RECORD, [ZKLI_EV_TOUCHED] = ZKLI_ASK_TOUCH,
     };
     bool is_by_czxid = type == ZKLI_EV_LISTED && (c->in_flight & ZKLI_ASK_ORDER) != 0;
     return is_by_czxid ? ZKLI_ASK_ORDER : ops[type];
@@ -112,14 +129,22 @@ static unsigned on_reply(contender *c, const event *e) {
         return zkli_contender_decide_leaving(c, e);
     if (c->state == ZKLI_TURNING)
         return zkli_contender_decide_turning(c, e);
+    bool is_admitted = c->state == ZKLI_ADMITTED || c->state == ZKLI_HELD;
+    if (is_admitted && op == ZKLI_ASK_TOUCH)
+        return zkli_contender_decide_touched(c, e);
     if (c->state == ZKLI_HELD)
         return decide_held(c, e);
-    return c->in_flight == 0 ? zkli_contender_decide(c, e) : 0;
+    unsigned aside = is_admitted ? ZKLI_ASK_TOUCH : 0;
+    return (c->in_flight & ~aside) == 0 ? zkli_contender_decide(c, e) : 0;
 }
 
 static unsigned resume(contender *c, const event *e) {
-    if (c->state == ZKLI_ADMITTED)
-        return zkli_contender_try_to_hold(c, e);
+    if (c->state == ZKLI_ADMITTED) {
+        unsigned actions = zkli_contender_try_to_hold(c, e);
+        return actions | zkli_contender_touch(c, e);
+    }
+    if (c->state == ZKLI_HELD)
+        return zkli_contender_touch(c, e);
     if (c->state == ZKLI_TURNING)
         return zkli_contender_turn_again(c, e);
     if (!zkli_contender_is_parked(c) || !e->is_connected)
@@ -127,7 +152,7 @@ static unsigned resume(contender *c, const event *e) {
     if (c->state == ZKLI_IDLE)
         return zkli_contender_begin(c, e);
     if (c->state == ZKLI_PROBING)
-        return zkli_contender_send(c, ZKLI_ASK_LIST);
+        return zkli_contender_probe(c, e);
     if (c->state == ZKLI_PARENTING)
         return zkli_contender_send(c, ZKLI_ASK_PARENT);
     if (c->state == ZKLI_CLAIMING)
@@ -167,13 +192,15 @@ static unsigned on_own_event(contender *c, const event *e) {
         c->own_watch = ZKLI_UNWATCHED;
     if (zkli_contender_holds(c))
         return e->is_deleted ? ZKLI_DO_LOSE | zkli_contender_forget(c) : 0;
-    bool rests = c->state == ZKLI_WAITING || (c->state == ZKLI_ADMITTED && c->in_flight == 0);
+    bool rests = zkli_contender_rests(c) || (c->state == ZKLI_ADMITTED && c->in_flight == 0);
     if (!rests)
         return 0; /* decided when the flight is in */
     if (e->is_deleted)
         return zkli_contender_requeue(c, e);
     if (c->state == ZKLI_ADMITTED)
         return zkli_contender_try_to_hold(c, e);
+    if (c->state == ZKLI_FRONT)
+        return zkli_contender_front_again(c, e);
     zkli_contender_move(c, ZKLI_ARMING); /* the predecessor's watch stands */
     return zkli_contender_send(c, ZKLI_ASK_OWN);
 }
@@ -182,13 +209,22 @@ static unsigned on_predecessor_event(contender *c, const event *e) {
     c->predecessor_watch = ZKLI_NODE_CHANGED; /* of use while arming */
     if (c->state != ZKLI_WAITING)
         return 0;
-    if (!e->is_deleted)
+    c->is_last_look = false;
+    if (!e->is_deleted && c->kind != ZKLI_KIND_LEASE)
         return zkli_contender_arm(c);
     /* After a reconnect watches fire in any order. And without a connection that we know of, it is
      * the news of one that was not told. */
     bool is_end = !c->may_turn || c->is_predecessor_ours; /* else a reader may have come */
     bool is_hand_off = c->is_hand_off && is_end && e->is_connected && c->listed_on == e->connection;
     return is_hand_off ? zkli_contender_admit(c, e) : zkli_contender_list_again(c, e);
+}
+
+static unsigned on_directory_event(contender *c, const event *e) {
+    if (e->type == ZKLI_EV_CHILDREN_EVENT)
+        c->children_watch = ZKLI_UNWATCHED;
+    else
+        c->directory_watch = ZKLI_UNWATCHED;
+    return c->state == ZKLI_FRONT ? zkli_contender_front_again(c, e) : 0;
 }
 
 static unsigned on_lease(contender *c, const event *e) {
@@ -238,8 +274,13 @@ static unsigned (*const handlers[ZKLI_EVENT_TYPES])(contender *c, const event *e
     [ZKLI_EV_DELETED] = on_reply,
     [ZKLI_EV_OWNER_READ] = on_reply,
     [ZKLI_EV_TURNED] = on_reply,
+    [ZKLI_EV_DIRECTORY_READ] = on_reply,
+    [ZKLI_EV_RECORDED] = on_reply,
+    [ZKLI_EV_TOUCHED] = on_reply,
     [ZKLI_EV_OWN_EVENT] = on_own_event,
     [ZKLI_EV_PREDECESSOR_EVENT] = on_predecessor_event,
+    [ZKLI_EV_DIRECTORY_EVENT] = on_directory_event,
+    [ZKLI_EV_CHILDREN_EVENT] = on_directory_event,
     [ZKLI_EV_LEASE] = on_lease,
     [ZKLI_EV_HEARTBEAT] = on_heartbeat,
     [ZKLI_EV_TURN] = on_turn,

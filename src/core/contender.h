@@ -7,6 +7,8 @@
  *                      |  ^    \-> unsure -> searching -> adopting             ^  |  -> gone
  *                      parenting                      claiming -> leaving   turning
  *
+ * A semaphore's: recording, and fronting -> front in place of arming -> waiting.
+ *
  * Not here: requests in flight, retries' timing, watches shared by path (session/).
  */
 #ifndef ZKLI_CORE_CONTENDER_H
@@ -27,6 +29,9 @@ enum zkli_contender_state {
     ZKLI_ORDERING,  /* as listing, by czxid, near the counter's end */
     ZKLI_ARMING,    /* set the watches: own node, then predecessor */
     ZKLI_WAITING,   /* both watches are set */
+    ZKLI_RECORDING, /* a semaphore's: write the number of permits into the directory without data */
+    ZKLI_FRONTING,  /* a semaphore's: set the watches on own node, data and children, and list */
+    ZKLI_FRONT,     /* all three are set, and nothing has changed since that listing */
     ZKLI_ADMITTED,  /* its turn has come; the lease is too short to begin on; watch the own node */
     ZKLI_HELD,
     ZKLI_TURNING,  /* held, by a writer that becomes a reader */
@@ -47,12 +52,15 @@ enum {
     ZKLI_ASK_PREDECESSOR = 1u << 6,
     ZKLI_ASK_DELETE = 1u << 7,
     ZKLI_ASK_OWNER = 1u << 8, /* read whose it is, without a watch */
-    ZKLI_ASK_TURN = 1u << 9   /* a reader's node in place of the writer's, in one transaction */
+    ZKLI_ASK_TURN = 1u << 9,  /* a reader's node in place of the writer's, in one transaction */
+    ZKLI_ASK_DIRECTORY = 1u << 10, /* read the directory's data */
+    ZKLI_ASK_RECORD = 1u << 11,    /* set the directory's data, while our node is there */
+    ZKLI_ASK_TOUCH = 1u << 12      /* mark our node, for whoever watches it */
 };
-#define ZKLI_ASK_COUNT 10
+#define ZKLI_ASK_COUNT 13
 #define ZKLI_ASKS ((1u << ZKLI_ASK_COUNT) - 1)
 
-#define ZKLI_FLIGHT_MAX 3
+#define ZKLI_FLIGHT_MAX 4
 
 /* What the contender knows of the watch on a node. */
 enum zkli_node_watch {
@@ -101,8 +109,13 @@ enum zkli_contender_event_type {
     ZKLI_EV_DELETED,
     ZKLI_EV_OWNER_READ, /* .owner */
     ZKLI_EV_TURNED,
+    ZKLI_EV_DIRECTORY_READ, /* .permits is what was read */
+    ZKLI_EV_RECORDED,
+    ZKLI_EV_TOUCHED,
     ZKLI_EV_OWN_EVENT, /* a watch fired: .is_deleted, or else changed */
     ZKLI_EV_PREDECESSOR_EVENT,
+    ZKLI_EV_DIRECTORY_EVENT, /* its data */
+    ZKLI_EV_CHILDREN_EVENT,
     ZKLI_EV_LEASE,     /* .is_certain or .is_ample may have changed */
     ZKLI_EV_HEARTBEAT, /* the time for what need not be done at once */
     ZKLI_EV_TURN,      /* a writer that holds is to become a reader */
@@ -121,6 +134,7 @@ struct zkli_contender_event {
     uint64_t connection;    /* number of the present connection, also across sessions */
     int64_t session_id;
     const char *fresh_uuid; /* used for a new place: then .uuid of the contender equals it */
+    const struct zkli_permits *permits; /* as last read of the directory, by any contender */
     /* By type: */
     enum zkli_result result;
     const char *node; /* the child's name, without its directory */
@@ -129,6 +143,7 @@ struct zkli_contender_event {
     const struct zkli_listing *listing;
     bool is_deleted;
     bool is_ours;    /* PREDECESSOR_READ: this library has made the node */
+    bool is_touched; /* PREDECESSOR_READ: it is marked as admitted */
     int error;       /* a zkl_err */
     unsigned unsent; /* RELEASE, ABANDON: requests taken back: no reply will come */
 };
@@ -156,12 +171,22 @@ struct zkli_contender {
     size_t staying;     /* those that keep us out, and are no leaving nodes of our session */
     uint64_t listed_on; /* the connection it came over; 0: not listed yet */
     char predecessor[ZKLI_CHILD_MAX + 1];
-    bool has_turned;                /* a reader that was a writer */
-    bool is_hand_off;               /* its deletion admits us, on the connection that listed it */
-    bool may_turn;                  /* with its deletion a reader may take its place */
-    bool is_predecessor_ours;       /* made by this library, as its data says */
-    char found[ZKLI_CHILD_MAX + 1]; /* a node with our uuid, "" if none */
-    size_t told_position;           /* + 1; 0: not told */
+    bool has_turned;          /* a reader that was a writer */
+    bool is_hand_off;         /* its deletion admits us, on the connection that listed it */
+    bool may_turn;            /* with its deletion a reader may take its place */
+    bool is_predecessor_ours; /* made by this library, as its data says */
+    bool has_followers;
+    struct zkli_permits recorded; /* of a semaphore's directory; UNKNOWN: none for this listing */
+    /* A semaphore's: */
+    int permits;        /* as asked for; 0: as recorded */
+    bool has_agreed;    /* those were recorded when it first looked */
+    bool needs_permits; /* what was known of the directory is not of the last listing */
+    bool owes_touch;    /* admitted, with others behind; not confirmed yet */
+    bool is_predecessor_touched;
+    bool is_last_look; /* it is; once listed since, that is as good as unmarked */
+    enum zkli_node_watch directory_watch, children_watch; /* FRONTING, FRONT */
+    char found[ZKLI_CHILD_MAX + 1];                       /* a node with our uuid, "" if none */
+    size_t told_position;                                 /* + 1; 0: not told */
     int error;
 };
 
@@ -181,9 +206,15 @@ struct zkli_actions zkli_contender_step(struct zkli_contender *c,
 bool zkli_contender_is_parked(const struct zkli_contender *c);
 /* Whether there may be a node of this contender's that it does not know. */
 bool zkli_contender_is_unsure(const struct zkli_contender *c);
+/* Whether its reads and listings of the directory are to set watches. */
+static inline bool zkli_contender_watches_directory(const struct zkli_contender *c) {
+    return c->state == ZKLI_FRONTING;
+}
 
 const char *zkli_contender_state_name(enum zkli_contender_state state);
 
+/* Whether it waits for others to go, and has nothing to ask. */
+bool zkli_contender_rests(const struct zkli_contender *c);
 /* Whether a call holds by it. */
 bool zkli_contender_holds(const struct zkli_contender *c);
 /* Whether no call waits for it or holds by it any more. */

@@ -12,7 +12,9 @@ static unsigned wait_behind(contender *c, const event *e) {
         return zkli_contender_fail(c, e, ZKL_BUSY);
     unsigned tell = c->told_position == c->position + 1 ? 0 : ZKLI_TELL_QUEUED;
     c->told_position = c->position + 1;
-    return tell | zkli_contender_arm(c);
+    if (c->verdict == ZKLI_VERDICT_FRONT)
+        return tell | zkli_contender_front(c);
+    return tell | zkli_contender_arm_once(c);
 }
 
 /* Our node is known; the listing is in. */
@@ -26,12 +28,15 @@ static unsigned decide_place(contender *c, const event *e, enum zkli_result resu
     }
     if (result != ZKLI_RESULT_OK)
         return zkli_contender_fail_or_retry(c, e, result);
-    if (c->verdict == ZKLI_VERDICT_ADMITTED)
-        return zkli_contender_admit(c, e);
-    if (c->verdict == ZKLI_VERDICT_WATCH_NODE)
-        return wait_behind(c, e);
     if (c->verdict == ZKLI_VERDICT_ABSENT)
         return zkli_contender_requeue(c, e);
+    unsigned actions;
+    if (!zkli_contender_agrees(c, e, &actions))
+        return actions;
+    if (c->verdict == ZKLI_VERDICT_ADMITTED)
+        return zkli_contender_admit(c, e);
+    if (c->verdict == ZKLI_VERDICT_WATCH_NODE || c->verdict == ZKLI_VERDICT_FRONT)
+        return wait_behind(c, e);
     assert(c->verdict == ZKLI_VERDICT_NEEDS_CZXID);
     zkli_contender_move(c, ZKLI_ORDERING);
     return zkli_contender_send(c, ZKLI_ASK_ORDER);
@@ -39,6 +44,9 @@ static unsigned decide_place(contender *c, const event *e, enum zkli_result resu
 
 static unsigned decide_probing(contender *c, const event *e) {
     enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_LIST);
+    unsigned actions;
+    if (result == ZKLI_RESULT_OK && !zkli_contender_agrees(c, e, &actions))
+        return actions;
     if (result == ZKLI_RESULT_OK && c->staying > 0)
         return zkli_contender_fail(c, e, ZKL_BUSY);
     if (result != ZKLI_RESULT_OK && result != ZKLI_RESULT_NO_NODE)
@@ -52,7 +60,7 @@ static unsigned decide_parenting(contender *c, const event *e) {
     if (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_EXISTS) {
         c->parent_level--;
         if (c->parent_level == 1)
-            return zkli_contender_enqueue(c);
+            return zkli_contender_enqueue(c, e);
         return zkli_contender_send(c, ZKLI_ASK_PARENT);
     }
     if (result == ZKLI_RESULT_NO_NODE && c->parent_level < c->depth) {
@@ -72,12 +80,14 @@ static unsigned begin_later(contender *c, const event *e) {
 /* There was no directory to create the node in. */
 static unsigned decide_no_directory(contender *c, const event *e) {
     if (c->parent_level == 0) {
+        if (c->kind == ZKLI_KIND_LEASE && c->permits == 0)
+            return zkli_contender_fail(c, e, ZKL_MISMATCH); /* there is none to follow */
         c->parent_level = 1;
-        return zkli_contender_enqueue(c);
+        return zkli_contender_enqueue(c, e);
     }
     enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_PARENT);
     if (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_EXISTS)
-        return zkli_contender_enqueue(c); /* another program has deleted it */
+        return zkli_contender_enqueue(c, e); /* another program has deleted it */
     if (result == ZKLI_RESULT_NO_NODE && c->depth > 1) {
         zkli_contender_move(c, ZKLI_PARENTING);
         c->parent_level = 2;
@@ -126,7 +136,7 @@ static unsigned decide_searching(contender *c, const event *e) {
         return zkli_contender_begin_anew(c, e);
     zkli_contender_move(c, ZKLI_ADOPTING);
     memcpy(c->node, c->found, sizeof(c->node));
-    return zkli_contender_send(c, ZKLI_ASK_OWN | ZKLI_ASK_LIST);
+    return zkli_contender_adopt(c, e);
 }
 
 static unsigned decide_adopting(contender *c, const event *e) {
@@ -169,12 +179,38 @@ static unsigned decide_arming(contender *c, const event *e) {
         return zkli_contender_list_again(c, e);
     if (worst == ZKLI_RESULT_OK && !is_watched) /* it fired while the other was being set */
         return zkli_contender_send(c, ZKLI_ASK_OWN);
+    if (worst == ZKLI_RESULT_OK && c->is_predecessor_touched && !c->is_last_look) {
+        c->is_last_look = true; /* the mark may be younger than the listing */
+        return zkli_contender_list_again(c, e);
+    }
     if (worst == ZKLI_RESULT_OK) {
         zkli_contender_move(c, ZKLI_WAITING);
         return 0;
     }
     zkli_contender_move(c, ZKLI_LISTING); /* goes on there, if it does */
     return zkli_contender_fail_or_retry(c, e, worst);
+}
+
+static unsigned decide_fronting(contender *c, const event *e) {
+    bool is_watched = c->own_watch == ZKLI_WATCHED;
+    enum zkli_result own = is_watched ? ZKLI_RESULT_OK : zkli_contender_result_of(c, ZKLI_ASK_OWN);
+    if (own == ZKLI_RESULT_OK || own == ZKLI_RESULT_NO_NODE)
+        return decide_place(
+            c, e, own == ZKLI_RESULT_OK ? zkli_contender_result_of(c, ZKLI_ASK_LIST) : own);
+    zkli_contender_move(c, ZKLI_LISTING);
+    return zkli_contender_fail_or_retry(c, e, own);
+}
+
+static unsigned decide_recording(contender *c, const event *e) {
+    enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_RECORD);
+    bool is_over = result == ZKLI_RESULT_DENIED || result == ZKLI_RESULT_ERROR;
+    if (is_over)
+        return zkli_contender_fail_or_retry(c, e, result);
+    c->needs_permits = true;
+    zkli_contender_move(c, ZKLI_LISTING);
+    if (result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_AGAIN)
+        return zkli_contender_park(c, e);
+    return zkli_contender_list_again(c, e); /* done, by us or by another; or our node is gone */
 }
 
 static unsigned decide_admitted(contender *c, const event *e) {
@@ -288,6 +324,7 @@ unsigned zkli_contender_decide(contender *c, const event *e) {
         [ZKLI_ADOPTING] = decide_adopting,   [ZKLI_LISTING] = decide_listing,
         [ZKLI_ORDERING] = decide_ordering,   [ZKLI_ARMING] = decide_arming,
         [ZKLI_ADMITTED] = decide_admitted,   [ZKLI_CLAIMING] = decide_claiming,
+        [ZKLI_FRONTING] = decide_fronting,   [ZKLI_RECORDING] = decide_recording,
     };
     assert(deciders[c->state] != NULL);
     return deciders[c->state](c, e);

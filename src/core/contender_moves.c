@@ -11,6 +11,10 @@
 #define BIT(state) (1u << (state))
 #define FROM_ANY_WAIT (BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE) | BIT(ZKLI_IDLE))
 #define ANEW (BIT(ZKLI_PROBING) | BIT(ZKLI_ENQUEUING))
+/* What a listing may come to. */
+#define PLACED                                                                                     \
+    (BIT(ZKLI_RECORDING) | BIT(ZKLI_ORDERING) | BIT(ZKLI_ARMING) | BIT(ZKLI_FRONTING) |            \
+     BIT(ZKLI_ADMITTED))
 
 /* Whether a contender in the state has requests in flight, between two events. */
 enum flight {
@@ -29,25 +33,25 @@ static const struct {
     [ZKLI_PARENTING] = {"parenting", SOMETIMES, FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING)},
     [ZKLI_ENQUEUING] = {"enqueuing", ALWAYS,
                         FROM_ANY_WAIT | ANEW | BIT(ZKLI_PARENTING) | BIT(ZKLI_UNSURE) |
-                            BIT(ZKLI_SEARCHING) | BIT(ZKLI_LISTING) | BIT(ZKLI_ORDERING) |
-                            BIT(ZKLI_ARMING) | BIT(ZKLI_ADMITTED)},
+                            BIT(ZKLI_SEARCHING) | BIT(ZKLI_LISTING) | PLACED},
     [ZKLI_UNSURE] = {"unsure", NEVER, FROM_ANY_WAIT | BIT(ZKLI_SEARCHING)},
     [ZKLI_SEARCHING] = {"searching", ALWAYS,
                         FROM_ANY_WAIT | ANEW | BIT(ZKLI_UNSURE) | BIT(ZKLI_ADOPTING)},
     [ZKLI_ADOPTING] = {"adopting", ALWAYS,
-                       FROM_ANY_WAIT | ANEW | BIT(ZKLI_UNSURE) | BIT(ZKLI_LISTING) |
-                           BIT(ZKLI_ORDERING) | BIT(ZKLI_ARMING) | BIT(ZKLI_ADMITTED)},
-    [ZKLI_LISTING] = {"listing", SOMETIMES,
-                      FROM_ANY_WAIT | ANEW | BIT(ZKLI_ORDERING) | BIT(ZKLI_ARMING) |
-                          BIT(ZKLI_ADMITTED)},
+                       FROM_ANY_WAIT | ANEW | BIT(ZKLI_UNSURE) | BIT(ZKLI_LISTING) | PLACED},
+    [ZKLI_LISTING] = {"listing", SOMETIMES, FROM_ANY_WAIT | ANEW | PLACED | BIT(ZKLI_WAITING)},
     [ZKLI_ORDERING] = {"ordering", ALWAYS,
-                       FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_ARMING) |
-                           BIT(ZKLI_ADMITTED)},
+                       FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | PLACED | BIT(ZKLI_WAITING) |
+                           BIT(ZKLI_FRONT)},
     [ZKLI_ARMING] = {"arming", ALWAYS,
                      FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_WAITING)},
     [ZKLI_WAITING] = {"waiting", NEVER,
                       FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_ARMING) |
                           BIT(ZKLI_ADMITTED)},
+    [ZKLI_RECORDING] = {"recording", ALWAYS, FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING)},
+    [ZKLI_FRONTING] = {"fronting", ALWAYS,
+                       FROM_ANY_WAIT | ANEW | PLACED | BIT(ZKLI_LISTING) | BIT(ZKLI_FRONT)},
+    [ZKLI_FRONT] = {"front", NEVER, FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_FRONTING)},
     [ZKLI_ADMITTED] = {"admitted", SOMETIMES,
                        FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_HELD)},
     [ZKLI_HELD] = {"held", SOMETIMES, BIT(ZKLI_TURNING) | BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE)},
@@ -67,12 +71,14 @@ void zkli_contender_check(const contender *c) {
     bool has_reader = c->reader[0] != '\0';
     (void)has_reader;
     assert(c->state != ZKLI_HELD ||
-           (has_node && !has_reader && (c->in_flight & ~(unsigned)ZKLI_ASK_OWN) == 0));
+           (has_node && !has_reader && (c->in_flight & ~ZKLI_ASKS_ASIDE) == 0));
     assert(c->state != ZKLI_TURNING || (has_node && has_reader));
     assert(c->state != ZKLI_WAITING ||
            (has_node && c->own_watch == ZKLI_WATCHED && c->predecessor_watch == ZKLI_WATCHED));
-    assert(c->state != ZKLI_ADMITTED ||
-           (has_node && (c->in_flight & ~(unsigned)ZKLI_ASK_OWN) == 0));
+    assert(c->state != ZKLI_ADMITTED || (has_node && (c->in_flight & ~ZKLI_ASKS_ASIDE) == 0));
+    assert(c->state != ZKLI_FRONT ||
+           (has_node && c->own_watch == ZKLI_WATCHED && c->directory_watch == ZKLI_WATCHED &&
+            c->children_watch == ZKLI_WATCHED));
     assert(c->state != ZKLI_UNSURE || !has_node);
     assert(states[c->state].flight != NEVER || c->in_flight == 0);
     assert(states[c->state].flight != ALWAYS || c->in_flight != 0);
@@ -123,22 +129,44 @@ void zkli_contender_forget_node(contender *c) {
     c->listed_on = 0;
     c->verdict = ZKLI_VERDICT_ABSENT;
     c->parent_level = 0;
+    c->owes_touch = false;
+    c->is_last_look = false;
+    c->directory_watch = c->children_watch = ZKLI_UNWATCHED;
 }
 
-unsigned zkli_contender_enqueue(contender *c) {
+/* A semaphore's directory is read if nobody has read it yet, or if it is known to have changed.
+ * Else the listing will tell. */
+static unsigned directory_too(contender *c, const event *e) {
+    zkli_contender_set_results(c, ZKLI_ASK_DIRECTORY, ZKLI_RESULT_OK); /* if it is not asked for */
+    bool is_read = c->kind == ZKLI_KIND_LEASE &&
+                   (c->needs_permits || e->permits->state == ZKLI_PERMITS_UNKNOWN);
+    return is_read ? ZKLI_ASK_DIRECTORY : 0;
+}
+
+/* The directory goes with the first node in it, or the server would keep it if we ended now. */
+unsigned zkli_contender_enqueue(contender *c, const event *e) {
+    bool makes_directory = c->parent_level == 1;
+    c->needs_permits = makes_directory;
     zkli_contender_move(c, ZKLI_ENQUEUING);
-    /* The directory goes with the first node in it, or the server would keep it if we ended now. */
-    return zkli_contender_send(c, ZKLI_ASK_CREATE | ZKLI_ASK_LIST |
-                                      (c->parent_level == 1 ? ZKLI_ASK_PARENT : 0));
+    return zkli_contender_send(c, ZKLI_ASK_CREATE | ZKLI_ASK_LIST | directory_too(c, e) |
+                                      (makes_directory ? ZKLI_ASK_PARENT : 0));
+}
+
+unsigned zkli_contender_probe(contender *c, const event *e) {
+    return zkli_contender_send(c, ZKLI_ASK_LIST | directory_too(c, e));
+}
+
+unsigned zkli_contender_adopt(contender *c, const event *e) {
+    return zkli_contender_send(c, ZKLI_ASK_OWN | ZKLI_ASK_LIST | directory_too(c, e));
 }
 
 unsigned zkli_contender_begin(contender *c, const event *e) {
     if (c->is_try && !c->has_probed) {
         zkli_contender_move(c, ZKLI_PROBING);
-        return zkli_contender_send(c, ZKLI_ASK_LIST);
+        return zkli_contender_probe(c, e);
     }
     if (!e->is_to_be_replaced)
-        return zkli_contender_enqueue(c);
+        return zkli_contender_enqueue(c, e);
     if (c->state != ZKLI_IDLE)
         zkli_contender_move(c, ZKLI_IDLE);
     return ZKLI_DO_AWAIT_SESSION;
@@ -174,6 +202,10 @@ unsigned zkli_contender_remove_node(contender *c) {
     if (c->node[0] == '\0')
         return zkli_contender_search(c);
     return zkli_contender_send(c, ZKLI_ASK_DELETE);
+}
+
+bool zkli_contender_rests(const contender *c) {
+    return c->state == ZKLI_WAITING || c->state == ZKLI_FRONT;
 }
 
 bool zkli_contender_holds(const contender *c) {
@@ -218,7 +250,7 @@ unsigned zkli_contender_leave(contender *c, const event *e) {
  * the hold becomes a reader's for its owner only. */
 static bool has_place_by_number(const contender *c) {
     struct zkli_sibling own;
-    const struct zkli_listing one = {&own, 1, false};
+    const struct zkli_listing one = {.siblings = &own, .count = 1};
     bool is_contender = zkli_sibling_parse(&own, c->node);
     assert(is_contender);
     (void)is_contender; /* a build without assertions */
@@ -259,17 +291,22 @@ static unsigned grant(contender *c) {
 
 unsigned zkli_contender_admit(contender *c, const event *e) {
     zkli_contender_move(c, ZKLI_ADMITTED);
-    return e->is_ample ? grant(c) : zkli_contender_try_to_hold(c, e);
+    c->directory_watch = c->children_watch = ZKLI_UNWATCHED;
+    c->owes_touch = c->kind == ZKLI_KIND_LEASE && c->has_followers;
+    unsigned touch = zkli_contender_touch(c, e);
+    return touch | (e->is_ample ? grant(c) : zkli_contender_try_to_hold(c, e));
 }
 
 /* Once first, a contender stays first while its node exists, and the watch reports the end of that
  * node. So it is granted without another listing. Where answers are slow, the lease would not stay
  * ample for as long as a listing takes. */
 unsigned zkli_contender_try_to_hold(contender *c, const event *e) {
-    if (!e->is_connected || c->in_flight != 0)
+    if (!e->is_connected || (c->in_flight & ~(unsigned)ZKLI_ASK_TOUCH) != 0)
         return 0;
-    if (c->listed_on != e->connection)
+    if (c->listed_on != e->connection) {
+        c->owes_touch = false; /* who is admitted anew does */
         return zkli_contender_list_again(c, e);
+    }
     if (c->own_watch != ZKLI_WATCHED)
         return zkli_contender_send(c, ZKLI_ASK_OWN);
     return e->is_ample ? grant(c) : 0;
@@ -280,12 +317,23 @@ unsigned zkli_contender_list_again(contender *c, const event *e) {
         zkli_contender_move(c, ZKLI_LISTING);
     bool is_fresh = e->is_connected && c->listed_on == e->connection;
     zkli_contender_set_results(c, ZKLI_ASK_BARRIER, ZKLI_RESULT_OK); /* if none is asked for */
-    return zkli_contender_send(c, ZKLI_ASK_LIST | (is_fresh ? 0 : ZKLI_ASK_BARRIER));
+    return zkli_contender_send(c, ZKLI_ASK_LIST | directory_too(c, e) |
+                                      (is_fresh ? 0 : ZKLI_ASK_BARRIER));
+}
+
+unsigned zkli_contender_arm_once(contender *c) {
+    bool is_watched = c->own_watch == ZKLI_WATCHED && c->predecessor_watch == ZKLI_WATCHED;
+    if (!c->is_last_look || !is_watched)
+        return zkli_contender_arm(c);
+    zkli_contender_move(c, ZKLI_WAITING);
+    return 0;
 }
 
 unsigned zkli_contender_arm(contender *c) {
     zkli_contender_move(c, ZKLI_ARMING);
+    c->directory_watch = c->children_watch = ZKLI_UNWATCHED;
     c->predecessor_watch = ZKLI_UNWATCHED;
+    c->is_predecessor_touched = false;
     bool is_watched = c->own_watch == ZKLI_WATCHED;
     return zkli_contender_send(c, ZKLI_ASK_PREDECESSOR | (is_watched ? 0 : ZKLI_ASK_OWN));
 }

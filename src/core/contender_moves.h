@@ -1,6 +1,6 @@
 /*
  * contender_moves - the steps that the contender's decisions are made of. Each returns the actions
- * it asks for (contender.h). Only the three files of the contender include this.
+ * it asks for (contender.h). Only the files of the contender include this.
  */
 #ifndef ZKLI_CORE_CONTENDER_MOVES_H
 #define ZKLI_CORE_CONTENDER_MOVES_H
@@ -9,16 +9,18 @@
 
 /* Actions as the decisions are made of them: ZKLI_ASK_ bits, and these. */
 enum {
-    ZKLI_TELL_REQUEUED = 1u << 10,
-    ZKLI_TELL_QUEUED = 1u << 11,
-    ZKLI_DO_GRANT = 1u << 12,
-    ZKLI_TELL_TURNED = 1u << 13,
-    ZKLI_DO_FAIL = 1u << 14,
-    ZKLI_DO_LOSE = 1u << 15,
-    ZKLI_DO_FORGET = 1u << 16,
-    ZKLI_DO_RETRY = 1u << 17,
-    ZKLI_DO_AWAIT_SESSION = 1u << 18
+    ZKLI_TELL_REQUEUED = 1u << 16,
+    ZKLI_TELL_QUEUED = 1u << 17,
+    ZKLI_DO_GRANT = 1u << 18,
+    ZKLI_TELL_TURNED = 1u << 19,
+    ZKLI_DO_FAIL = 1u << 20,
+    ZKLI_DO_LOSE = 1u << 21,
+    ZKLI_DO_FORGET = 1u << 22,
+    ZKLI_DO_RETRY = 1u << 23,
+    ZKLI_DO_AWAIT_SESSION = 1u << 24
 };
+/* In flight beside the rest of a contender that is admitted: they decide nothing alone. */
+#define ZKLI_ASKS_ASIDE ((unsigned)ZKLI_ASK_OWN | ZKLI_ASK_TOUCH)
 
 typedef struct zkli_contender contender;
 typedef struct zkli_contender_event event;
@@ -37,7 +39,11 @@ unsigned zkli_contender_park(contender *c, const event *e);
 
 /* A try lists first. A node is made when it may be. */
 unsigned zkli_contender_begin(contender *c, const event *e);
-unsigned zkli_contender_enqueue(contender *c);
+unsigned zkli_contender_enqueue(contender *c, const event *e);
+/* A try's list. */
+unsigned zkli_contender_probe(contender *c, const event *e);
+/* Reads a node that was found, and lists. */
+unsigned zkli_contender_adopt(contender *c, const event *e);
 /*
  * There is no node of ours: begin once more, under a new uuid. Numbers repeat at the counter's end.
  * So a create under the old uuid could get the very name of a node that was deleted. A waiter that
@@ -53,6 +59,8 @@ unsigned zkli_contender_search(contender *c);
  * another server, and the listing must not be older. */
 unsigned zkli_contender_list_again(contender *c, const event *e);
 unsigned zkli_contender_arm(contender *c);
+/* The same, unless that was a look behind a mark, and the watches stand. */
+unsigned zkli_contender_arm_once(contender *c);
 /* Admitted by the queue; granted only on an ample lease. */
 unsigned zkli_contender_admit(contender *c, const event *e);
 /* What an admitted one does when something has changed. */
@@ -76,6 +84,24 @@ unsigned zkli_contender_forget(contender *c);
 unsigned zkli_contender_fail(contender *c, const event *e, int error);
 /* For a reply that is no success, and that the state does not expect. */
 unsigned zkli_contender_fail_or_retry(contender *c, const event *e, enum zkli_result result);
+
+/* ---- A semaphore's (contender_permit.c) ---- */
+
+/* Whether the number of permits lets the flight be decided, as it always does for other kinds. If
+ * not, *ret_actions says what is done instead. */
+bool zkli_contender_agrees(contender *c, const event *e, unsigned *ret_actions);
+/* Nothing but the number of permits keeps us out: watches the directory and lists, unless that was
+ * just done. */
+unsigned zkli_contender_front(contender *c);
+/* Something has changed there. */
+unsigned zkli_contender_front_again(contender *c, const event *e);
+/*
+ * Marks our node, if that is owed. Who stands behind us may watch our node, and nothing else. It is
+ * told in this way that we are admitted. Repeated until the server has confirmed, or the node is
+ * gone, which tells as well.
+ */
+unsigned zkli_contender_touch(contender *c, const event *e);
+unsigned zkli_contender_decide_touched(contender *c, const event *e);
 
 /* contender_decide.c: the last reply of a flight is in. */
 unsigned zkli_contender_decide(contender *c, const event *e);

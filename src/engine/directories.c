@@ -55,6 +55,12 @@ void zkli_dir_release(struct zkli_dir *dir) {
     free(dir);
 }
 
+void zkli_dirs_forget_permits(struct zkli_engine *e) {
+    for (size_t i = 0; i < ZKLI_BUCKETS; i++)
+        for (struct zkli_list *link = e->dirs[i].next; link != &e->dirs[i]; link = link->next)
+            ZKLI_CONTAINER(link, struct zkli_dir, link)->permits.state = ZKLI_PERMITS_UNKNOWN;
+}
+
 size_t zkli_dir_node_bytes(const struct zkli_dir *dir, size_t length) {
     return zkli_path_bytes(dir->engine, dir->length + 1 + length);
 }
@@ -122,7 +128,10 @@ bool zkli_listing_parse(struct zkli_listing *ret_listing, struct zkli_engine *e,
     for (size_t i = 0; i < reply->child_count; i++)
         if (zkli_sibling_parse(&e->siblings[count], reply->children[i]))
             count++;
-    *ret_listing = (struct zkli_listing){e->siblings, count, false};
+    *ret_listing = (struct zkli_listing){.siblings = e->siblings,
+                                         .count = count,
+                                         .czxid = reply->stat.czxid,
+                                         .version = reply->stat.version};
     return true;
 }
 

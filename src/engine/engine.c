@@ -35,17 +35,23 @@ static enum zkli_contender_event_type event_of(unsigned ask) {
         return ZKLI_EV_OWNER_READ;
     case ZKLI_ASK_TURN:
         return ZKLI_EV_TURNED;
+    case ZKLI_ASK_DIRECTORY:
+        return ZKLI_EV_DIRECTORY_READ;
+    case ZKLI_ASK_RECORD:
+        return ZKLI_EV_RECORDED;
+    case ZKLI_ASK_TOUCH:
+        return ZKLI_EV_TOUCHED;
     }
     return ZKLI_EV_LISTED;
 }
 
 /* For the log: the node that was read, or the directory. */
 static const char *path_asked(const struct zkli_member *m, unsigned ask) {
-    if (ask == ZKLI_ASK_PREDECESSOR && m->predecessor.watch != NULL)
-        return m->predecessor.watch->path;
-    if (ask == ZKLI_ASK_OWN && m->own.watch != NULL)
-        return m->own.watch->path;
-    return m->dir->path;
+    const struct zkli_watch *watch = ask == ZKLI_ASK_PREDECESSOR
+                                         ? m->watchers[ZKLI_WATCHED_PREDECESSOR].watch
+                                     : ask == ZKLI_ASK_OWN ? m->watchers[ZKLI_WATCHED_OWN].watch
+                                                           : NULL;
+    return watch == NULL ? m->dir->path : watch->path;
 }
 
 /* A server before 3.5 does not know create2, says so, and closes the connection. */
@@ -56,6 +62,11 @@ static void log_refusal(const struct zkli_member *m, unsigned ask, const struct 
                     is_too_old ? ": it does not know create2, so it is older than ZooKeeper "
                                  "3.5.3, which zklock needs"
                                : "");
+}
+
+static bool is_touched(const struct zkli_reply *reply) {
+    struct zkli_node_data data;
+    return zkli_node_data_parse(&data, reply->data, reply->data_length) && data.is_touched;
 }
 
 /* ask: a ZKLI_ASK_ other than LIST. */
@@ -72,11 +83,18 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
     bool makes_node = ask == ZKLI_ASK_CREATE || ask == ZKLI_ASK_TURN;
     if (makes_node && reply->result == ZKLI_RESULT_LOST)
         zkli_orphans_expect(m->dir); /* it may be done late */
-    if (ask == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_OK)
+    if (ask == ZKLI_ASK_TOUCH && !zkli_requests_note_mark(m, reply, &event.result))
+        return;
+    if (ask == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_OK) {
         event.is_ours = zkli_node_data_is_ours(reply->data, reply->data_length);
-    bool is_missed = ask == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_NO_NODE;
-    if (is_missed && m->predecessor.watch != NULL)
-        zkli_members_end_hold(e, m->predecessor.watch->path);
+        event.is_touched = m->core.kind == ZKLI_KIND_LEASE && is_touched(reply);
+    }
+    if (ask == ZKLI_ASK_DIRECTORY && reply->result == ZKLI_RESULT_OK)
+        m->dir->permits = zkli_permits_parse(reply->data, reply->data_length, reply->stat.czxid,
+                                             reply->stat.version);
+    const struct zkli_watch *watch = m->watchers[ZKLI_WATCHED_PREDECESSOR].watch;
+    if (ask == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_NO_NODE && watch != NULL)
+        zkli_members_end_hold(e, watch->path);
     if (ask == ZKLI_ASK_PARENT && reply->is_unimplemented) {
         e->has_no_containers = true; /* a server before 3.5.1: plain directories from now on */
         event.result = ZKLI_RESULT_AGAIN;
@@ -134,7 +152,7 @@ static void answer_list(struct zkli_engine *e, struct zkli_list *askers,
         return; /* all have left */
     /* The members, and so the directory, live until settle. */
     struct zkli_dir *dir = ZKLI_CONTAINER(askers->next, struct zkli_member, asker)->dir;
-    struct zkli_listing listing = {NULL, 0, false};
+    struct zkli_listing listing = {.count = 0};
     enum zkli_result result = reply->result;
     if (result == ZKLI_RESULT_OK && !zkli_listing_parse(&listing, e, reply))
         result = ZKLI_RESULT_NOMEM;
@@ -199,6 +217,13 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
     }
 }
 
+static const enum zkli_contender_event_type event_of_watch[ZKLI_WATCHED_COUNT] = {
+    [ZKLI_WATCHED_OWN] = ZKLI_EV_OWN_EVENT,
+    [ZKLI_WATCHED_PREDECESSOR] = ZKLI_EV_PREDECESSOR_EVENT,
+    [ZKLI_WATCHED_DIRECTORY] = ZKLI_EV_DIRECTORY_EVENT,
+    [ZKLI_WATCHED_CHILDREN] = ZKLI_EV_CHILDREN_EVENT,
+};
+
 void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const char *path,
                           enum zkli_watch_type type) {
     if (port != e->port)
@@ -213,10 +238,10 @@ void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const c
     struct zkli_watcher *watcher;
     while ((watcher = zkli_watches_next_fired(e)) != NULL) {
         struct zkli_member *m = watcher->member;
-        if (watcher->is_own && m->core.state == ZKLI_TURNING)
+        if (watcher->what == ZKLI_WATCHED_OWN && m->core.state == ZKLI_TURNING)
             continue; /* perhaps by its own transaction */
         struct zkli_contender_event event = {
-            .type = watcher->is_own ? ZKLI_EV_OWN_EVENT : ZKLI_EV_PREDECESSOR_EVENT,
+            .type = event_of_watch[watcher->what],
             .is_deleted = watcher->fired_type == ZKLI_WATCH_DELETED,
         };
         zkli_member_step(m, &event);

@@ -127,6 +127,10 @@ struct zkli_wish {
     const char *label; /* copied and cut; NULL: the session's */
     bool is_try;
     struct zkli_thread thread;
+    /* Of a semaphore: */
+    int permits;                  /* 0: as recorded */
+    struct zkli_permits recorded; /* as this session last read them */
+    int64_t session_id;           /* that one */
 };
 
 /* A new contender, or an error: LIMIT, NOMEM, CLOSED, AUTH_FAILED. */
@@ -144,7 +148,10 @@ void zkli_member_turn(struct zkli_member *m);
 bool zkli_member_is_held(const struct zkli_member *m);
 /* Whether it is not known at this moment which node it holds by. */
 bool zkli_member_is_turning(const struct zkli_member *m);
+enum zkli_kind zkli_member_kind(const struct zkli_member *m);
 bool zkli_member_is_or_was_writer(const struct zkli_member *m);
+/* What was last read of its directory's data. */
+struct zkli_permits zkli_member_permits(const struct zkli_member *m);
 /* Whether another thread may go on holding by it, as if it had just been granted. */
 bool zkli_member_may_be_handed_on(const struct zkli_member *m);
 void zkli_member_hand_on(struct zkli_member *m, struct zkli_thread thread);

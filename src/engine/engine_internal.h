@@ -40,12 +40,15 @@ struct zkli_dir {
     unsigned depth;
     struct zkli_engine *engine;
     struct zkli_visit visit;
+    struct zkli_permits permits; /* a semaphore's, as last read; UNKNOWN: not in this session */
     size_t length;
     char path[];
 };
 
+/* A node's data and its children are watched apart; both watches tell of its end. */
 struct zkli_watch {
-    struct zkli_list link;     /* in its bucket */
+    struct zkli_list link; /* in its bucket */
+    bool is_of_children;
     struct zkli_list watchers; /* zkli_watcher.link; empty: stale, until it fires */
     bool is_set;               /* the client library has it, until it fires */
     unsigned in_flight;        /* reads that set it */
@@ -53,11 +56,20 @@ struct zkli_watch {
     char path[];
 };
 
+/* What a member watches. */
+enum zkli_watched {
+    ZKLI_WATCHED_OWN, /* its node */
+    ZKLI_WATCHED_PREDECESSOR,
+    ZKLI_WATCHED_DIRECTORY, /* the data */
+    ZKLI_WATCHED_CHILDREN,
+    ZKLI_WATCHED_COUNT
+};
+
 struct zkli_watcher {
     struct zkli_list link;
     struct zkli_watch *watch; /* NULL: none */
     struct zkli_member *member;
-    bool is_own;                     /* of the member's node; else of its predecessor's */
+    enum zkli_watched what;
     struct zkli_list fired;          /* in engine->fired, until the member is stepped */
     enum zkli_watch_type fired_type; /* while it is in there */
 };
@@ -66,6 +78,8 @@ struct zkli_watcher {
 struct zkli_ordering {
     size_t count, sent, answered;
     bool is_lost;
+    int64_t czxid; /* of the listing */
+    int32_t version;
     struct zkli_sibling *siblings; /* name NULL: gone since */
     char names[];
 };
@@ -81,7 +95,12 @@ struct zkli_member {
     struct zkli_list noticed;         /* in engine->noticed */
     unsigned unsent[ZKLI_FLIGHT_MAX]; /* ZKLI_ASK_, in order, without LIST */
     size_t unsent_count;
-    struct zkli_watcher own, predecessor;
+    struct zkli_watcher watchers[ZKLI_WATCHED_COUNT];
+    enum {
+        ZKLI_MARK_FRESH, /* its node is as it was made, for all we know */
+        ZKLI_MARK_READ,  /* read it, then set it by its version: others may have marked it */
+        ZKLI_MARK_SET
+    } mark;
     struct zkli_ordering *ordering;
     struct zkli_timer retry;
     int64_t retry_wait_ns;
@@ -320,6 +339,8 @@ void zkli_query_done(struct zkli_engine *e, struct zkli_query *query,
 
 /* The directory of a lock's name; made if no member stands in it. NULL: out of memory. */
 struct zkli_dir *zkli_dir_get(struct zkli_engine *e, const char *name);
+/* Those of another session may be of another ensemble's data. */
+void zkli_dirs_forget_permits(struct zkli_engine *e);
 /* Frees it if no member stands in it any more, and no visit is due. */
 void zkli_dir_release(struct zkli_dir *dir);
 /* What the path of a node takes whose name has this length. */
@@ -345,6 +366,10 @@ void zkli_requests_ask(struct zkli_member *m, const struct zkli_actions *actions
 /* Takes back what is not sent yet, and listings. Returns the ZKLI_ASK_ bits: no reply to these will
  * come. */
 unsigned zkli_requests_withdraw(struct zkli_member *m);
+/* The reply to a member's mark. True: *ret_result is what the contender is told. False: the mark
+ * goes on. It is set by version, and what others have written into the node meanwhile stays. */
+bool zkli_requests_note_mark(struct zkli_member *m, const struct zkli_reply *reply,
+                             enum zkli_result *ret_result);
 /* The member goes: replies to it are void. */
 void zkli_requests_forget(struct zkli_member *m);
 /* The port is gone: forgets what was in flight and to be sent on it. Queries: as in slots_reset. */

@@ -72,7 +72,7 @@ void zkli_look_later(struct zkli_engine *e) {
  * succession hand-offs do not wait for a barrier.) */
 static bool is_patient(const struct zkli_member *m) {
     const struct zkli_engine *e = m->engine;
-    return m->core.state == ZKLI_WAITING && e->now_ns - m->begun_ns >= e->lease.timeout_ns;
+    return zkli_contender_rests(&m->core) && e->now_ns - m->begun_ns >= e->lease.timeout_ns;
 }
 
 static enum zkli_pace pace_of(const struct zkli_engine *e) {

@@ -78,6 +78,7 @@ static struct zkli_port *end_session(struct zkli_engine *e) {
     zkli_engine_refresh_tag(e);
     zkli_members_step_all(e, ZKLI_EV_EXPIRED);
     zkli_orphans_forget(e);
+    zkli_dirs_forget_permits(e);
     return port;
 }
 

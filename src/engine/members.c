@@ -25,8 +25,8 @@ struct zkli_member *zkli_member_init(struct zkli_member *m, struct zkli_engine *
     m->engine = e;
     m->dir = dir;
     m->work.kind = ZKLI_WORK_MEMBER;
-    m->own = (struct zkli_watcher){.member = m, .is_own = true};
-    m->predecessor = (struct zkli_watcher){.member = m};
+    for (enum zkli_watched what = 0; what < ZKLI_WATCHED_COUNT; what++)
+        m->watchers[what] = (struct zkli_watcher){.member = m, .what = what};
     zkli_timer_init(&m->retry, retry, m);
     dir->member_count++;
     zkli_list_append(&dir->members, &m->dir_link);
@@ -42,8 +42,8 @@ void zkli_member_set_budget(struct zkli_member *m, size_t node_bytes, size_t wat
     m->watch_bytes = watch_bytes;
 }
 
-static bool is_within_limits(struct zkli_engine *e, size_t bytes) {
-    size_t watched = e->watch_bytes + e->stale_watch_bytes + 2 * bytes;
+static bool is_within_limits(struct zkli_engine *e, size_t bytes, size_t watches) {
+    size_t watched = e->watch_bytes + e->stale_watch_bytes + watches * bytes;
     if (e->node_bytes + bytes <= ZKLI_NODE_BYTES_MAX && watched <= ZKLI_WATCH_BYTES_MAX)
         return true;
     zkli_engine_log(e, ZKL_LOG_WARN,
@@ -52,6 +52,11 @@ static bool is_within_limits(struct zkli_engine *e, size_t bytes) {
                     e->node_bytes, ZKLI_NODE_BYTES_MAX, e->watch_bytes + e->stale_watch_bytes,
                     ZKLI_WATCH_BYTES_MAX);
     return false;
+}
+
+/* How many paths a contender watches while it waits, none longer than its node's. */
+static size_t watches_of(enum zkli_kind kind) {
+    return kind == ZKLI_KIND_LEASE ? 3 : 2;
 }
 
 void zkli_member_connect(struct zkli_member *m) {
@@ -67,7 +72,8 @@ zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e,
     if (dir == NULL)
         return ZKL_NOMEM;
     size_t bytes = zkli_dir_node_bytes(dir, zkli_node_name_length(wish->kind));
-    bool is_allowed = is_within_limits(e, bytes);
+    size_t watches = watches_of(wish->kind);
+    bool is_allowed = is_within_limits(e, bytes, watches);
     if (is_allowed && e->spare == NULL)
         e->spare = malloc(sizeof(*e->spare));
     struct zkli_member *m = NULL;
@@ -78,11 +84,14 @@ zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e,
         return is_allowed ? ZKL_NOMEM : ZKL_LIMIT;
     }
     zkli_contender_init(&m->core, wish->kind, e->fresh_uuid, wish->is_try, dir->depth);
+    m->core.permits = wish->permits;
+    if (dir->permits.state == ZKLI_PERMITS_UNKNOWN && wish->session_id == e->session_id)
+        dir->permits = wish->recorded;
     m->begun_ns = e->now_ns;
     zkli_engine_refresh_uuid(e);
     m->thread = wish->thread;
     zkli_node_data_cut(m->label, wish->label == NULL ? e->who.label : wish->label);
-    zkli_member_set_budget(m, bytes, 2 * bytes);
+    zkli_member_set_budget(m, bytes, watches * bytes);
     *ret_member = m;
     zkli_member_connect(m);
     return ZKL_OK;
@@ -100,11 +109,16 @@ static void member_free(struct zkli_member *m) {
     zkli_dir_release(dir);
 }
 
+/* From this one on. */
+static void drop_watchers(struct zkli_member *m, enum zkli_watched first) {
+    for (enum zkli_watched what = first; what < ZKLI_WATCHED_COUNT; what++)
+        zkli_watcher_drop(&m->watchers[what]);
+}
+
 /* No node of the member is left on the servers. Its last notices are still to be handed out. */
 static void detach(struct zkli_member *m) {
     zkli_requests_forget(m);
-    zkli_watcher_drop(&m->own);
-    zkli_watcher_drop(&m->predecessor);
+    drop_watchers(m, ZKLI_WATCHED_OWN);
     zkli_timer_clear(&m->engine->timers, &m->retry);
     zkli_list_remove(&m->link);
     zkli_list_remove(&m->dir_link);
@@ -126,20 +140,23 @@ static void retry_later(struct zkli_member *m) {
 
 /* What a change of state means for watches and budgets. */
 static void adjust(struct zkli_member *m) {
+    enum zkli_contender_state state = m->core.state;
     if (m->core.node[0] == '\0')
-        zkli_watcher_drop(&m->own); /* it was another node's */
-    if (zkli_contender_holds(&m->core) || m->core.state == ZKLI_WAITING)
+        zkli_watcher_drop(&m->watchers[ZKLI_WATCHED_OWN]); /* it was another node's */
+    bool is_placed = state == ZKLI_ARMING || state == ZKLI_WAITING || state == ZKLI_ADMITTED;
+    if (m->core.node[0] == '\0' || is_placed)
+        drop_watchers(m, ZKLI_WATCHED_DIRECTORY);
+    if (zkli_contender_holds(&m->core) || zkli_contender_rests(&m->core))
         m->retry_wait_ns = 0; /* the servers answer */
-    if (m->core.state == ZKLI_HELD) {
+    if (state == ZKLI_HELD) {
         zkli_list_remove(&m->dir_link);
         zkli_list_prepend(&m->dir->members, &m->dir_link);
-        zkli_watcher_drop(&m->predecessor);
+        drop_watchers(m, ZKLI_WATCHED_PREDECESSOR);
         zkli_member_set_budget(m, m->node_bytes, m->node_bytes);
-    } else if (m->core.state == ZKLI_LEAVING) {
+    } else if (state == ZKLI_LEAVING) {
         zkli_list_remove(&m->dir_link);
         zkli_list_append(&m->dir->members, &m->dir_link);
-        zkli_watcher_drop(&m->own);
-        zkli_watcher_drop(&m->predecessor);
+        drop_watchers(m, ZKLI_WATCHED_OWN);
         zkli_member_set_budget(m, m->node_bytes, 0);
     }
 }
@@ -195,6 +212,7 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     event->connection = e->connection;
     event->session_id = e->session_id;
     event->fresh_uuid = e->fresh_uuid;
+    event->permits = &m->dir->permits;
     enum zkli_contender_state before = m->core.state;
     struct zkli_actions actions = zkli_contender_step(&m->core, event);
     if (strcmp(m->core.uuid, e->fresh_uuid) == 0)
@@ -336,6 +354,10 @@ bool zkli_member_is_turning(const struct zkli_member *m) {
     return m->core.state == ZKLI_TURNING;
 }
 
+enum zkli_kind zkli_member_kind(const struct zkli_member *m) {
+    return m->core.kind;
+}
+
 bool zkli_member_is_or_was_writer(const struct zkli_member *m) {
     return m->core.kind == ZKLI_KIND_WRITE || m->core.has_turned;
 }
@@ -343,6 +365,10 @@ bool zkli_member_is_or_was_writer(const struct zkli_member *m) {
 bool zkli_member_may_be_handed_on(const struct zkli_member *m) {
     const struct zkli_engine *e = m->engine;
     return m->core.state == ZKLI_HELD && !m->core.has_turned && is_ample(e) && zkli_is_connected(e);
+}
+
+struct zkli_permits zkli_member_permits(const struct zkli_member *m) {
+    return m->dir->permits;
 }
 
 void zkli_member_hand_on(struct zkli_member *m, struct zkli_thread thread) {

@@ -122,7 +122,7 @@ static void on_listing(struct zkli_query *query, const struct zkli_reply *reply)
     /* A listing that was not sent is over before the barrier in front of it. */
     zkli_query_forget(dir->engine, &dir->visit.barrier);
     enum zkli_result result = reply == NULL ? ZKLI_RESULT_LOST : reply->result;
-    struct zkli_listing listing = {NULL, 0, false};
+    struct zkli_listing listing = {.count = 0};
     if (result == ZKLI_RESULT_OK && !zkli_listing_parse(&listing, dir->engine, reply))
         result = ZKLI_RESULT_NOMEM;
     if (result == ZKLI_RESULT_DENIED || result == ZKLI_RESULT_ERROR)

@@ -38,6 +38,8 @@ static struct zkli_ordering *ordering_new(const struct zkli_listing *listing) {
         name += size;
     }
     ordering->count = listing->count;
+    ordering->czxid = listing->czxid;
+    ordering->version = listing->version;
     return ordering;
 }
 
@@ -68,7 +70,10 @@ bool zkli_ordering_note(struct zkli_ordering *ordering, size_t index, enum zkli_
 }
 
 struct zkli_listing zkli_ordering_listing(struct zkli_ordering *ordering) {
-    struct zkli_listing listing = {ordering->siblings, 0, true};
+    struct zkli_listing listing = {.siblings = ordering->siblings,
+                                   .is_by_czxid = true,
+                                   .czxid = ordering->czxid,
+                                   .version = ordering->version};
     for (size_t i = 0; i < ordering->count; i++)
         if (ordering->siblings[i].name != NULL)
             ordering->siblings[listing.count++] = ordering->siblings[i];
@@ -143,19 +148,45 @@ void zkli_requests_reset(struct zkli_engine *e, struct zkli_list *ret_queries) {
 
 /* ---- Sending for members ---- */
 
+static size_t format_permits(char ret_text[ZKLI_PERMITS_TEXT_MAX], const struct zkli_member *m) {
+    return zkli_permits_format(ret_text, m->core.permits, m->core.permits);
+}
+
 static bool send_parent(struct zkli_member *m, unsigned slot) {
     struct zkli_engine *e = m->engine;
-    char path[ZKLI_PATH_MAX];
+    char path[ZKLI_PATH_MAX], permits[ZKLI_PERMITS_TEXT_MAX];
+    size_t length = 0;
     memcpy(path, m->dir->path, m->dir->length + 1);
     for (unsigned level = 1; level < m->core.parent_level; level++)
         *strrchr(path, '/') = '\0';
-    return e->port->ops->create(e->port, slot, path, "", 0,
+    if (m->core.parent_level == 1 && m->core.kind == ZKLI_KIND_LEASE)
+        length = format_permits(permits, m);
+    return e->port->ops->create(e->port, slot, path, permits, length,
                                 e->has_no_containers ? ZKLI_PERSISTENT : ZKLI_CONTAINER);
+}
+
+/* While our node is in it, the directory is the one whose data were read. */
+static bool send_record(struct zkli_member *m, unsigned slot) {
+    const struct zkli_port_ops *port = m->engine->port->ops;
+    char own[ZKLI_PATH_MAX], permits[ZKLI_PERMITS_TEXT_MAX];
+    int32_t length = (int32_t)format_permits(permits, m);
+    zkli_dir_child_path(own, m->dir, m->core.node);
+    const struct zkli_op ops[] = {
+        {.type = ZKLI_OP_CHECK, .path = own, .version = -1},
+        {.type = ZKLI_OP_SET,
+         .path = m->dir->path,
+         .data = permits,
+         .length = length,
+         .version = m->core.recorded.version},
+    };
+    return port->multi(m->engine->port, slot, ops, sizeof(ops) / sizeof(ops[0]));
 }
 
 static size_t format_data(char ret_data[ZKLI_NODE_DATA_MAX], const struct zkli_member *m,
                           int64_t token) {
     struct zkli_node_data who = m->engine->who;
+    who.timeout_ms = m->engine->timeout_ms;
+    who.owner_thread = m->thread.number;
     who.thread = m->thread.id;
     who.token = token;
     memcpy(who.label, m->label, sizeof(who.label));
@@ -191,6 +222,78 @@ static bool send_turn(struct zkli_member *m, unsigned slot) {
     return port->multi(m->engine->port, slot, ops, sizeof(ops) / sizeof(ops[0]));
 }
 
+/* ---- Marks ---- */
+
+static bool send_set(struct zkli_member *m, unsigned slot, const char *line, size_t length,
+                     int32_t version) {
+    char path[ZKLI_PATH_MAX];
+    zkli_dir_child_path(path, m->dir, m->core.node);
+    const struct zkli_op set = {.type = ZKLI_OP_SET,
+                                .path = path,
+                                .data = line,
+                                .length = (int32_t)length,
+                                .version = version};
+    return m->engine->port->ops->multi(m->engine->port, slot, &set, 1);
+}
+
+/* Of our line, or in place of what is none of ours. */
+static size_t mark(char ret_line[ZKLI_NODE_DATA_MAX], const struct zkli_member *m, const char *line,
+                   size_t length) {
+    char fresh[ZKLI_NODE_DATA_MAX];
+    size_t marked = zkli_node_data_set(ret_line, line, length, ZKLI_NODE_TOUCHED, 1);
+    if (marked > 0)
+        return marked;
+    length = format_data(fresh, m, 0);
+    return zkli_node_data_set(ret_line, fresh, length, ZKLI_NODE_TOUCHED, 1);
+}
+
+/* A node that is as we made it has version 0. */
+static bool send_touch(struct zkli_member *m, unsigned slot) {
+    struct zkli_engine *e = m->engine;
+    char path[ZKLI_PATH_MAX], marked[ZKLI_NODE_DATA_MAX];
+    if (m->mark == ZKLI_MARK_FRESH)
+        return send_set(m, slot, marked, mark(marked, m, "", 0), 0);
+    m->mark = ZKLI_MARK_READ;
+    zkli_dir_child_path(path, m->dir, m->core.node);
+    return e->port->ops->get(e->port, slot, path, false);
+}
+
+/* The node was read; the slot of that reply is free. */
+static bool set_mark(struct zkli_member *m, const struct zkli_reply *reply) {
+    struct zkli_engine *e = m->engine;
+    char marked[ZKLI_NODE_DATA_MAX];
+    unsigned number = zkli_slot_reserve(e, ZKLI_USE_MEMBER);
+    e->slots[number].member = m;
+    e->slots[number].ask = ZKLI_ASK_TOUCH;
+    size_t length = mark(marked, m, reply->data, reply->data_length);
+    m->mark = ZKLI_MARK_SET;
+    if (send_set(m, number, marked, length, reply->stat.version))
+        return true;
+    zkli_slot_release(e, number);
+    return false;
+}
+
+bool zkli_requests_note_mark(struct zkli_member *m, const struct zkli_reply *reply,
+                             enum zkli_result *ret_result) {
+    *ret_result = reply->result;
+    if ((m->core.in_flight & ZKLI_ASK_TOUCH) == 0)
+        return true; /* void */
+    if (m->mark == ZKLI_MARK_READ && reply->result == ZKLI_RESULT_OK) {
+        if (set_mark(m, reply))
+            return false;
+        *ret_result = ZKLI_RESULT_LOST;
+    }
+    if (*ret_result != ZKLI_RESULT_OK)
+        m->mark = ZKLI_MARK_READ;
+    if (*ret_result != ZKLI_RESULT_BAD_VERSION)
+        return true;
+    m->unsent[m->unsent_count++] = ZKLI_ASK_TOUCH;
+    zkli_line_join(m->engine, &m->work);
+    return false;
+}
+
+/* ---- Requests of a member ---- */
+
 static bool send_watching_read(struct zkli_engine *e, unsigned slot, struct zkli_watcher *watcher) {
     if (!e->port->ops->get(e->port, slot, watcher->watch->path, true))
         return false;
@@ -210,9 +313,17 @@ static bool send_request(struct zkli_member *m, unsigned ask, unsigned slot) {
     case ZKLI_ASK_BARRIER:
         return e->port->ops->barrier(e->port, slot, NULL);
     case ZKLI_ASK_OWN:
-        return send_watching_read(e, slot, &m->own);
+        return send_watching_read(e, slot, &m->watchers[ZKLI_WATCHED_OWN]);
     case ZKLI_ASK_PREDECESSOR:
-        return send_watching_read(e, slot, &m->predecessor);
+        return send_watching_read(e, slot, &m->watchers[ZKLI_WATCHED_PREDECESSOR]);
+    case ZKLI_ASK_DIRECTORY:
+        if (zkli_contender_watches_directory(&m->core))
+            return send_watching_read(e, slot, &m->watchers[ZKLI_WATCHED_DIRECTORY]);
+        return e->port->ops->get(e->port, slot, m->dir->path, false);
+    case ZKLI_ASK_RECORD:
+        return send_record(m, slot);
+    case ZKLI_ASK_TOUCH:
+        return send_touch(m, slot);
     case ZKLI_ASK_TURN:
         return send_turn(m, slot);
     }
@@ -223,13 +334,23 @@ static bool send_request(struct zkli_member *m, unsigned ask, unsigned slot) {
     return e->port->ops->remove(e->port, slot, path);
 }
 
-/* Points the watcher that a read is about to set. False: out of memory. */
-static bool point_watcher(struct zkli_member *m, unsigned ask) {
+static bool point_to_child(struct zkli_member *m, enum zkli_watched what, const char *child) {
     char path[ZKLI_PATH_MAX];
-    if (ask != ZKLI_ASK_OWN && ask != ZKLI_ASK_PREDECESSOR)
+    zkli_dir_child_path(path, m->dir, child);
+    return zkli_watcher_point_to(&m->watchers[what], path);
+}
+
+/* Points the watchers that a read is about to set, and those of the listing behind it. False: out
+ * of memory. */
+static bool point_watchers(struct zkli_member *m, unsigned ask) {
+    if (ask == ZKLI_ASK_OWN)
+        return point_to_child(m, ZKLI_WATCHED_OWN, m->core.node);
+    if (ask == ZKLI_ASK_PREDECESSOR)
+        return point_to_child(m, ZKLI_WATCHED_PREDECESSOR, m->core.predecessor);
+    if (ask != ZKLI_ASK_DIRECTORY || !zkli_contender_watches_directory(&m->core))
         return true;
-    zkli_dir_child_path(path, m->dir, ask == ZKLI_ASK_OWN ? m->core.node : m->core.predecessor);
-    return zkli_watcher_point_to(ask == ZKLI_ASK_OWN ? &m->own : &m->predecessor, path);
+    return zkli_watcher_point_to(&m->watchers[ZKLI_WATCHED_DIRECTORY], m->dir->path) &&
+           zkli_watcher_point_to(&m->watchers[ZKLI_WATCHED_CHILDREN], m->dir->path);
 }
 
 static void drop_first_unsent(struct zkli_member *m) {
@@ -274,7 +395,7 @@ bool zkli_requests_send_next(struct zkli_member *m, unsigned *ret_ask,
         return send_order(m, ret_result);
     drop_first_unsent(m);
     *ret_result = ZKLI_RESULT_NOMEM;
-    if (!point_watcher(m, ask))
+    if (!point_watchers(m, ask))
         return false;
     unsigned number = zkli_slot_reserve(e, ZKLI_USE_MEMBER);
     e->slots[number].member = m;
@@ -301,6 +422,16 @@ static void move_askers(struct zkli_list *ret_askers, struct zkli_dir *dir) {
     }
 }
 
+/* That which one of these wants to be set. NULL: none does. */
+static struct zkli_watch *watch_wanted(const struct zkli_list *askers) {
+    for (const struct zkli_list *link = askers->next; link != askers; link = link->next) {
+        const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, asker);
+        if (zkli_contender_watches_directory(&m->core))
+            return m->watchers[ZKLI_WATCHED_CHILDREN].watch;
+    }
+    return NULL;
+}
+
 bool zkli_requests_send_listing(struct zkli_dir *dir, struct zkli_list *ret_askers) {
     struct zkli_engine *e = dir->engine;
     zkli_list_init(ret_askers);
@@ -311,10 +442,14 @@ bool zkli_requests_send_listing(struct zkli_dir *dir, struct zkli_list *ret_aske
     if (zkli_list_is_empty(ret_askers))
         return true; /* all have left, or are in line */
     unsigned number = zkli_slot_reserve(e, ZKLI_USE_LIST);
-    if (!e->port->ops->list(e->port, number, dir->path, false)) {
+    struct zkli_watch *watch = watch_wanted(ret_askers);
+    if (!e->port->ops->list(e->port, number, dir->path, watch != NULL)) {
         zkli_slot_release(e, number);
         return false;
     }
+    e->slots[number].watch = watch;
+    if (watch != NULL)
+        zkli_watch_asked(watch);
     zkli_list_move_all(&e->slots[number].askers, ret_askers);
     return true;
 }

@@ -22,22 +22,26 @@ static size_t bytes_of(const struct zkli_engine *e, const struct zkli_watch *wat
     return zkli_path_bytes(e, watch->length);
 }
 
-static struct zkli_watch *find(struct zkli_engine *e, const char *path, size_t length) {
+static struct zkli_watch *find(struct zkli_engine *e, const char *path, size_t length,
+                               bool is_of_children) {
     struct zkli_list *bucket = &e->watches[zkli_bucket_of(path, length)];
     for (struct zkli_list *link = bucket->next; link != bucket; link = link->next) {
         struct zkli_watch *watch = ZKLI_CONTAINER(link, struct zkli_watch, link);
-        if (watch->length == length && memcmp(watch->path, path, length) == 0)
+        if (watch->is_of_children == is_of_children && watch->length == length &&
+            memcmp(watch->path, path, length) == 0)
             return watch;
     }
     return NULL;
 }
 
-static struct zkli_watch *add(struct zkli_engine *e, const char *path, size_t length) {
+static struct zkli_watch *add(struct zkli_engine *e, const char *path, size_t length,
+                              bool is_of_children) {
     struct zkli_watch *watch = calloc(1, sizeof(*watch) + length + 1);
     if (watch == NULL)
         return NULL;
     memcpy(watch->path, path, length + 1);
     watch->length = length;
+    watch->is_of_children = is_of_children;
     zkli_list_init(&watch->watchers);
     zkli_list_append(&e->watches[zkli_bucket_of(path, length)], &watch->link);
     e->stale_watch_bytes += bytes_of(e, watch);
@@ -56,11 +60,12 @@ static void free_unless_stale(struct zkli_engine *e, struct zkli_watch *watch) {
 bool zkli_watcher_point_to(struct zkli_watcher *watcher, const char *path) {
     struct zkli_engine *e = watcher->member->engine;
     size_t length = strlen(path);
-    struct zkli_watch *watch = find(e, path, length);
+    bool is_of_children = watcher->what == ZKLI_WATCHED_CHILDREN;
+    struct zkli_watch *watch = find(e, path, length, is_of_children);
     if (watch != NULL && watch == watcher->watch)
         return true;
     zkli_watcher_drop(watcher);
-    if (watch == NULL && (watch = add(e, path, length)) == NULL)
+    if (watch == NULL && (watch = add(e, path, length, is_of_children)) == NULL)
         return false;
     if (zkli_list_is_empty(&watch->watchers))
         e->stale_watch_bytes -= bytes_of(e, watch);
@@ -119,9 +124,13 @@ static void fire(struct zkli_engine *e, struct zkli_watch *watch, enum zkli_watc
 }
 
 void zkli_watches_fire(struct zkli_engine *e, const char *path, enum zkli_watch_type type) {
-    struct zkli_watch *watch = find(e, path, strlen(path));
-    if (watch != NULL)
-        fire(e, watch, type);
+    for (int is_of_children = 0; is_of_children <= 1; is_of_children++) {
+        struct zkli_watch *watch = find(e, path, strlen(path), is_of_children != 0);
+        bool is_its = type == ZKLI_WATCH_DELETED ||
+                      (type == ZKLI_WATCH_CHILDREN) == (is_of_children != 0);
+        if (watch != NULL && is_its)
+            fire(e, watch, type);
+    }
 }
 
 void zkli_watches_fire_all(struct zkli_engine *e) {

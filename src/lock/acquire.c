@@ -52,11 +52,15 @@ static bool prepare_grant(struct zkli_acquire *acquire) {
     return acquire->hold != NULL && (l->on_event == NULL || acquire->events != NULL);
 }
 
-/* That which the thread has of this lock by another handle; NULL: none. */
+/* That which the thread has of this lock by another handle, and which it would wait for; NULL:
+ * none. It may have several permits of a semaphore. */
 static struct zkli_hold *outer_hold(const struct zkli_acquire *acquire) {
-    struct zkli_member *m = zkli_engine_held_by(acquire->lock->session->engine, acquire->lock->name,
+    const struct zkl_lock *l = acquire->lock;
+    struct zkli_member *m = zkli_engine_held_by(l->session->engine, l->name,
                                                 acquire->thread.number);
-    return m == NULL ? NULL : zkli_member_owner(m);
+    bool is_another_permit = m != NULL && l->kind == ZKLI_KIND_LEASE &&
+                             zkli_member_kind(m) == ZKLI_KIND_LEASE;
+    return m == NULL || is_another_permit ? NULL : zkli_member_owner(m);
 }
 
 /* By a thread that has no hold by this handle. What is known without waiting; ZKL_OK: nothing. */

@@ -134,7 +134,7 @@ static int compare_entries(const void *a, const void *b) {
 }
 
 static bool needs_czxid(const struct entry *entry) {
-    struct zkli_listing one = {&entry->place, 1, false};
+    struct zkli_listing one = {.siblings = &entry->place, .count = 1};
     return entry->is_there && zkli_listing_needs_czxid(&one);
 }
 

@@ -11,9 +11,9 @@ static zkl_err check_options(const zkl_lock_options *o) {
     if (o->permits < 0 || o->linger_ms < 0 || o->local_handoffs < 0 ||
         (int)o->kind < (int)ZKL_MUTEX || (int)o->kind > (int)ZKL_SEMAPHORE)
         return ZKL_INVALID;
-    bool is_reserved = o->kind == ZKL_SEMAPHORE || o->permits > 0 || o->linger_ms > 0 ||
-                       o->want_wanted;
-    return is_reserved ? ZKL_UNSUPPORTED : ZKL_OK;
+    if (o->permits > 0 && o->kind != ZKL_SEMAPHORE)
+        return ZKL_INVALID;
+    return o->linger_ms > 0 || o->want_wanted ? ZKL_UNSUPPORTED : ZKL_OK;
 }
 
 static enum zkli_kind kind_of(zkl_kind kind) {
@@ -21,6 +21,7 @@ static enum zkli_kind kind_of(zkl_kind kind) {
         [ZKL_MUTEX] = ZKLI_KIND_MUTEX,
         [ZKL_READ] = ZKLI_KIND_READ,
         [ZKL_WRITE] = ZKLI_KIND_WRITE,
+        [ZKL_SEMAPHORE] = ZKLI_KIND_LEASE,
     };
     return kinds[kind];
 }
@@ -42,6 +43,7 @@ static struct zkl_lock *lock_new(struct zkl_session *s, const char *name,
     l->kind = kind_of(o->kind);
     l->is_recursive = o->recursive;
     l->turns_max = o->local_handoffs;
+    l->permits = o->permits;
     l->on_event = o->on_event;
     l->arg = o->arg;
     zkli_list_init(&l->acquires);

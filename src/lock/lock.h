@@ -52,7 +52,10 @@ struct zkl_lock {
     struct zkl_session *session; /* a reference */
     enum zkli_kind kind;
     bool is_recursive;
-    int turns_max; /* how often in a row a node is handed on */
+    int turns_max;                /* how often in a row a node is handed on */
+    int permits;                  /* a semaphore's; 0: as recorded */
+    struct zkli_permits recorded; /* as they were last read */
+    int64_t recorded_in;          /* the session that read them */
     bool is_closed;
     bool is_gone; /* close waits for no callback any more: the handle goes with its last user */
     atomic_uint users; /* the owner, until close, and each call that is running; the last frees */

@@ -244,6 +244,8 @@ static void fail(struct zkl_lock *l, struct zkli_member *m) {
 
 static void lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notice) {
     struct zkl_lock *l = arg;
+    l->recorded = zkli_member_permits(m);
+    l->recorded_in = zkli_engine_session_id(l->session->engine);
     switch (notice) {
     case ZKLI_NOTICE_REQUEUED:
         post(l, first_acquire(l)->events, (zkl_event){.type = ZKL_EVENT_REQUEUED});
@@ -273,7 +275,10 @@ static void start_next(struct zkl_lock *l) {
                                        .kind = l->kind,
                                        .label = l->label,
                                        .is_try = acquire->is_try,
-                                       .thread = acquire->thread};
+                                       .thread = acquire->thread,
+                                       .permits = l->permits,
+                                       .recorded = l->recorded,
+                                       .session_id = l->recorded_in};
         zkl_err err = ZKL_CLOSED;
         if (!zkli_lock_is_closed(l))
             err = zkli_member_new(&l->member, l->session->engine, &wish, lock_notify, l);

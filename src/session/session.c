@@ -49,6 +49,30 @@ static bool copy_string(char **ret_copy, const char *text) {
     return *ret_copy != NULL;
 }
 
+/* With a thread's number it tells owners apart. 0: this process has none yet. */
+static _Atomic(uint64_t) Nonce;
+static pthread_once_t Once = PTHREAD_ONCE_INIT;
+static bool ForgetsNonce;
+
+/* In the child of a fork: its threads have numbers that its parent's have, too. */
+static void forget_nonce(void) {
+    atomic_store(&Nonce, 0);
+}
+
+static void begin_forgetting(void) {
+    ForgetsNonce = pthread_atfork(NULL, NULL, forget_nonce) == 0;
+}
+
+/* The same for all sessions of the process. 0: out of memory. */
+static uint64_t process_nonce(struct zkl_session *s) {
+    uint64_t made, none = 0;
+    if (pthread_once(&Once, begin_forgetting) != 0 || !ForgetsNonce)
+        return 0;
+    zkli_session_host.random(s, &made, sizeof(made));
+    (void)atomic_compare_exchange_strong(&Nonce, &none, made | 1);
+    return atomic_load(&Nonce);
+}
+
 static void describe_self(struct zkli_node_data *who, const char *label) {
     char host[256];
     if (gethostname(host, sizeof(host)) != 0)
@@ -81,6 +105,9 @@ static struct zkli_engine *new_engine(struct zkl_session *s, const zkl_session_o
         .keeps_session = o->keep_session,
     };
     describe_self(&options.who, o->label);
+    options.who.owner_nonce = process_nonce(s);
+    if (options.who.owner_nonce == 0)
+        return NULL;
     return zkli_engine_new(&options);
 }
 

@@ -30,6 +30,7 @@
     X(zkl_err, zkl_release, (zkl_lock *)) \
     X(zkl_err, zkl_release_wait, (zkl_lock *, int64_t)) \
     X(zkl_err, zkl_downgrade, (zkl_lock *)) \
+    X(zkl_err, zkl_set_permits, (zkl_lock *, int)) \
     X(zkl_err, zkl_cancel, (zkl_lock *)) \
     X(bool, zkl_held, (zkl_lock *)) \
     X(int64_t, zkl_remaining_ms, (zkl_lock *)) \

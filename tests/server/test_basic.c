@@ -79,6 +79,9 @@ static void a_node_is_named_as_curator_names_it(void) {
     (void)snprintf(expected, sizeof(expected), " pid=%ld ", (long)getpid());
     CHECK(strstr(data, expected) != NULL);
     CHECK(strstr(data, "night") != NULL);
+    (void)snprintf(expected, sizeof(expected), " t=%d ", zkl_session_timeout_ms(s));
+    CHECK(strstr(data, expected) != NULL);
+    CHECK(strstr(data, " owner=") != NULL);
     lock_close(l);
     session_close(s);
 }

@@ -168,6 +168,8 @@ static void hostile_data_is_shown_or_left_out_and_harms_nobody(void) {
         BYTES("zklock1 pid=-1 host=%0"),
         BYTES("zklock1 host=%00%1b%5b2J label=%zz prog=\x1b[31m"),
         BYTES("zklock1 host=a host=b host=c pid=1 pid=2"),
+        BYTES("zklock1 t=-1 owner=. attempt=%00 touched= since=99999999999999999999 ask break=%"),
+        BYTES("zklock1 owner=FFFFFFFFFFFFFFFFF.1 touched=1 touched=0 break=1 break break=\0"),
         BYTES("zklock9 pid=1"),
         BYTES("\xff\xfe\x80"),
     };

@@ -1,6 +1,7 @@
 /* Bad input: refused, nothing made on the server, nothing leaked, and no result. */
 #include "support/client.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -156,8 +157,8 @@ static void bad_lock_options_are_refused(void) {
         {{.size = 3}, ZKL_INVALID},
         {{.size = SIZE_MAX}, ZKL_INVALID},
         {{.size = sizeof(zkl_lock_options), .kind = (zkl_kind)99}, ZKL_INVALID},
-        {{.size = sizeof(zkl_lock_options), .kind = ZKL_SEMAPHORE}, ZKL_UNSUPPORTED},
-        {{.size = sizeof(zkl_lock_options), .permits = 1}, ZKL_UNSUPPORTED},
+        {{.size = sizeof(zkl_lock_options), .kind = ZKL_SEMAPHORE, .permits = -1}, ZKL_INVALID},
+        {{.size = sizeof(zkl_lock_options), .permits = 1}, ZKL_INVALID},
         {{.size = sizeof(zkl_lock_options), .linger_ms = 1}, ZKL_UNSUPPORTED},
         {{.size = sizeof(zkl_lock_options), .local_handoffs = -1}, ZKL_INVALID},
         {{.size = sizeof(zkl_lock_options), .want_wanted = true}, ZKL_UNSUPPORTED},
@@ -188,6 +189,10 @@ static void bad_arguments_of_the_other_calls_are_refused(void) {
     CHECK_INT(zkl_release(NULL), ZKL_INVALID);
     CHECK_INT(zkl_release_wait(NULL, 0), ZKL_INVALID);
     CHECK_INT(zkl_downgrade(NULL), ZKL_INVALID);
+    CHECK_INT(zkl_set_permits(NULL, 1), ZKL_INVALID);
+    CHECK_INT(zkl_set_permits(l, 0), ZKL_INVALID);
+    CHECK_INT(zkl_set_permits(l, INT_MIN), ZKL_INVALID);
+    CHECK_INT(zkl_set_permits(l, 1), ZKL_UNSUPPORTED);
     CHECK_INT(zkl_cancel(NULL), ZKL_INVALID);
     CHECK_INT(zkl_release_hold(NULL, 1), ZKL_INVALID);
     CHECK(!zkl_held(NULL));

@@ -32,6 +32,7 @@ static int call_everything(zkl_session *s, zkl_lock *l, zkl_hold hold) {
     EXPECT(zkl_release(l) == ZKL_FORKED);
     EXPECT(zkl_release_wait(l, ZKL_FOREVER) == ZKL_FORKED);
     EXPECT(zkl_downgrade(l) == ZKL_FORKED);
+    EXPECT(zkl_set_permits(l, 1) == ZKL_FORKED);
     EXPECT(zkl_release_hold(l, hold) == ZKL_FORKED);
     EXPECT(zkl_cancel(l) == ZKL_FORKED);
     EXPECT(!zkl_held(l));

@@ -487,8 +487,8 @@ void checks_watch_told(struct world *w, int client, int number, bool is_deleted)
     for (const struct zkli_list *link = head->next; link != head; link = link->next) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
         char path[ZKLI_PATH_MAX];
-        if (m->core.state != ZKLI_WAITING || m->predecessor.watch == NULL ||
-            strcmp(m->predecessor.watch->path, node->text) != 0 ||
+        if (m->core.state != ZKLI_WAITING || m->watchers[ZKLI_WATCHED_PREDECESSOR].watch == NULL ||
+            strcmp(m->watchers[ZKLI_WATCHED_PREDECESSOR].watch->path, node->text) != 0 ||
             !zkli_member_path(m, path, sizeof(path)))
             continue;
         const struct znode *own = tree_find(&w->truth, world_name(w, path));

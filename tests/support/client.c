@@ -49,12 +49,20 @@ client *client_open_on(client *c, const char *name) {
     return other;
 }
 
-void client_be(client *c, zkl_kind kind) {
+static void reopen(client *c, zkl_kind kind, int permits) {
     client_close_lock(c);
-    REQUIRE_INT(
-        zkl_lock_open(&c->lock, c->session, c->name,
-                      &ZKL_LOCK_OPTIONS(.kind = kind, .on_event = events_on, .arg = c->events)),
-        ZKL_OK);
+    REQUIRE_INT(zkl_lock_open(&c->lock, c->session, c->name,
+                              &ZKL_LOCK_OPTIONS(.kind = kind, .permits = permits,
+                                                .on_event = events_on, .arg = c->events)),
+                ZKL_OK);
+}
+
+void client_be(client *c, zkl_kind kind) {
+    reopen(c, kind, 0);
+}
+
+void client_be_permit(client *c, int permits) {
+    reopen(c, ZKL_SEMAPHORE, permits);
 }
 
 void client_close_lock(client *c) {

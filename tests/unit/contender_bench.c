@@ -215,6 +215,7 @@ unsigned say(struct bench *b, struct zkli_contender_event e) {
     e.connection = b->world.connection;
     e.session_id = b->world.session_id;
     e.fresh_uuid = b->fresh_uuid;
+    e.permits = &b->permits;
     b->actions = step_as_set(&b->c, &e);
     const char *broken = rule_broken(&was, &b->c, &e, b->actions);
     if (broken != NULL)
@@ -270,7 +271,7 @@ static void add_other(struct bench *b, int64_t number) {
 
 static const struct zkli_listing *bench_listing(struct bench *b, enum crowd crowd) {
     bool is_by_czxid = (b->c.in_flight & ZKLI_ASK_ORDER) != 0;
-    b->listing = (struct zkli_listing){b->siblings, 0, is_by_czxid};
+    b->listing = (struct zkli_listing){.siblings = b->siblings, .is_by_czxid = is_by_czxid};
     if (crowd == TWICE && !b->is_twin_last)
         add_own(b, OWN_NUMBER + 2);
     if (crowd == TURNED)

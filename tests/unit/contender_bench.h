@@ -74,7 +74,8 @@ struct bench {
     char names[3][ZKLI_CHILD_MAX + 1];
     struct zkli_sibling siblings[3];
     struct zkli_listing listing;
-    unsigned actions; /* of the last step */
+    struct zkli_permits permits; /* as last read */
+    unsigned actions;            /* of the last step */
 };
 
 void bench_init(struct bench *b, bool is_try);

@@ -17,9 +17,14 @@ bool situation_has(enum situation situation, enum zkli_contender_event_type type
     case ZKLI_EV_PREDECESSOR_READ:
     case ZKLI_EV_DELETED:
     case ZKLI_EV_TURNED:
+    case ZKLI_EV_DIRECTORY_READ:
+    case ZKLI_EV_RECORDED:
+    case ZKLI_EV_TOUCHED:
         return v < RESULTS;
     case ZKLI_EV_OWN_EVENT:
     case ZKLI_EV_PREDECESSOR_EVENT:
+    case ZKLI_EV_DIRECTORY_EVENT:
+    case ZKLI_EV_CHILDREN_EVENT:
         return v <= V_DELETED;
     case ZKLI_EV_CONNECTED:
     case ZKLI_EV_EXPIRED:

@@ -305,7 +305,9 @@ void world_step(struct world *w, struct player *player, struct zkli_contender_ev
     if (was.state == ZKLI_GONE)
         return;
     fresh_uuid(w, uuid);
+    const struct zkli_permits unknown = {.state = ZKLI_PERMITS_UNKNOWN};
     e.fresh_uuid = uuid;
+    e.permits = &unknown;
     e.is_connected = client->is_connected;
     e.is_certain = client->is_certain;
     e.is_ample = client->is_ample;
@@ -396,7 +398,8 @@ static bool is_leaving(const struct world *w, const struct player *of, size_t no
 
 static void deliver_listing(struct world *w, struct player *player, const struct message *m) {
     struct zkli_sibling siblings[NODES_MAX];
-    struct zkli_listing listing = {siblings, 0, m->op == ZKLI_ASK_ORDER};
+    struct zkli_listing listing = {
+        .siblings = siblings, .count = 0, .is_by_czxid = m->op == ZKLI_ASK_ORDER};
     size_t first = world_draw(w, NODES_MAX); /* in no order */
     for (size_t i = 0; i < w->node_count; i++) {
         size_t node = (i + first) % w->node_count;

@@ -434,12 +434,12 @@ static zkl_err add_member(const struct zkli_wish *wish, struct owner **ret_owner
 
 zkl_err enter_queue(const char *name, bool is_try, struct owner **ret_owner) {
     const struct zkli_wish wish = {
-        .name = name, .kind = ZKLI_KIND_MUTEX, .is_try = is_try, .thread = {7, 7}};
+        .name = name, .kind = ZKLI_KIND_MUTEX, .is_try = is_try, .thread = {7, 70}};
     return add_member(&wish, ret_owner);
 }
 
 struct owner *begin_as(const char *name, enum zkli_kind kind) {
-    const struct zkli_wish wish = {.name = name, .kind = kind, .thread = {7, 7}};
+    const struct zkli_wish wish = {.name = name, .kind = kind, .thread = {7, 70}};
     struct owner *owner = NULL;
     REQUIRE(add_member(&wish, &owner) == ZKL_OK);
     return owner;

@@ -21,14 +21,29 @@ static int compare(const void *a, const void *b) {
     return strcmp(left->name, right->name);
 }
 
-/* A reader lets readers pass; whatever else is before somebody keeps it out. */
+/* A reader lets readers pass, and a lease leases; whatever else is before somebody keeps it out. */
 static bool keeps_out(const struct zkli_sibling *other, enum zkli_kind kind) {
-    return kind != ZKLI_KIND_READ || other->kind != ZKLI_KIND_READ;
+    return (kind != ZKLI_KIND_READ && kind != ZKLI_KIND_LEASE) || other->kind != kind;
 }
 
-/* Whether the place is what sorting says. */
+/* Of a lease: with only leases before it. */
+static bool is_right_among_leases(const struct zkli_permits *permits,
+                                  const struct zkli_sibling *sorted, size_t position,
+                                  const struct zkli_admission *place) {
+    const size_t n = (size_t)permits->count, max = (size_t)permits->max;
+    if (place->staying != (position < n ? 0 : position - n + 1))
+        return false;
+    if (position < n)
+        return place->verdict == ZKLI_VERDICT_ADMITTED && place->predecessor == NULL;
+    if (position <= max)
+        return place->verdict == ZKLI_VERDICT_FRONT && place->predecessor == NULL;
+    return place->verdict == ZKLI_VERDICT_WATCH_NODE &&
+           strcmp(place->predecessor->name, sorted[position - 1].name) == 0;
+}
+
+/* Whether the place is what sorting says. permits: of a lease; else NULL. */
 static bool is_right(const struct zkli_listing *listing, enum zkli_kind kind, const char *own,
-                     const struct zkli_admission *place) {
+                     const struct zkli_permits *permits, const struct zkli_admission *place) {
     struct zkli_sibling sorted[POOL_MAX];
     memcpy(sorted, listing->siblings, listing->count * sizeof(sorted[0]));
     qsort(sorted, listing->count, sizeof(sorted[0]), compare);
@@ -43,12 +58,16 @@ static bool is_right(const struct zkli_listing *listing, enum zkli_kind kind, co
             nearest = i;
             count++;
         }
-    if (place->position != position || place->staying != count) /* none is leaving */
+    if (place->position != position || place->has_followers != (position + 1 < listing->count))
+        return false;
+    if (count == 0 && permits != NULL)
+        return is_right_among_leases(permits, sorted, position, place) && !place->is_hand_off;
+    if (place->staying != count) /* none is leaving */
         return false;
     if (count == 0)
         return place->verdict == ZKLI_VERDICT_ADMITTED && place->predecessor == NULL &&
                !place->is_hand_off && !place->may_turn;
-    bool is_hand_off = count == 1 && !listing->is_by_czxid;
+    bool is_hand_off = count == 1 && !listing->is_by_czxid && permits == NULL;
     /* A writer may leave a reader in its place, which keeps out all but readers. */
     bool may_turn = kind != ZKLI_KIND_READ && sorted[nearest].kind == ZKLI_KIND_WRITE;
     return place->verdict == ZKLI_VERDICT_WATCH_NODE && place->is_hand_off == is_hand_off &&
@@ -68,19 +87,29 @@ struct pool {
 
 /* Each of the listing as own, and one that is not in it. */
 static void look_at(struct pool *pool, const struct zkli_sibling *siblings, size_t count) {
-    struct zkli_listing listing = {siblings, count, pool->is_by_czxid};
+    struct zkli_listing listing = {
+        .siblings = siblings, .count = count, .is_by_czxid = pool->is_by_czxid};
     static const enum zkli_kind kinds[] = {ZKLI_KIND_MUTEX, ZKLI_KIND_WRITE, ZKLI_KIND_READ};
     for (size_t i = 0; i < COUNT(kinds); i++) {
         size_t firsts = 0;
         for (size_t own = 0; own < count; own++) {
-            struct zkli_admission place = zkli_admit(kinds[i], &listing, siblings[own].name);
+            struct zkli_admission place = zkli_admit(kinds[i], &listing, siblings[own].name, NULL);
             firsts += place.verdict == ZKLI_VERDICT_ADMITTED;
-            pool->wrong += !is_right(&listing, kinds[i], siblings[own].name, &place);
+            pool->wrong += !is_right(&listing, kinds[i], siblings[own].name, NULL, &place);
         }
-        struct zkli_admission absent = zkli_admit(kinds[i], &listing, UUID("9") "-lock-0000000000");
+        struct zkli_admission absent = zkli_admit(kinds[i], &listing, UUID("9") "-lock-0000000000",
+                                                  NULL);
         pool->wrong += absent.verdict != ZKLI_VERDICT_ABSENT;
         pool->not_one_first += kinds[i] != ZKLI_KIND_READ && firsts != (count > 0);
     }
+    for (int n = 1; n <= POOL_MAX; n++)
+        for (int max = n; max <= POOL_MAX; max++)
+            for (size_t own = 0; own < count; own++) {
+                const struct zkli_permits permits = {ZKLI_PERMITS_RECORDED, n, max, 0, 0};
+                const char *name = siblings[own].name;
+                struct zkli_admission place = zkli_admit(ZKLI_KIND_LEASE, &listing, name, &permits);
+                pool->wrong += !is_right(&listing, ZKLI_KIND_LEASE, name, &permits, &place);
+            }
     pool->listings++;
 }
 
@@ -119,6 +148,40 @@ static void one_of_any_kinds_is_first_and_the_others_follow_by_number(void) {
         UUID("1") "-__WRIT__0000000099",  UUID("0") "-lease-2146435071",
     };
     check_names(names, COUNT(names));
+}
+
+static void permits_are_counted_among_leases_alone(void) {
+    static const char *const names[] = {
+        UUID("9") "-lease-0000000002", UUID("8") "-lease-0000000005",
+        UUID("7") "-lease-0000000006", UUID("5") "-__READ__0000000007",
+        UUID("1") "-lease-0000000009", UUID("0") "-lease-0000000011",
+    };
+    static const char *const leases[] = {
+        UUID("9") "-lease-0000000002", UUID("8") "-lease-0000000005", UUID("7") "-lease-0000000006",
+        UUID("5") "-lease-0000000007", UUID("1") "-lease-0000000009", UUID("0") "-lease-0000000011",
+    };
+    check_names(names, COUNT(names));
+    check_names(leases, COUNT(leases));
+}
+
+/* What was read counts for a listing of that very data, in that very directory. */
+static void permits_are_those_of_the_listing(void) {
+    static const char name[] = UUID("1") "-lease-0000000001";
+    struct zkli_sibling sibling;
+    REQUIRE(zkli_sibling_parse(&sibling, name));
+    struct zkli_listing listing = {.siblings = &sibling, .count = 1, .czxid = 7, .version = 3};
+    for (enum zkli_permits_state state = 0; state <= ZKLI_PERMITS_RECORDED; state++)
+        for (int64_t czxid = 6; czxid <= 8; czxid++)
+            for (int32_t version = 2; version <= 4; version++) {
+                const struct zkli_permits read = {state, 1, 2, czxid, version};
+                bool are_its = czxid == 7 && version == 3;
+                struct zkli_permits its = zkli_listing_permits(&listing, &read);
+                CHECK_INT(its.state, are_its ? state : ZKLI_PERMITS_UNKNOWN);
+                CHECK(its.count == 1 && its.max == 2);
+                CHECK_INT(zkli_admit(ZKLI_KIND_LEASE, &listing, name, &its).verdict,
+                          its.state == ZKLI_PERMITS_RECORDED ? ZKLI_VERDICT_ADMITTED
+                                                             : ZKLI_VERDICT_NEEDS_PERMITS);
+            }
 }
 
 /* Numbers that repeat far from the counter's end were made by hand: any order that all agree on. */
@@ -171,13 +234,13 @@ static void by_czxid_a_reader_in_an_old_place_is_before_us(void) {
         REQUIRE(zkli_sibling_parse(&siblings[1], pairs[i].own));
         siblings[0].order = 8;
         siblings[1].order = 7;
-        struct zkli_listing listing = {siblings, 2, true};
-        struct zkli_admission place = zkli_admit(ZKLI_KIND_MUTEX, &listing, pairs[i].own);
+        struct zkli_listing listing = {.siblings = siblings, .count = 2, .is_by_czxid = true};
+        struct zkli_admission place = zkli_admit(ZKLI_KIND_MUTEX, &listing, pairs[i].own, NULL);
         CHECK(place.verdict ==
               (pairs[i].is_before ? ZKLI_VERDICT_WATCH_NODE : ZKLI_VERDICT_ADMITTED));
         CHECK_INT(place.position, pairs[i].is_before);
         siblings[0].order = 6;
-        CHECK(zkli_admit(ZKLI_KIND_MUTEX, &listing, pairs[i].own).verdict ==
+        CHECK(zkli_admit(ZKLI_KIND_MUTEX, &listing, pairs[i].own, NULL).verdict ==
               ZKLI_VERDICT_WATCH_NODE);
     }
 }
@@ -186,8 +249,8 @@ static enum zkli_verdict verdict_of(const char *const *names, size_t count, cons
     struct zkli_sibling siblings[POOL_MAX];
     for (size_t i = 0; i < count; i++)
         REQUIRE(zkli_sibling_parse(&siblings[i], names[i]));
-    struct zkli_listing listing = {siblings, count, false};
-    return zkli_admit(ZKLI_KIND_MUTEX, &listing, own).verdict;
+    struct zkli_listing listing = {.siblings = siblings, .count = count};
+    return zkli_admit(ZKLI_KIND_MUTEX, &listing, own, NULL).verdict;
 }
 
 static void numbers_near_the_counter_s_end_are_not_trusted(void) {
@@ -228,10 +291,11 @@ static void where_numbers_repeat_or_jump_everybody_asks_for_czxids(void) {
         REQUIRE(zkli_sibling_parse(&siblings[own], names[own]));
         siblings[own].order = 1000 + (int64_t)own;
     }
-    struct zkli_listing listing = {siblings, COUNT(names), true};
+    struct zkli_listing listing = {
+        .siblings = siblings, .count = COUNT(names), .is_by_czxid = true};
     CHECK(!zkli_listing_needs_czxid(&listing));
     for (size_t own = 0; own < COUNT(names); own++) {
-        struct zkli_admission place = zkli_admit(ZKLI_KIND_MUTEX, &listing, names[own]);
+        struct zkli_admission place = zkli_admit(ZKLI_KIND_MUTEX, &listing, names[own], NULL);
         CHECK_INT(place.position, own);
         CHECK(!place.is_hand_off);
     }
@@ -251,13 +315,34 @@ static void a_node_stays_unless_it_is_leaving(void) {
             all += !is_leaving;
             others += !is_leaving && i >= 2;
         }
-        struct zkli_listing listing = {siblings, COUNT(siblings), false};
-        CHECK_INT(zkli_listing_staying(&listing, ZKLI_KIND_MUTEX), all);
-        CHECK_INT(zkli_listing_staying(&listing, ZKLI_KIND_WRITE), all);
-        CHECK_INT(zkli_listing_staying(&listing, ZKLI_KIND_READ), others);
+        struct zkli_listing listing = {.siblings = siblings, .count = COUNT(siblings)};
+        CHECK_INT(zkli_listing_staying(&listing, ZKLI_KIND_MUTEX, 0), all);
+        CHECK_INT(zkli_listing_staying(&listing, ZKLI_KIND_WRITE, 0), all);
+        CHECK_INT(zkli_listing_staying(&listing, ZKLI_KIND_READ, 0), others);
         listing.count = 0;
-        CHECK_INT(zkli_listing_staying(&listing, ZKLI_KIND_MUTEX), 0);
+        CHECK_INT(zkli_listing_staying(&listing, ZKLI_KIND_MUTEX, 0), 0);
     }
+}
+
+/* With so many permits, fewer leases keep nobody out; any other contender does. */
+static void a_newcomer_s_permit_is_free_or_not(void) {
+    struct zkli_sibling siblings[4];
+    for (unsigned leaving = 0; leaving < 1u << COUNT(siblings); leaving++)
+        for (int permits = 1; permits <= 5; permits++) {
+            size_t leases = 0;
+            for (size_t i = 0; i < COUNT(siblings); i++) {
+                bool is_leaving = (leaving >> i & 1) != 0;
+                siblings[i] = (struct zkli_sibling){"", ZKLI_KIND_LEASE, 2, is_leaving};
+                leases += !is_leaving;
+            }
+            const size_t n = (size_t)permits;
+            struct zkli_listing listing = {.siblings = siblings, .count = COUNT(siblings)};
+            CHECK_INT(zkli_listing_staying(&listing, ZKLI_KIND_LEASE, permits),
+                      leases < n ? 0 : leases - n + 1);
+            siblings[0].kind = ZKLI_KIND_MUTEX;
+            CHECK((zkli_listing_staying(&listing, ZKLI_KIND_LEASE, permits) > 0) ==
+                  (!siblings[0].is_leaving || leases >= n));
+        }
 }
 
 /* ---- The order itself ---- */
@@ -295,8 +380,8 @@ static void a_child_that_is_no_contender_is_no_sibling(void) {
 }
 
 static void in_an_empty_directory_everybody_is_absent(void) {
-    struct zkli_listing listing = {NULL, 0, false};
-    struct zkli_admission place = zkli_admit(ZKLI_KIND_MUTEX, &listing, "lock-0000000001");
+    struct zkli_listing listing = {.count = 0};
+    struct zkli_admission place = zkli_admit(ZKLI_KIND_MUTEX, &listing, "lock-0000000001", NULL);
     CHECK(place.verdict == ZKLI_VERDICT_ABSENT);
     CHECK(place.predecessor == NULL && place.position == 0);
     CHECK(!zkli_listing_needs_czxid(&listing));
@@ -314,6 +399,8 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"one of any kinds is first and the others follow by number",
          one_of_any_kinds_is_first_and_the_others_follow_by_number},
+        {"permits are counted among leases alone", permits_are_counted_among_leases_alone},
+        {"permits are those of the listing", permits_are_those_of_the_listing},
         {"equal numbers are ordered by name", equal_numbers_are_ordered_by_name},
         {"by czxid, numbers do not count", by_czxid_numbers_do_not_count},
         {"by czxid, a reader in an old place is before us",
@@ -323,6 +410,7 @@ int main(int argc, char **argv) {
         {"where numbers repeat or jump everybody asks for czxids",
          where_numbers_repeat_or_jump_everybody_asks_for_czxids},
         {"a node stays unless it is leaving", a_node_stays_unless_it_is_leaving},
+        {"a newcomer's permit is free or not", a_newcomer_s_permit_is_free_or_not},
         {"the order is total", the_order_is_total},
         {"a sibling borrows its name", a_sibling_borrows_its_name},
         {"a child that is no contender is no sibling", a_child_that_is_no_contender_is_no_sibling},

@@ -68,7 +68,7 @@ static void a_barrier_before_the_session_says_nothing_of_a_listing_in_it(void) {
 
 static unsigned find(struct bench *b, const char *node) {
     const struct zkli_sibling sibling = {node, ZKLI_KIND_MUTEX, OWN_NUMBER, false};
-    const struct zkli_listing listing = {&sibling, 1, false};
+    const struct zkli_listing listing = {.siblings = &sibling, .count = 1};
     reply(b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
     return say(b, (struct zkli_contender_event){.type = ZKLI_EV_LISTED, .listing = &listing});
 }

@@ -361,7 +361,8 @@ static void every_situation_can_be_reached(void) {
         situation_bring(&b, situation);
         states |= BIT(b.c.state);
     }
-    CHECK_INT(states, BIT(ZKLI_GONE) - 1); /* all but the last */
+    const unsigned semaphore_s = BIT(ZKLI_RECORDING) | BIT(ZKLI_FRONTING) | BIT(ZKLI_FRONT);
+    CHECK_INT(states, (BIT(ZKLI_GONE) - 1) & ~semaphore_s); /* all but those and the last */
 }
 
 static void every_event_in_every_situation_has_the_outcome_of_the_table(void) {

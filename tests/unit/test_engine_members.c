@@ -204,7 +204,7 @@ static void a_member_counts_for_what_it_needs(void) {
     CHECK_INT(e->watch_bytes, each); /* it holds */
     advance(T_MS / 10 * MS);
     serve_all();
-    CHECK(owner->member->own.watch != NULL);
+    CHECK(owner->member->watchers[ZKLI_WATCHED_OWN].watch != NULL);
     release(owner);
     CHECK_INT(e->node_bytes, each);
     CHECK_INT(e->watch_bytes, 0); /* it leaves */

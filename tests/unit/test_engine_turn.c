@@ -61,7 +61,8 @@ static void one_transaction_sets_creates_and_deletes(void) {
     CHECK_INT(request.ops[2].type, ZKLI_OP_DELETE);
     CHECK_STRING(request.ops[2].path, writer);
     CHECK_INT(request.ops[2].version, -1);
-    (void)snprintf(expected, sizeof(expected), "zklock1 tid=7 token=%lld", (long long)token);
+    (void)snprintf(expected, sizeof(expected), "zklock1 t=%d tid=70 token=%lld", T_MS,
+                   (long long)token);
     CHECK(request.length < sizeof(request.data));
     request.data[request.length] = '\0';
     CHECK_STRING(request.data, expected);

@@ -105,6 +105,7 @@ static void a_node_names_its_owner_and_a_directory_nothing(void) {
     (void)snprintf(who->host, sizeof(who->host), "%s", parts[0]);
     (void)snprintf(who->program, sizeof(who->program), "%s", parts[1]);
     who->pid = 77;
+    who->owner_nonce = 4711;
     (void)snprintf(who->label, sizeof(who->label), "%s", parts[3]);
     struct owner *owner = begin("a");
     struct request create = serve_until(CREATE), parent = {0};
@@ -115,7 +116,10 @@ static void a_node_names_its_owner_and_a_directory_nothing(void) {
         CHECK(strstr(data, parts[i]) != NULL);
     struct zkli_node_data read;
     CHECK(zkli_node_data_parse(&read, create.data, create.length));
-    CHECK_INT(read.thread, 7); /* of all owners */
+    CHECK_INT(read.thread, 70); /* of all owners, with the number 7 */
+    CHECK(read.owner_nonce == 4711 && read.owner_thread == 7);
+    CHECK_INT(read.timeout_ms, T_MS);
+    CHECK(read.token == 0 && read.attempt[0] == '\0');
     parent = serve_until(PARENT);
     CHECK_INT(parent.length, 0);
     serve_request(&parent);

@@ -119,7 +119,7 @@ static void the_watch_of_an_earlier_node_says_nothing_of_the_new_one(void) {
         advance(10 * MS);
     (void)tiny_remove(&Bench.server, earlier);
     answer_next(BARRIER, ZKLI_RESULT_NO_NODE);
-    CHECK(waiter->member->own.watch == NULL);
+    CHECK(waiter->member->watchers[ZKLI_WATCHED_OWN].watch == NULL);
     struct request create = serve_until(CREATE);
     serve_request(&create);
     const size_t creates = Bench.sent[CREATE];
@@ -136,11 +136,11 @@ static void a_holder_watches_no_predecessor(void) {
     bench_begin();
     struct owner *holder = hold("a"), *waiter = begin("a");
     serve_all();
-    CHECK(waiter->member->predecessor.watch != NULL);
+    CHECK(waiter->member->watchers[ZKLI_WATCHED_PREDECESSOR].watch != NULL);
     release(holder);
     serve_all();
     CHECK_INT(waiter->grants, 1);
-    CHECK(waiter->member->predecessor.watch == NULL);
+    CHECK(waiter->member->watchers[ZKLI_WATCHED_PREDECESSOR].watch == NULL);
     bench_end();
 }
 

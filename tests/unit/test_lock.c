@@ -26,8 +26,8 @@ static void options_that_make_no_sense_are_refused(void) {
         {{.local_handoffs = -1}, ZKL_INVALID},
         {{.kind = (zkl_kind)-1}, ZKL_INVALID},
         {{.kind = (zkl_kind)(ZKL_SEMAPHORE + 1)}, ZKL_INVALID},
-        {{.kind = ZKL_SEMAPHORE}, ZKL_UNSUPPORTED},
-        {{.permits = 1}, ZKL_UNSUPPORTED},
+        {{.kind = ZKL_SEMAPHORE, .permits = -1}, ZKL_INVALID},
+        {{.permits = 1}, ZKL_INVALID},
         {{.linger_ms = 1}, ZKL_UNSUPPORTED},
         {{.want_wanted = true}, ZKL_UNSUPPORTED},
     };
@@ -110,6 +110,7 @@ static void on_a_closed_session_every_call_says_closed(void) {
     CHECK_INT(zkl_release(l), ZKL_CLOSED);
     CHECK_INT(zkl_release_wait(l, 0), ZKL_CLOSED);
     CHECK_INT(zkl_downgrade(l), ZKL_CLOSED);
+    CHECK_INT(zkl_set_permits(l, 1), ZKL_CLOSED);
     CHECK_INT(zkl_cancel(l), ZKL_CLOSED);
     CHECK_INT(zkl_inspect(s, "a", &queue), ZKL_CLOSED);
     CHECK(other == NULL && queue == NULL);
@@ -224,7 +225,7 @@ static void check_late_grant(int64_t timeout_ms, zkl_err expected) {
     struct zkli_member *m = l->member;
     struct zkli_sibling self;
     CHECK(zkli_sibling_parse(&self, m->core.node));
-    struct zkli_listing listing = {&self, 1, false};
+    struct zkli_listing listing = {.siblings = &self, .count = 1};
     struct zkli_contender_event event = {.type = ZKLI_EV_LISTED, .listing = &listing};
     zkli_list_remove(&m->asker); /* the listing that is on its way will find nobody */
     zkli_member_step(m, &event);

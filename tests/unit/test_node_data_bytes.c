@@ -9,6 +9,8 @@
 #include "support/main.h"
 #include "support/wait.h"
 
+#define NEW_MAX (ZKLI_NODE_DATA_MAX - ZKLI_NODE_DATA_LATER_MAX)
+
 static const char *format(const struct zkli_node_data *data) {
     static char text[ZKLI_NODE_DATA_MAX + 1];
     text[zkli_node_data_format(text, data)] = '\0';
@@ -89,10 +91,10 @@ static void fill_all_but(struct zkli_node_data *data, size_t room) {
     memset(host, ' ', ZKLI_NODE_DATA_VALUE_MAX);
     host[ZKLI_NODE_DATA_VALUE_MAX] = '\0'; /* three bytes each, as it is written */
     set(data->host, host);
-    size_t left = ZKLI_NODE_DATA_MAX - strlen(format(data)) - strlen(" prog=");
+    size_t left = NEW_MAX - strlen(format(data)) - strlen(" prog=");
     REQUIRE(left >= room && left - room <= ZKLI_NODE_DATA_VALUE_MAX);
     memset(data->program, 'p', left - room);
-    CHECK_INT(strlen(format(data)), ZKLI_NODE_DATA_MAX - room);
+    CHECK_INT(strlen(format(data)), NEW_MAX - room);
 }
 
 static void a_key_that_does_not_fit_takes_its_value_along(void) {

@@ -138,6 +138,11 @@ static zkl_err call_downgrade(zkl_session *s, zkl_lock *l) {
     return zkl_downgrade(l);
 }
 
+static zkl_err call_set_permits(zkl_session *s, zkl_lock *l) {
+    (void)s;
+    return zkl_set_permits(l, 1);
+}
+
 static zkl_err call_release_hold(zkl_session *s, zkl_lock *l) {
     (void)s;
     return zkl_release_hold(l, 1);
@@ -218,6 +223,7 @@ static const struct {
       {"release", call_release},
       {"release_wait", call_release_wait},
       {"downgrade", call_downgrade},
+      {"set_permits", call_set_permits},
       {"release_hold", call_release_hold},
       {"cancel", call_cancel},
       {"held", call_held},

@@ -5,6 +5,8 @@
 #include "unit/fake_zoo.h"
 
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "engine/engine_internal.h"
 #include "lock/lock.h"
@@ -294,6 +296,30 @@ static void in_a_child_every_call_says_forked(void) {
     fake_end(s, l);
 }
 
+static uint64_t nonce_of_a_session(void) {
+    zkl_session *s = fake_session(HOSTS, NULL);
+    uint64_t nonce = s->engine->who.owner_nonce;
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+    return nonce;
+}
+
+/* Threads of two processes have the same numbers. */
+static void a_process_has_a_nonce_and_its_child_another(void) {
+    int status = -1;
+    uint64_t nonce = nonce_of_a_session();
+    CHECK(nonce != 0);
+    CHECK(nonce_of_a_session() == nonce);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)alarm(20);
+        uint64_t other = nonce_of_a_session();
+        _exit(other != 0 && other != nonce && nonce_of_a_session() == other ? 0 : 1);
+    }
+    REQUIRE(pid > 0 && waitpid(pid, &status, 0) == pid);
+    CHECK_INT(status, 0);
+    CHECK(nonce_of_a_session() == nonce);
+}
+
 static void nothing_and_nobody_are_told_apart_from_something(void) {
     CHECK_INT(zkl_session_state(NULL), ZKL_STATE_CLOSED);
     CHECK_INT(zkl_session_id(NULL), 0);
@@ -432,6 +458,8 @@ int main(int argc, char **argv) {
         {"a rejected session takes no servers and no locks",
          a_rejected_session_takes_no_servers_and_no_locks},
         {"in a child every call says forked", in_a_child_every_call_says_forked},
+        {"a process has a nonce, and its child another",
+         a_process_has_a_nonce_and_its_child_another},
         {"nothing and nobody are told apart from something",
          nothing_and_nobody_are_told_apart_from_something},
         {"a closed lock's events are dropped, and no others",
