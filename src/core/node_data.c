@@ -120,10 +120,10 @@ static bool parse_digits(uint64_t *ret_number, const char *from, size_t length, 
                          uint64_t max) {
     uint64_t number = 0;
     for (size_t i = 0; i < length; i++) {
-        int digit = hex_value(from[i]);
-        if (digit < 0 || (unsigned)digit >= base || number > (max - (unsigned)digit) / base)
+        unsigned digit = (unsigned)hex_value(from[i]); /* -1 is above any base */
+        if (digit >= base || number > (max - digit) / base)
             return false;
-        number = number * base + (unsigned)digit;
+        number = number * base + digit;
     }
     *ret_number = number;
     return length > 0;

@@ -233,14 +233,23 @@ static void what_is_short_is_never_cut(void) {
 
 static void a_value_is_read_up_to_128_bytes(void) {
     struct zkli_node_data data;
-    char line[300] = "zklock1 label=";
-    memset(line + strlen(line), 'l', 200);
-    REQUIRE(parse_text(&data, line));
-    CHECK_INT(strlen(data.label), ZKLI_NODE_DATA_VALUE_MAX);
-    CHECK_STRING(data.host, "");
-    memcpy(line, "zklock1 attempt=", 16);
-    REQUIRE(parse_text(&data, line));
-    CHECK_INT(strlen(data.attempt), ZKLI_NODE_DATA_ATTEMPT_MAX);
+    const struct {
+        const char *key, *value;
+        size_t max;
+    } values[] = {
+        {"host", data.host, ZKLI_NODE_DATA_VALUE_MAX},
+        {"prog", data.program, ZKLI_NODE_DATA_VALUE_MAX},
+        {"label", data.label, ZKLI_NODE_DATA_VALUE_MAX},
+        {"attempt", data.attempt, ZKLI_NODE_DATA_ATTEMPT_MAX},
+    };
+    for (size_t i = 0; i < COUNT(values); i++) {
+        char line[300] = {0};
+        (void)snprintf(line, sizeof(line), "zklock1 %s=", values[i].key);
+        memset(line + strlen(line), 'l', 200);
+        REQUIRE(parse_text(&data, line));
+        for (size_t j = 0; j < COUNT(values); j++)
+            CHECK_INT(strlen(values[j].value), i == j ? values[j].max : 0);
+    }
 }
 
 static const struct {
