@@ -337,24 +337,24 @@ void checks_hold(struct world *w, int client, const struct actor *a) {
 
 /* The set of the register, under the guard that comes first. */
 static void check_write_committed(struct world *w, const struct txn *txn, int guard_name) {
-    struct written *written = &w->writes[txn->value];
+    struct written *written = &w->writes[txn->data];
     const struct name *guard = &w->names[guard_name];
     w->figures->guarded_again += written->commits > 0;
     written->commits++;
     int reader = w->names[written->node].turned_into;
     if (tree_find(&w->truth, written->node) == NULL &&
         (reader == 0 || tree_find(&w->truth, reader) == NULL))
-        world_violate(w, CHECK_WRITES, "write %d is made without the node of its hold", txn->value);
+        world_violate(w, CHECK_WRITES, "write %d is made without the node of its hold", txn->data);
     bool is_reader = guard->kind == ZKLI_KIND_READ;
     struct latest *last = &w->last_written[written->lock];
     if (guard->place < (is_reader ? last->exclusive : last->any))
-        world_violate(w, CHECK_WRITES, "write %d under %s comes after a later holder's", txn->value,
+        world_violate(w, CHECK_WRITES, "write %d under %s comes after a later holder's", txn->data,
                       guard->text);
     note_latest(last, guard->place, is_reader);
     if ((written->is_versioned || written->is_several) && written->commits > 1)
-        world_violate(w, CHECK_WRITES, "write %d is made twice", txn->value);
+        world_violate(w, CHECK_WRITES, "write %d is made twice", txn->data);
     if (written->is_answered && written->result != ZKL_OK && written->result != ZKL_UNSURE)
-        world_violate(w, CHECK_WRITES, "write %d is made after its caller was told %s", txn->value,
+        world_violate(w, CHECK_WRITES, "write %d is made after its caller was told %s", txn->data,
                       zkl_errname(written->result));
 }
 
@@ -449,13 +449,14 @@ void checks_committed(struct world *w, const struct txn *txn, const struct tree 
     } else if (txn->type == TXN_MULTI) {
         for (int i = 0; i < txn->part_count; i++) {
             struct txn one = txn_part(txn, i);
-            bool is_register = w->names[one.name].lock == NONE;
-            if (one.type == TXN_SET && is_register)
+            if (one.type == TXN_SET && !world_has_text(w, one.name))
                 check_write_committed(w, &one, txn->parts[0].name);
             else if (one.type != TXN_SET)
                 checks_committed(w, &one, before);
+            else if (w->names[one.name].lock == NONE)
+                TRACE(w, "  set %s to %s", w->names[one.name].text, w->texts[one.data].bytes);
         }
-        if (w->names[txn->parts[0].name].lock != NONE && txn->parts[0].type == ZKLI_OP_SET)
+        if (parts_turn(w, txn->parts, txn->part_count))
             note_turned(w, txn);
     } else if (txn->type == TXN_DELETE) {
         note_gone(w, txn->name, txn);
@@ -477,13 +478,13 @@ static void check_wake(struct world *w, const struct name *gone, const struct zn
     }
 }
 
-void checks_watch_told(struct world *w, int client, int number, bool is_deleted) {
+void checks_watch_told(struct world *w, int client, int number, enum zkli_watch_type type) {
     struct name *node = &w->names[number];
-    if (node->client == client && is_deleted)
+    if (!w->list[client].is_open || node->lock == NONE)
+        return; /* of a directory */
+    if (node->client == client && type == ZKLI_WATCH_DELETED)
         node->is_end_told = true;
     const struct zkli_list *head = &w->list[client].session.engine->members;
-    if (!w->list[client].is_open)
-        return;
     for (const struct zkli_list *link = head->next; link != head; link = link->next) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
         char path[ZKLI_PATH_MAX];
@@ -557,10 +558,11 @@ void checks_frozen(struct world *w) {
 /* What has just been committed its server may not have applied yet. */
 static void check_watches(struct world *w, int conn) {
     const struct conn *c = &w->conns[conn];
-    for (int i = 0; i < c->watch_count; i++)
-        if (tree_find(&w->servers[c->server].tree, c->watches[i]) == NULL)
-            world_violate(w, CHECK_WATCHES, "client %d watches %s, which is not there", c->client,
-                          w->names[c->watches[i]].text);
+    for (int kind = 0; kind < WATCH_KINDS; kind++)
+        for (int i = 0; i < c->watches[kind].count; i++)
+            if (tree_find(&w->servers[c->server].tree, c->watches[kind].names[i]) == NULL)
+                world_violate(w, CHECK_WATCHES, "client %d watches %s, which is not there",
+                              c->client, w->names[c->watches[kind].names[i]].text);
 }
 
 void checks_drained(struct world *w) {

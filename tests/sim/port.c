@@ -208,45 +208,58 @@ static bool is_refused(struct world *w, const struct port *p) {
     return true;
 }
 
+/* Somebody waits for its reply. */
+static int request_new(struct world *w, enum op op, unsigned slot, int name) {
+    int request = message_new(w, (int)op);
+    struct message *r = &w->messages[request];
+    r->slot = slot;
+    r->name = name;
+    r->is_reply = true;
+    return request;
+}
+
 static bool send(struct zkli_port *base, enum op op, unsigned slot, const char *path,
-                 bool is_watched, bool is_container) {
+                 bool is_watched) {
     struct port *p = port_of(base);
     struct world *w = p->world;
     if (is_refused(w, p))
         return false;
-    int request = message_new(w, (int)op);
-    struct message *r = &w->messages[request];
-    r->slot = slot;
-    r->name = path == NULL ? w->nowhere : world_name(w, path);
-    r->is_watched = is_watched;
-    r->is_container = is_container;
-    r->is_reply = true; /* somebody waits for one */
+    int name = path == NULL ? w->nowhere : world_name(w, path);
+    int request = request_new(w, op, slot, name);
+    w->messages[request].is_watched = is_watched;
     submit(p, request);
     return true;
 }
 
 static bool port_create(struct zkli_port *base, unsigned slot, const char *path, const char *data,
                         size_t length, enum zkli_create_mode mode) {
-    (void)data;
-    (void)length;
-    return send(base, mode == ZKLI_EPHEMERAL_SEQUENTIAL ? OP_CREATE_SEQUENTIAL : OP_CREATE, slot,
-                path, false, mode == ZKLI_CONTAINER);
+    struct port *p = port_of(base);
+    struct world *w = p->world;
+    if (is_refused(w, p))
+        return false;
+    enum op op = mode == ZKLI_EPHEMERAL_SEQUENTIAL ? OP_CREATE_SEQUENTIAL : OP_CREATE;
+    int name = world_name(w, path);
+    int request = request_new(w, op, slot, name);
+    w->messages[request].data = world_data(w, name, data, (int)length);
+    w->messages[request].is_container = mode == ZKLI_CONTAINER;
+    submit(p, request);
+    return true;
 }
 
 static bool port_list(struct zkli_port *base, unsigned slot, const char *path, bool is_watched) {
-    return send(base, OP_LIST, slot, path, is_watched, false);
+    return send(base, OP_LIST, slot, path, is_watched);
 }
 
 static bool port_get(struct zkli_port *base, unsigned slot, const char *path, bool is_watched) {
-    return send(base, OP_GET, slot, path, is_watched, false);
+    return send(base, OP_GET, slot, path, is_watched);
 }
 
 static bool port_remove(struct zkli_port *base, unsigned slot, const char *path) {
-    return send(base, OP_REMOVE, slot, path, false, false);
+    return send(base, OP_REMOVE, slot, path, false);
 }
 
 static bool port_barrier(struct zkli_port *base, unsigned slot, const char *node) {
-    return send(base, OP_BARRIER, slot, node, false, false);
+    return send(base, OP_BARRIER, slot, node, false);
 }
 
 static bool port_multi(struct zkli_port *base, unsigned slot, const struct zkli_op *ops,
@@ -255,29 +268,26 @@ static bool port_multi(struct zkli_port *base, unsigned slot, const struct zkli_
     struct world *w = p->world;
     if (p->state != PORT_CONNECTED || is_refused(w, p))
         return false;
-    int request = message_new(w, OP_MULTI);
+    int request = request_new(w, OP_MULTI, slot, world_name(w, ops[0].path));
     struct message *r = &w->messages[request];
     assert(count <= PARTS_MAX);
-    r->slot = slot;
     r->part_count = r->refused = (int)count;
     for (size_t i = 0; i < count; i++) {
         assert((ops[i].flags & ZKLI_CREATE_SEQUENTIAL) == 0 && "no writer makes such nodes");
+        int name = world_name(w, ops[i].path);
         r->parts[i] = (struct part){.type = ops[i].type,
                                     .is_ephemeral = ops[i].flags == ZKLI_CREATE_EPHEMERAL,
-                                    .name = world_name(w, ops[i].path),
+                                    .name = name,
+                                    .data = world_data(w, name, ops[i].data, ops[i].length),
                                     .version = ops[i].version};
-        if (ops[i].length > 0 && w->names[r->parts[i].name].lock == NONE)
-            memcpy(&r->parts[i].value, ops[i].data, sizeof(r->parts[i].value));
     }
-    r->name = r->parts[0].name;
-    r->is_reply = true;
     submit(p, request);
     return true;
 }
 
 static bool port_sync(struct zkli_port *base, unsigned slot) {
     port_of(base)->world->figures->syncs++;
-    return send(base, OP_SYNC, slot, NULL, false, false);
+    return send(base, OP_SYNC, slot, NULL, false);
 }
 
 /* With a request that nobody waits for, as zk_client.c sends it to wake the client library. */
@@ -317,21 +327,6 @@ static int timeout_ms(struct zkli_port *base) {
 
 /* ---- Receiving ---- */
 
-static void send_watches(struct world *w, struct port *p) {
-    if (p->watch_count == 0)
-        return;
-    int message = message_new(w, OP_SET_WATCHES);
-    struct message *m = &w->messages[message];
-    m->zxid = p->last_zxid;
-    m->count = p->watch_count;
-    for (int i = 0; i < p->watch_count; i++) { /* in the order of its hash table */
-        unsigned k = world_below(w, (unsigned)i + 1);
-        m->list[i] = m->list[k];
-        m->list[k] = (int16_t)p->watches[i];
-    }
-    conn_send(w, p->conn, message);
-}
-
 /* Of a new session: by the network, or else by the thread that delivers. */
 static bool is_told_late(const struct world *w, const struct port *p) {
     const struct client *c = &w->list[p->client];
@@ -344,7 +339,11 @@ static void on_connected(struct world *w, struct port *p, int session) {
     p->state = PORT_CONNECTED;
     p->sent_ns = w->now_ns;
     TRACE(w, "client %d has session %d on server %d", p->client, session, p->server);
-    send_watches(w, p);
+    int watches = watches_message(w, p->watches);
+    if (watches != NONE) {
+        w->messages[watches].zxid = p->last_zxid;
+        conn_send(w, p->conn, watches);
+    }
     if (is_told_late(w, p) && p->received_ns - p->attempted_ns < w->timeout_ns / 16)
         p->stands_ns = world_between(w, w->timeout_ns / 12, w->timeout_ns / 2);
     deliver_state(w, p, ZKLI_PORT_CONNECTED);
@@ -363,14 +362,6 @@ static void on_expired(struct world *w, struct port *p) {
     fail_all(w, p, &p->unsent);
 }
 
-static void set_watch(struct port *p, int name) {
-    for (int i = 0; i < p->watch_count; i++)
-        if (p->watches[i] == name)
-            return;
-    assert(p->watch_count < WATCHES_MAX);
-    p->watches[p->watch_count++] = name;
-}
-
 static void on_reply(struct world *w, struct port *p, const struct message *reply) {
     int request = list_pop(w, &p->in_flight);
     assert(request != NONE && w->messages[request].slot == reply->slot);
@@ -380,7 +371,7 @@ static void on_reply(struct world *w, struct port *p, const struct message *repl
         return;
     if (reply->is_watched &&
         (reply->code == CODE_OK || (reply->code == CODE_NO_NODE && reply->index == OP_EXISTS)))
-        set_watch(p, reply->name);
+        watches_set(p->watches, (enum op)reply->index, reply->name);
     int message = message_new(w, DELIVER_REPLY);
     int next = w->messages[message].next;
     w->messages[message] = *reply;
@@ -391,15 +382,14 @@ static void on_reply(struct world *w, struct port *p, const struct message *repl
 }
 
 static void on_event(struct world *w, struct port *p, const struct message *event) {
-    for (int i = 0; i < p->watch_count; i++)
-        if (p->watches[i] == event->name)
-            p->watches[i] = p->watches[--p->watch_count];
+    if (!watches_take(p->watches, event->name, (enum zkli_watch_type)event->index))
+        return; /* its other watch was told of the node's end */
     int message = delivery_new(w, p, DELIVER_WATCH);
     w->messages[message].name = event->name;
     w->messages[message].zxid = event->zxid;
     w->messages[message].czxid = event->czxid;
     w->messages[message].is_untold = p->is_untold;
-    w->messages[message].is_done = event->kind == TO_EVENT_DELETED;
+    w->messages[message].index = event->index;
 }
 
 void port_receive(struct world *w, int port, int message) {
@@ -412,7 +402,7 @@ void port_receive(struct world *w, int port, int message) {
         p->last_zxid = m->zxid;
     if (m->kind == TO_REPLY)
         on_reply(w, p, m);
-    else if (m->kind == TO_EVENT_DELETED || m->kind == TO_EVENT_CHANGED)
+    else if (m->kind == TO_EVENT)
         on_event(w, p, m);
     else if (m->kind == TO_CONNECTED)
         on_connected(w, p, m->session);
@@ -466,13 +456,10 @@ static void make_results(const struct world *w, const struct message *m,
 }
 
 static void deliver_reply(struct world *w, struct port *p, const struct message *m) {
-    static char data[ZKL_GUARDED_SET_MAX]; /* as a writer wrote it */
     char *children[CHILDREN_MAX];
     struct zkli_stat stats[PARTS_MAX];
     struct zkli_op_result results[PARTS_MAX];
-    memcpy(data, &m->value, sizeof(m->value));
     make_results(w, m, results, stats);
-    bool is_ours = w->names[m->name].lock != NONE && w->names[m->name].client != NONE;
     struct zkli_reply reply = {
         .result = result_of(w, m),
         .code = m->code,
@@ -482,9 +469,8 @@ static void deliver_reply(struct world *w, struct port *p, const struct message 
         .refused = (size_t)m->refused,
         .children = children,
         .child_count = (size_t)m->count,
-        .data = is_ours ? "zklock1" : data,
-        .data_length = is_ours ? strlen("zklock1") : sizeof(data),
     };
+    reply.data = world_data_read(w, m->name, m->data, &reply.data_length);
     for (int i = 0; i < m->count; i++)
         children[i] = strrchr(w->names[m->list[i]].text, '/') + 1;
     const struct zkli_port_receiver *receiver = client_receiver();
@@ -533,9 +519,9 @@ void port_deliver(struct world *w, unsigned port, unsigned unused) {
     } else {
         /* Else its session has been replaced, or is over. */
         if (client->is_open && client->session.engine->port == &p->base)
-            checks_watch_told(w, p->client, m->name, m->is_done);
+            checks_watch_told(w, p->client, m->name, (enum zkli_watch_type)m->index);
         client_receiver()->on_watch(client, &p->base, w->names[m->name].text,
-                                    m->is_done ? ZKLI_WATCH_DELETED : ZKLI_WATCH_CHANGED);
+                                    (enum zkli_watch_type)m->index);
     }
     message_free(w, message);
     if (!p->is_closed)

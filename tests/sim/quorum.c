@@ -61,8 +61,7 @@ void quorum_commit(struct world *w, int index) {
         w->committed++;
         const struct txn *txn = &w->log[w->committed];
         static struct tree before;
-        bool deletes = txn->type == TXN_DELETE || txn->type == TXN_CLOSE;
-        if (deletes)
+        if (txn->type == TXN_CLOSE)
             before = w->truth;
         tree_apply(w, &w->truth, txn, w->committed);
         checks_committed(w, txn, &before);
@@ -87,7 +86,7 @@ void quorum_apply(struct world *w, unsigned server_and_life, unsigned index) {
         s->applied++;
         const struct txn *txn = &w->log[s->applied];
         static struct tree before;
-        if (txn->type == TXN_CLOSE || txn->type == TXN_DELETE)
+        if (txn->type == TXN_CLOSE)
             before = s->tree;
         tree_apply(w, &s->tree, txn, s->applied);
         if (quorum_leads(w, (int)server) && txn->type == TXN_CLOSE)
@@ -202,6 +201,7 @@ static enum code prepare_create(struct world *w, const struct message *r, struct
         return CODE_NO_NODE;
     txn->name = r->name;
     txn->is_container = r->is_container;
+    txn->data = r->data;
     txn->session = 0;
     if (r->kind == OP_CREATE_SEQUENTIAL) {
         txn->name = sequential_name(w, r->name, txn);

@@ -1,6 +1,6 @@
 /*
  * server - what a server does for its connections: sessions opened and resumed, requests answered
- * in order, reads from its own tree however stale that is, watches; see sim.h.
+ * in order, reads from its own tree however stale that is; see sim.h.
  */
 #include "sim/sim.h"
 
@@ -58,7 +58,7 @@ void conn_send(struct world *w, int conn, int message) {
         arm(w, conn, &c->up, EVENT_UP);
 }
 
-static void tell(struct world *w, int conn, int message) {
+void conn_tell(struct world *w, int conn, int message) {
     struct conn *c = &w->conns[conn];
     if (c->is_left) {
         message_free(w, message);
@@ -80,13 +80,13 @@ static void hang_up(struct world *w, int conn) {
     if (c->is_closed)
         return;
     c->is_closed = true;
-    c->watch_count = 0;
+    c->watches[WATCH_DATA].count = c->watches[WATCH_CHILDREN].count = 0;
     list_clear(w, &c->queue);
     list_clear(w, &c->up);
     if (c->is_left)
         free_conn(w, c);
     else
-        tell(w, conn, message_new(w, TO_CLOSED));
+        conn_tell(w, conn, message_new(w, TO_CLOSED));
 }
 
 void conn_leave(struct world *w, int conn, bool is_reset) {
@@ -151,14 +151,6 @@ static int reply_new(struct world *w, int conn, const struct message *request, e
     return message;
 }
 
-static void watch(struct conn *c, int name) {
-    for (int i = 0; i < c->watch_count; i++)
-        if (c->watches[i] == name)
-            return;
-    assert(c->watch_count < WATCHES_MAX);
-    c->watches[c->watch_count++] = name;
-}
-
 static void answer_list(struct world *w, struct tree *tree, struct message *m) {
     for (int i = 0; i < tree->count; i++) {
         if (w->names[tree->nodes[i].name].parent != m->name)
@@ -168,41 +160,15 @@ static void answer_list(struct world *w, struct tree *tree, struct message *m) {
     }
 }
 
-/* zxid: of the change; 0 for a watch that was sent again, of which the client library learns no
- * zxid, though the server has told all that it knows up to now. */
-static void send_event(struct world *w, int conn, int name, bool is_deleted, int64_t zxid) {
-    const struct server *s = &w->servers[w->conns[conn].server];
-    int message = message_new(w, is_deleted ? TO_EVENT_DELETED : TO_EVENT_CHANGED);
-    w->messages[message].name = name;
-    w->messages[message].zxid = zxid;
-    w->messages[message].czxid = s->applied == 0 ? 0 : w->log[s->applied].zxid;
-    tell(w, conn, message);
-}
-
-/* In the order in which they come, whatever came first. */
-static void resend_watches(struct world *w, int conn, struct tree *tree, const struct message *r) {
-    struct conn *c = &w->conns[conn];
-    for (int i = 0; i < r->count; i++) {
-        const struct znode *node = tree_find(tree, r->list[i]);
-        w->figures->watches_resent++;
-        if (node == NULL)
-            send_event(w, conn, r->list[i], true, 0);
-        else if (node->mzxid > r->zxid)
-            send_event(w, conn, r->list[i], false, 0);
-        else
-            watch(c, r->list[i]);
-    }
-}
-
 static void answer_read(struct world *w, int conn, const struct message *r) {
     struct conn *c = &w->conns[conn];
     struct tree *tree = &w->servers[c->server].tree;
     if (r->kind == OP_PING) {
-        tell(w, conn, message_new(w, TO_PONG));
+        conn_tell(w, conn, message_new(w, TO_PONG));
         return;
     }
     if (r->kind == OP_SET_WATCHES) {
-        resend_watches(w, conn, tree, r);
+        watches_resend(w, conn, r);
         return;
     }
     const struct znode *node = tree_find(tree, r->name);
@@ -214,13 +180,14 @@ static void answer_read(struct world *w, int conn, const struct message *r) {
         m->czxid = node->czxid;
         m->session = node->session;
         m->version = node->version;
-        m->value = node->value;
         if (r->kind == OP_LIST)
             answer_list(w, tree, m);
+        else
+            m->data = node->data;
     }
     if (r->is_watched && (node != NULL || r->kind == OP_EXISTS))
-        watch(c, r->name);
-    tell(w, conn, message);
+        watches_set(c->watches, (enum op)r->kind, r->name);
+    conn_tell(w, conn, message);
 }
 
 /* ---- Requests, in order ---- */
@@ -279,7 +246,7 @@ static void answer(struct world *w, int conn) {
         message_free(w, request);
         if (is_cut_here(w, conn, message))
             return;
-        tell(w, conn, message);
+        conn_tell(w, conn, message);
         if (is_end)
             hang_up(w, conn);
     }
@@ -329,8 +296,7 @@ static const char *const op_names[] = {
 /* A create, or the transaction by which a writer becomes a reader. */
 static bool makes_contender(const struct world *w, const struct message *r) {
     return r->kind == OP_CREATE_SEQUENTIAL ||
-           (r->kind == OP_MULTI && r->parts[0].type == ZKLI_OP_SET &&
-            w->names[r->parts[0].name].lock != NONE);
+           (r->kind == OP_MULTI && parts_turn(w, r->parts, r->part_count));
 }
 
 static bool is_doomed(const struct world *w, int conn, const struct message *request) {
@@ -485,7 +451,7 @@ void server_validated(struct world *w, int server, int conn, uint32_t life, bool
     assert(c->server == server);
     int message = message_new(w, is_valid ? TO_CONNECTED : TO_EXPIRED);
     w->messages[message].session = c->session;
-    tell(w, conn, message);
+    conn_tell(w, conn, message);
     if (!is_valid) {
         hang_up(w, conn);
         return;
@@ -516,21 +482,6 @@ void server_close_conns(struct world *w, int server, int session) {
             continue;
         if (session == 0 || (c->state == CONN_OPEN && c->session == session))
             hang_up(w, i);
-    }
-}
-
-static void fire(struct world *w, int server, int name, bool is_deleted, int64_t zxid) {
-    for (int i = 0; i < w->conns_used; i++) {
-        struct conn *c = &w->conns[i];
-        if (c->state != CONN_OPEN || c->server != server || c->is_closed)
-            continue;
-        for (int k = 0; k < c->watch_count; k++) {
-            if (c->watches[k] != name)
-                continue;
-            c->watches[k] = c->watches[--c->watch_count];
-            send_event(w, i, name, is_deleted, zxid);
-            break;
-        }
     }
 }
 
@@ -565,15 +516,7 @@ static void finish_write(struct world *w, int conn, const struct txn *txn) {
 }
 
 void server_applied(struct world *w, int server, const struct txn *txn, const struct tree *before) {
-    for (int i = 0; txn->type == TXN_MULTI && i < txn->part_count; i++)
-        if (txn->parts[i].type == ZKLI_OP_DELETE || txn->parts[i].type == ZKLI_OP_SET)
-            fire(w, server, txn->parts[i].name, txn->parts[i].type == ZKLI_OP_DELETE, txn->zxid);
-    if (txn->type == TXN_DELETE)
-        fire(w, server, txn->name, true, txn->zxid);
-    else if (txn->type == TXN_CLOSE)
-        for (int i = 0; i < before->count; i++)
-            if (before->nodes[i].session == txn->session)
-                fire(w, server, before->nodes[i].name, true, txn->zxid);
+    watches_fire(w, server, txn, before);
     if (txn->server == server && txn->conn != NONE && w->conns[txn->conn].life == txn->conn_life &&
         !w->conns[txn->conn].is_closed) {
         if (txn->type == TXN_OPEN) {

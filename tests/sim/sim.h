@@ -4,11 +4,12 @@
  * code; simulated are the client library (port.c), the servers (quorum.c, server.c), and the
  * session's threads (client.c). What the servers do is what ZooKeeper 3.8.0 was seen or read to do.
  *
- * Files: state.h what all of it goes by; world.c time, randomness, names, trees, trace; quorum.c
- * the log, election.c who leads; server.c connections, requests, watches; port.c the client
- * library; client.c processes with their sessions; actor.c and writer.c threads that use locks;
- * schedule.c one seed from its settings to its end; faults.c and scenes.c what befalls it; checks.c
- * what must hold at every step; report.c figures; many.c many seeds; main.c the command.
+ * Files: state.h what all of it goes by; world.c time, randomness, names, data, trees, trace;
+ * quorum.c the log, election.c who leads; server.c connections, requests; watches.c both ends'
+ * watches; port.c the client library; client.c processes with their sessions; actor.c and writer.c
+ * threads that use locks; schedule.c one seed from its settings to its end; faults.c and scenes.c
+ * what befalls it; checks.c what must hold at every step; report.c figures; many.c many seeds;
+ * main.c the command.
  */
 #ifndef SIM_H
 #define SIM_H
@@ -44,10 +45,17 @@ __attribute__((format(printf, 3, 4))) void world_violate(struct world *w, enum c
                                                          const char *format, ...);
 /* The number of a path, new if it must be. */
 int world_name(struct world *w, const char *path);
+/* Whether a node of that name has a text as its data; else it has the number of a write. */
+bool world_has_text(const struct world *w, int name);
+/* By what number such a node has this data: a text's, which is new if it must be, or a write's. */
+int world_data(struct world *w, int name, const void *bytes, int length);
+const char *world_data_read(const struct world *w, int name, int data, size_t *ret_length);
 struct znode *tree_find(struct tree *tree, int name);
 void tree_apply(struct world *w, struct tree *tree, const struct txn *txn, int index);
 /* What one part of a transaction of several does, as a transaction of its own. */
 struct txn txn_part(const struct txn *txn, int index);
+/* Whether a writer becomes a reader by these: a set, a create and a delete. */
+bool parts_turn(const struct world *w, const struct part *parts, int count);
 int message_new(struct world *w, int kind);
 void message_free(struct world *w, int message);
 void list_init(struct list *list);
@@ -107,6 +115,8 @@ int64_t server_clock(const struct world *w, int server);
 /* The client's end: NONE if nobody listens. */
 int conn_open(struct world *w, int client, int port, int server);
 void conn_send(struct world *w, int conn, int message);
+/* From the server. */
+void conn_tell(struct world *w, int conn, int message);
 /* The client closes its end; with is_reset what it sent and has not arrived never will. */
 void conn_leave(struct world *w, int conn, bool is_reset);
 /* What a server had read and not yet queued when it closed the connection. */
@@ -121,6 +131,20 @@ void server_answered(struct world *w, int server);
 void server_applied(struct world *w, int server, const struct txn *txn, const struct tree *before);
 void server_validated(struct world *w, int server, int conn, uint32_t life, bool is_valid);
 void server_synced(struct world *w, int server, int conn, uint32_t life, int index);
+
+/* ---- watches.c ---- */
+
+/* By a request that was answered: of the server's end of a connection, or of a client library. */
+void watches_set(struct watches watches[WATCH_KINDS], enum op request, int name);
+/* Takes away those that this fires. False: there are none. */
+bool watches_take(struct watches watches[WATCH_KINDS], int name, enum zkli_watch_type type);
+/* Tells of those that a transaction fires, on a server that has just applied it. before: the tree,
+ * if the transaction ends a session. */
+void watches_fire(struct world *w, int server, const struct txn *txn, const struct tree *before);
+/* All that a client library has, to be sent on a new connection; NONE: it has none. */
+int watches_message(struct world *w, const struct watches watches[WATCH_KINDS]);
+/* The server sets them, or tells at once what has happened to them. */
+void watches_resend(struct world *w, int conn, const struct message *request);
 
 /* ---- port.c ---- */
 
@@ -184,7 +208,7 @@ void checks_event(struct world *w, struct handle *handle, const zkl_event *event
 void checks_released(struct handle *h, zkl_hold hold);
 void checks_hold(struct world *w, int client, const struct actor *a);
 void checks_committed(struct world *w, const struct txn *txn, const struct tree *before);
-void checks_watch_told(struct world *w, int client, int name, bool is_deleted);
+void checks_watch_told(struct world *w, int client, int name, enum zkli_watch_type type);
 void checks_frozen(struct world *w);
 void checks_drained(struct world *w);
 void checks_end(struct world *w);

@@ -1,6 +1,6 @@
 /*
- * state - all that the simulation has: names and trees, what travels, servers, connections, clients
- * and their threads, events, the world; see sim.h.
+ * state - all that the simulation has: names, data and trees, what travels, servers, connections,
+ * clients and their threads, events, the world; see sim.h.
  */
 #ifndef SIM_STATE_H
 #define SIM_STATE_H
@@ -22,7 +22,8 @@
 #define SESSIONS_MAX 256
 #define NAMES_MAX 4096
 #define NODES_MAX 96
-#define WATCHES_MAX 96
+#define WATCHES_MAX 96 /* of a kind */
+#define TEXTS_MAX 1024
 #define CHILDREN_MAX 72
 #define LOG_MAX (1 << 16)
 #define WRITES_MAX 2048
@@ -52,15 +53,23 @@ struct name {
     bool is_end_told;  /* by its watch, to who created it */
 };
 
+/* Data of a node, by its number in w->texts. The number 0 is the empty one. */
+struct text {
+    int length;
+    char bytes[ZKLI_NODE_DATA_MAX + 1]; /* ends with a NUL */
+};
+
 struct znode {
     int name;
     int session; /* 0: not ephemeral */
     bool is_container;
-    int64_t czxid, mzxid;
     int32_t counter; /* of its children's creation */
     int touched_by;  /* the last entry of the log that changed the counter */
-    int32_t version;
-    int value; /* which write it has: its number; of nodes that writes have made, too */
+    int32_t version; /* of the data */
+    /* The number of a text. Of a register or a mark (world_has_text): that of the write it has. */
+    int data;
+    int64_t czxid, mzxid;
+    int64_t pzxid; /* of the last child created or deleted; not where the counter did not rise */
 };
 
 struct tree {
@@ -100,11 +109,25 @@ enum code {
     CODE_CONNECTION_LOSS
 };
 
+/* What is watched: by a get its node's data, by a list the node's children. A node's end ends both
+ * watches. */
+enum watch_kind {
+    WATCH_DATA,
+    WATCH_CHILDREN,
+    WATCH_KINDS
+};
+
+/* Watches of one kind: the names that are watched. */
+struct watches {
+    int count;
+    int16_t names[WATCHES_MAX];
+};
+
 /* An operation of a transaction. In the log it has what was made of it. */
 struct part {
     enum zkli_op_type type;
     bool is_ephemeral;
-    int name, value;
+    int name, data;
     int32_t version; /* in the log, of a set: the new one */
     int32_t counter; /* in the log, of a create: its parent's */
 };
@@ -119,7 +142,7 @@ struct message {
     int stands_at; /* the server whose thread has read it and stands still, + 1; 0: none */
     unsigned slot;
     int name, index, conn, session;
-    int value;
+    int data;
     int32_t version;
     int part_count, refused; /* OP_MULTI: refused is the index of a part, or their number */
     struct part parts[PARTS_MAX];
@@ -127,8 +150,10 @@ struct message {
     int64_t zxid, czxid;
     uint64_t touched[SESSIONS_MAX / 64];
     int count;
-    int16_t list[CHILDREN_MAX > WATCHES_MAX ? CHILDREN_MAX : WATCHES_MAX];
+    /* Children; or what is watched: first index names by data watches, then by child watches. */
+    int16_t list[WATCHES_MAX * WATCH_KINDS];
 };
+_Static_assert(CHILDREN_MAX <= WATCHES_MAX * WATCH_KINDS, "a list has room for them");
 
 struct list {
     int first, last;
@@ -136,8 +161,7 @@ struct list {
 
 enum to_client {
     TO_REPLY = 100,
-    TO_EVENT_DELETED,
-    TO_EVENT_CHANGED,
+    TO_EVENT, /* index: its zkli_watch_type */
     TO_CONNECTED,
     TO_EXPIRED,
     TO_CLOSED,
@@ -159,7 +183,7 @@ enum between_servers {
 enum to_engine {
     DELIVER_STATE = 140,
     DELIVER_REPLY,
-    DELIVER_WATCH
+    DELIVER_WATCH /* index: as above */
 };
 
 /* ---- Servers ---- */
@@ -179,7 +203,7 @@ struct txn {
     uint8_t type, code;
     bool is_container, by_operator;
     int name, session, server, conn; /* server NONE: no connection waits for it */
-    int value;
+    int data;
     uint32_t conn_life;
     int32_t counter;
     int part_count, refused; /* TXN_MULTI, or what was to be one; the guard comes first */
@@ -254,8 +278,7 @@ struct conn {
     int64_t up_at, down_at;
     struct list up, down;
     struct list queue; /* requests that the server has not answered */
-    int watch_count;
-    int watches[WATCHES_MAX];
+    struct watches watches[WATCH_KINDS];
 };
 
 /* ---- Clients ---- */
@@ -288,8 +311,7 @@ struct port {
     uint64_t untold_connection;    /* the one that the engine went by when it ended */
     struct list unsent, in_flight, deliveries;
     bool is_delivering;
-    int watch_count;
-    int watches[WATCHES_MAX];
+    struct watches watches[WATCH_KINDS];
 };
 
 struct handle {
@@ -458,6 +480,9 @@ struct world {
     struct name *names;
     int name_count, nowhere; /* never there: a barrier deletes it that looks for no node */
     int16_t name_table[NAMES_MAX * 2];
+    struct text *texts;
+    int text_count;
+    int16_t text_table[TEXTS_MAX * 2];
     struct txn *log; /* from index 1 */
     int log_count, committed;
     int leader; /* of the present epoch; NONE */

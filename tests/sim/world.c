@@ -1,4 +1,4 @@
-/* world - time, randomness, names and trees, messages; see sim.h. */
+/* world - time, randomness, names, data and trees, messages; see sim.h. */
 #include "sim/sim.h"
 
 #include <assert.h>
@@ -188,6 +188,54 @@ int world_name(struct world *w, const char *path) {
     return name_of(w, path, strlen(path));
 }
 
+/* ---- Data ---- */
+
+static int text_of(struct world *w, const char *bytes, size_t length) {
+    unsigned size = TEXTS_MAX * 2;
+    unsigned at = hash_of(bytes, length) % size;
+    for (; w->text_table[at] != 0; at = (at + 1) % size) {
+        const struct text *text = &w->texts[w->text_table[at]];
+        if ((size_t)text->length == length && memcmp(text->bytes, bytes, length) == 0)
+            return w->text_table[at];
+    }
+    int number = w->text_count++;
+    assert(number < TEXTS_MAX && length < sizeof(w->texts[0].bytes));
+    w->text_table[at] = (int16_t)number;
+    struct text *text = &w->texts[number];
+    text->length = (int)length;
+    memcpy(text->bytes, bytes, length);
+    text->bytes[length] = '\0';
+    return number;
+}
+
+bool world_has_text(const struct world *w, int name) {
+    for (int i = 0; i < LOCKS_MAX; i++)
+        if (name == w->registers[i] || name == w->marks[i])
+            return false;
+    return true;
+}
+
+int world_data(struct world *w, int name, const void *bytes, int length) {
+    int number = 0;
+    if (length <= 0)
+        return 0;
+    if (world_has_text(w, name))
+        return text_of(w, bytes, (size_t)length);
+    memcpy(&number, bytes, sizeof(number));
+    return number;
+}
+
+const char *world_data_read(const struct world *w, int name, int data, size_t *ret_length) {
+    static char written[ZKL_GUARDED_SET_MAX]; /* as a writer has written it */
+    if (world_has_text(w, name)) {
+        *ret_length = (size_t)w->texts[data].length;
+        return w->texts[data].bytes;
+    }
+    memcpy(written, &data, sizeof(data));
+    *ret_length = sizeof(written);
+    return written;
+}
+
 /* ---- Trees ---- */
 
 struct znode *tree_find(struct tree *tree, int name) {
@@ -197,8 +245,21 @@ struct znode *tree_find(struct tree *tree, int name) {
     return NULL;
 }
 
-static void tree_remove(struct tree *tree, struct znode *node) {
+static void tree_remove(struct world *w, struct tree *tree, struct znode *node, int64_t zxid) {
+    struct znode *parent = tree_find(tree, w->names[node->name].parent);
+    if (parent != NULL)
+        parent->pzxid = zxid;
     *node = tree->nodes[--tree->count];
+}
+
+/* A number that would be smaller is not taken over: so the counter stays at its end, and pzxid as
+ * it was (DataTree.createNode). */
+static void note_child(struct znode *parent, const struct txn *txn, int index, bool is_prepared) {
+    if (is_prepared || txn->counter > parent->counter) {
+        parent->counter = txn->counter;
+        parent->pzxid = txn->zxid;
+    }
+    parent->touched_by = index;
 }
 
 struct txn txn_part(const struct txn *txn, int index) {
@@ -212,11 +273,15 @@ struct txn txn_part(const struct txn *txn, int index) {
     struct txn one = *txn;
     one.type = (uint8_t)types[part->type];
     one.name = part->name;
-    one.value = part->value;
+    one.data = part->data;
     one.counter = part->counter;
     if (part->type == ZKLI_OP_CREATE && !part->is_ephemeral)
         one.session = 0;
     return one;
+}
+
+bool parts_turn(const struct world *w, const struct part *parts, int count) {
+    return count == 3 && parts[0].type == ZKLI_OP_SET && w->names[parts[0].name].lock != NONE;
 }
 
 void tree_apply(struct world *w, struct tree *tree, const struct txn *txn, int index) {
@@ -224,20 +289,18 @@ void tree_apply(struct world *w, struct tree *tree, const struct txn *txn, int i
     switch ((enum txn_type)txn->type) {
     case TXN_CREATE: {
         struct znode *parent = tree_find(tree, w->names[txn->name].parent);
-        /* A number that would be smaller is not taken over: so the counter stays at its end. */
-        if (parent != NULL && (tree == &w->prepared || txn->counter > parent->counter))
-            parent->counter = txn->counter;
         if (parent != NULL)
-            parent->touched_by = index;
+            note_child(parent, txn, index, tree == &w->prepared);
         assert(tree->count < NODES_MAX);
         bool is_lock_dir = txn->name == w->dirs[0] || txn->name == w->dirs[1];
         tree->nodes[tree->count++] = (struct znode){
             .name = txn->name,
             .session = txn->session,
             .is_container = txn->is_container,
-            .value = txn->value,
+            .data = txn->data,
             .czxid = txn->zxid,
             .mzxid = txn->zxid,
+            .pzxid = txn->zxid,
             .counter = is_lock_dir ? w->counter_start : 0,
             .touched_by = index,
         };
@@ -246,12 +309,12 @@ void tree_apply(struct world *w, struct tree *tree, const struct txn *txn, int i
     case TXN_DELETE:
         node = tree_find(tree, txn->name);
         assert(node != NULL);
-        tree_remove(tree, node);
+        tree_remove(w, tree, node, txn->zxid);
         break;
     case TXN_SET:
         node = tree_find(tree, txn->name);
         assert(node != NULL);
-        node->value = txn->value;
+        node->data = txn->data;
         node->version++;
         node->mzxid = txn->zxid;
         break;
@@ -267,7 +330,7 @@ void tree_apply(struct world *w, struct tree *tree, const struct txn *txn, int i
     case TXN_CLOSE:
         for (int i = tree->count - 1; i >= 0; i--)
             if (tree->nodes[i].session == txn->session)
-                tree_remove(tree, &tree->nodes[i]);
+                tree_remove(w, tree, &tree->nodes[i], txn->zxid);
         tree->is_alive[txn->session] = false;
         break;
     case TXN_ERROR:
@@ -334,15 +397,17 @@ struct world *world_new(void) {
     if (w == NULL)
         abort();
     w->names = calloc(NAMES_MAX, sizeof(*w->names));
+    w->texts = calloc(TEXTS_MAX, sizeof(*w->texts));
     w->log = calloc(LOG_MAX, sizeof(*w->log));
     w->messages = calloc(MESSAGES_MAX, sizeof(*w->messages));
-    if (w->names == NULL || w->log == NULL || w->messages == NULL)
+    if (w->names == NULL || w->texts == NULL || w->log == NULL || w->messages == NULL)
         abort();
     return w;
 }
 
 void world_free(struct world *w) {
     free(w->names);
+    free(w->texts);
     free(w->log);
     free(w->messages);
     free(w->heap);
@@ -353,17 +418,19 @@ void world_reset(struct world *w, uint64_t seed) {
     struct event *heap = w->heap;
     size_t heap_max = w->heap_max;
     struct name *names = w->names;
+    struct text *texts = w->texts;
     struct txn *log = w->log;
     struct message *messages = w->messages;
     memset(w, 0, sizeof(*w));
     w->heap = heap;
     w->heap_max = heap_max;
     w->names = names;
+    w->texts = texts;
     w->log = log;
     w->messages = messages;
     w->free_message = NONE;
     w->seed = w->random = seed;
-    w->name_count = 1;
+    w->name_count = w->text_count = 1;
     w->leader = NONE;
     w->keeper = NONE;
     for (unsigned i = 0; i < SERVERS; i++)
