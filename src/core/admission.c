@@ -136,7 +136,7 @@ struct zkli_admission zkli_admit(enum zkli_kind kind, const struct zkli_listing 
         exclusive += !other->is_leaving;
         place.predecessor = later(place.predecessor, other);
     }
-    place.has_followers = place.position + 1 < listing->count;
+    place.may_have_followers = place.position + 1 < listing->count || listing->is_by_czxid;
     place.staying = staying_of(kind, exclusive, leases, is_lease ? permits->count : 0);
     if (kept_out_by > 0)
         place.verdict = ZKLI_VERDICT_WATCH_NODE;

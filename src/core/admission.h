@@ -49,7 +49,9 @@ struct zkli_admission {
     size_t position; /* contenders before us */
     size_t
         staying; /* so many, that are not leaving, have to end before we are admitted, at least */
-    bool has_followers;                     /* contenders behind us */
+    /* Contenders behind us. By czxid there may be others, that came after the listing, which is
+     * without the nodes that have gone since: we may be admitted by their end alone. */
+    bool may_have_followers;
     const struct zkli_sibling *predecessor; /* WATCH_NODE */
     /* WATCH_NODE: the deletion of that node admits us, without another listing. No other one keeps
      * us out, numbers only grow, and a directory that has our node is not deleted. It is false near

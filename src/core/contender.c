@@ -57,7 +57,7 @@ static void note_listing(contender *c, const event *e) {
     c->staying = place.staying;
     c->is_hand_off = place.is_hand_off;
     c->may_turn = place.may_turn;
-    c->has_followers = place.has_followers;
+    c->may_have_followers = place.may_have_followers;
     c->listed_on = e->connection;
     if (c->state == ZKLI_FRONTING)
         c->children_watch = ZKLI_WATCHED;

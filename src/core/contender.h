@@ -175,7 +175,7 @@ struct zkli_contender {
     bool is_hand_off;         /* its deletion admits us, on the connection that listed it */
     bool may_turn;            /* with its deletion a reader may take its place */
     bool is_predecessor_ours; /* made by this library, as its data says */
-    bool has_followers;
+    bool may_have_followers;
     struct zkli_permits recorded; /* of a semaphore's directory; UNKNOWN: none for this listing */
     /* A semaphore's: */
     int permits;        /* as asked for; 0: as recorded */

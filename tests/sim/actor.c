@@ -48,8 +48,12 @@ static void on_event(const zkl_event *event, void *arg) {
     checks_event(handle->client->world, handle, event);
 }
 
-static zkl_kind choose_kind(struct world *w) {
+static zkl_kind choose_kind(struct world *w, int lock) {
     unsigned percent = world_below(w, 100);
+    if (w->handles == w->locks)
+        return ZKL_MUTEX;
+    if (w->permits[lock] > 0 && world_chance(w, 85))
+        return ZKL_SEMAPHORE;
     return percent < 50 ? ZKL_READ : percent < 85 ? ZKL_WRITE : ZKL_MUTEX;
 }
 
@@ -57,16 +61,20 @@ static bool open_handle(struct client *c, int i) {
     static const char *const names[LOCKS_MAX] = {"a", "b"};
     struct world *w = c->world;
     struct handle *h = &c->handles[i];
-    zkl_kind kind = w->handles == w->locks ? ZKL_MUTEX : choose_kind(w);
+    int name = i % w->locks;
+    zkl_kind kind = choose_kind(w, name);
+    bool follows = kind != ZKL_SEMAPHORE || world_chance(w, 20);
     *h = (struct handle){.client = c,
-                         .name = i % w->locks,
-                         .is_reader = kind == ZKL_READ,
+                         .name = name,
                          .is_recursive = world_chance(w, 50),
                          .turns_max = world_chance(w, 40) ? (int)world_below(w, 4) : 0};
-    zkl_err err = zkl_lock_open(&h->lock, &c->session, names[h->name],
-                                &ZKL_LOCK_OPTIONS(.kind = kind, .recursive = h->is_recursive,
-                                                  .local_handoffs = h->turns_max,
-                                                  .on_event = on_event, .arg = h));
+    zkl_err err = zkl_lock_open(
+        &h->lock, &c->session, names[h->name],
+        &ZKL_LOCK_OPTIONS(.kind = kind, .permits = follows ? 0 : w->permits[name],
+                          .recursive = h->is_recursive, .local_handoffs = h->turns_max,
+                          .on_event = on_event, .arg = h));
+    if (err == ZKL_OK)
+        h->kind = h->lock->kind;
     return err == ZKL_OK;
 }
 
@@ -92,6 +100,7 @@ static void count_outcome(struct world *w, zkl_err err) {
     f->cancels += err == ZKL_CANCELED;
     f->closes += err == ZKL_CLOSED;
     f->unreachable += err == ZKL_UNREACHABLE;
+    f->mismatches += err == ZKL_MISMATCH;
 }
 
 void actor_look_again(struct world *w, unsigned number) {
@@ -110,6 +119,10 @@ static void finish(struct world *w, unsigned number) {
     TRACE(w, "client %d thread %u: acquire says %s", client, number % THREADS_MAX,
           zkl_errname(err));
     const struct zkli_hold *now = a->lock->current;
+    int lock = w->list[client].handles[a->handle].name;
+    if (err == ZKL_MISMATCH && !permits_ever_differed(w, lock, a->lock->permits))
+        world_violate(w, CHECK_PERMITS, "%d permits are said to be another number",
+                      a->lock->permits);
     if (err == ZKL_OK &&
         (now == NULL || now->thread != sim_thread || !zkli_member_is_held(now->member)))
         world_violate(w, CHECK_LOSS, "an acquire says OK without a hold");
@@ -379,7 +392,7 @@ static void downgrade(struct world *w, unsigned number) {
 static int a_reader_of(const struct client *c, const struct actor *a, unsigned number) {
     for (int i = 0; i < HANDLES_MAX; i++) {
         const struct handle *h = &c->handles[i];
-        if (h->lock != NULL && h->is_reader && h->name == c->handles[a->handle].name &&
+        if (h->lock != NULL && h->kind == ZKLI_KIND_READ && h->name == c->handles[a->handle].name &&
             zkli_lock_hold_of(h->lock, number + 1) == NULL)
             return i;
     }

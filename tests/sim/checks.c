@@ -28,11 +28,15 @@ static const struct zkli_hold *current_hold(const struct handle *h) {
     return NULL;
 }
 
-/* Whether readers may hold beside it: from when a writer begins to turn. */
-static bool reads(const struct handle *h) {
-    const struct zkli_hold *hold = current_hold(h);
-    return h->is_reader || (hold != NULL && (hold->member->core.kind == ZKLI_KIND_READ ||
-                                             hold->member->core.state == ZKLI_TURNING));
+/* How it holds: a writer that begins to turn may have readers beside it. */
+static enum zkli_kind kind_of(const struct handle *h) {
+    const struct zkli_member *m = current_hold(h)->member;
+    return m->core.state == ZKLI_TURNING ? ZKLI_KIND_READ : m->core.kind;
+}
+
+/* Whether one of this kind may hold beside another of it. */
+bool checks_is_shared(enum zkli_kind kind) {
+    return kind == ZKLI_KIND_READ || kind == ZKLI_KIND_LEASE;
 }
 
 /* Whether the library would say that it holds, if it were asked at this moment. */
@@ -54,6 +58,7 @@ int checks_node(struct world *w, struct handle *h) {
     h->seen = hold->id;
     h->known_ns = 0;
     h->node = world_name(w, path);
+    h->limit = permits_limit(w, h->name, w->names[h->node].czxid);
     return h->node;
 }
 
@@ -137,20 +142,20 @@ static void check_told(struct world *w, int client, struct handle *h) {
     }
 }
 
-/* Who is certain to hold a lock: the last that was looked at. */
+/* Who is certain to hold a lock: the last that was looked at, of each kind. A client; NONE: nobody.
+ */
 struct holders {
-    int any, exclusive; /* a client; NONE: nobody */
+    int clients[ZKLI_KIND_FOREIGN + 1];
 };
 
 static void check_excluded(struct world *w, struct holders *holders, int client,
                            const struct handle *h) {
-    int other = reads(h) ? holders->exclusive : holders->any;
-    if (other != NONE)
-        world_violate(w, CHECK_EXCLUSION, "clients %d and %d both hold %c", other, client,
-                      'a' + h->name);
-    holders->any = client;
-    if (!reads(h))
-        holders->exclusive = client;
+    enum zkli_kind own = kind_of(h);
+    for (enum zkli_kind kind = 0; kind <= ZKLI_KIND_FOREIGN; kind++)
+        if (holders->clients[kind] != NONE && !(kind == own && checks_is_shared(kind)))
+            world_violate(w, CHECK_EXCLUSION, "clients %d and %d both hold %c",
+                          holders->clients[kind], client, 'a' + h->name);
+    holders->clients[own] = client;
 }
 
 static void check_handle(struct world *w, struct holders *holders, int client, struct handle *h) {
@@ -164,37 +169,43 @@ static void check_handle(struct world *w, struct holders *holders, int client, s
     if (!is_uprooted(w, client, h, node)) {
         check_excluded(w, holders, client, h);
         check_backing(w, client, h, node);
+        if (node->kind == ZKLI_KIND_LEASE)
+            w->permit_holders[w->permit_holder_count++] = (struct permit_holder){
+                client, h->name, h->limit, node->place};
     }
     check_lease(w, client);
 }
 
 void checks_step(struct world *w) {
     struct holders holders[LOCKS_MAX];
+    w->permit_holder_count = 0;
     for (int name = 0; name < w->locks; name++)
-        holders[name] = (struct holders){NONE, NONE};
+        for (enum zkli_kind kind = 0; kind <= ZKLI_KIND_FOREIGN; kind++)
+            holders[name].clients[kind] = NONE;
     for (int i = 0; i < w->clients; i++)
         for (int k = 0; k < w->handles; k++)
             check_handle(w, &holders[w->list[i].handles[k].name], i, &w->list[i].handles[k]);
+    permits_check_holders(w);
 }
 
 /* ---- Grants and losses ---- */
 
-static void note_latest(struct latest *latest, int64_t czxid, bool is_reader) {
+void checks_note_latest(struct latest *latest, int64_t czxid, bool is_shared) {
     if (czxid > latest->any)
         latest->any = czxid;
-    if (!is_reader && czxid > latest->exclusive)
+    if (!is_shared && czxid > latest->exclusive)
         latest->exclusive = czxid;
 }
 
 /* Whether the other node is one behind which this one has to wait. */
 static bool keeps_out(const struct world *w, const struct znode *other, const struct name *own) {
     const struct name *name = &w->names[other->name];
-    bool are_readers = own->kind == ZKLI_KIND_READ && name->kind == ZKLI_KIND_READ;
+    bool is_its_like = own->kind == name->kind && checks_is_shared(own->kind);
     return name->lock == own->lock && name->kind != ZKLI_KIND_NONE && name->place < own->place &&
-           !are_readers;
+           !is_its_like;
 }
 
-static bool is_shared(const struct world *w, const struct handle *h) {
+static bool is_beside(const struct world *w, const struct handle *h) {
     for (int i = 0; i < w->clients; i++)
         for (int k = 0; k < w->handles; k++) {
             const struct handle *other = &w->list[i].handles[k];
@@ -225,12 +236,13 @@ static void check_grant(struct world *w, int client, struct handle *h) {
     if (token != node->czxid)
         world_violate(w, CHECK_TOKENS, "the token of %s is %llx", node->text,
                       (unsigned long long)token);
-    int64_t last = h->is_reader ? w->last_token[h->name].exclusive : w->last_token[h->name].any;
+    bool is_shared = checks_is_shared(h->kind);
+    int64_t last = is_shared ? w->last_token[h->name].exclusive : w->last_token[h->name].any;
     bool is_handed_on = note_turn(w, client, h, token);
     if (token <= last && !node->was_uprooted && !is_handed_on)
         world_violate(w, CHECK_TOKENS, "token %llx after %llx", (unsigned long long)token,
                       (unsigned long long)last);
-    note_latest(&w->last_token[h->name], token, h->is_reader);
+    checks_note_latest(&w->last_token[h->name], token, is_shared);
     if (own != NULL && port_session_id(own->session) != e->session_id)
         world_violate(w, CHECK_BACKING, "client %d is granted %c on an earlier session's node",
                       client, 'a' + h->name);
@@ -242,7 +254,8 @@ static void check_grant(struct world *w, int client, struct handle *h) {
     if (left_ns < w->timeout_ns / 40)
         world_violate(w, CHECK_LOSS, "client %d is granted %c for %lld ns", client, 'a' + h->name,
                       (long long)left_ns);
-    w->figures->shared += h->is_reader && is_shared(w, h);
+    w->figures->shared += h->kind == ZKLI_KIND_READ && is_beside(w, h);
+    permits_check_grant(w, h, node);
     bool has_waited = current_hold(h)->member->core.told_position != 0; /* in this place */
     /* A node that is handed on is as good as it was: until it is watched, only that could tell. */
     bool is_known = !is_handed_on && w->ports[w->list[client].port].told_zxid >= node->gone_zxid;
@@ -333,67 +346,13 @@ void checks_hold(struct world *w, int client, const struct actor *a) {
                       'a' + h->name);
 }
 
-/* ---- Guarded writes ---- */
-
-/* The set of the register, under the guard that comes first. */
-static void check_write_committed(struct world *w, const struct txn *txn, int guard_name) {
-    struct written *written = &w->writes[txn->data];
-    const struct name *guard = &w->names[guard_name];
-    w->figures->guarded_again += written->commits > 0;
-    written->commits++;
-    int reader = w->names[written->node].turned_into;
-    if (tree_find(&w->truth, written->node) == NULL &&
-        (reader == 0 || tree_find(&w->truth, reader) == NULL))
-        world_violate(w, CHECK_WRITES, "write %d is made without the node of its hold", txn->data);
-    bool is_reader = guard->kind == ZKLI_KIND_READ;
-    struct latest *last = &w->last_written[written->lock];
-    if (guard->place < (is_reader ? last->exclusive : last->any))
-        world_violate(w, CHECK_WRITES, "write %d under %s comes after a later holder's", txn->data,
-                      guard->text);
-    note_latest(last, guard->place, is_reader);
-    if ((written->is_versioned || written->is_several) && written->commits > 1)
-        world_violate(w, CHECK_WRITES, "write %d is made twice", txn->data);
-    if (written->is_answered && written->result != ZKL_OK && written->result != ZKL_UNSURE)
-        world_violate(w, CHECK_WRITES, "write %d is made after its caller was told %s", txn->data,
-                      zkl_errname(written->result));
-}
-
-/* Of a write that is not made again: what the servers have answered is what its caller is told. */
-static void check_answer(struct world *w, int number, const zkl_err *answer, zkl_err result) {
-    bool is_answer = result == ZKL_OK || result == ZKL_NO_NODE || result == ZKL_BAD_VERSION ||
-                     result == ZKL_SERVER;
-    if (!w->writes[number].is_several)
-        return;
-    if (answer == NULL ? is_answer : result != *answer)
-        world_violate(w, CHECK_WRITES, "write %d was answered %s, and its caller is told %s",
-                      number, answer == NULL ? "by nobody" : zkl_errname(*answer),
-                      zkl_errname(result));
-}
-
-void checks_written(struct world *w, int number, const zkl_err *answer, zkl_err result) {
-    struct written *written = &w->writes[number];
-    written->is_answered = true;
-    written->result = result;
-    w->figures->guarded += result == ZKL_OK;
-    w->figures->guarded_unsure += result == ZKL_UNSURE;
-    w->figures->guarded_lost += result == ZKL_LOST;
-    w->figures->guarded_unsent += result == ZKL_NOMEM;
-    w->figures->several += written->is_several && result == ZKL_OK;
-    w->figures->several_refused += written->is_several && answer != NULL && result != ZKL_OK;
-    check_answer(w, number, answer, result);
-    if (result == ZKL_OK && written->commits == 0)
-        world_violate(w, CHECK_WRITES, "write %d is OK and was not made", number);
-    if (result != ZKL_OK && result != ZKL_UNSURE && written->commits > 0)
-        world_violate(w, CHECK_WRITES, "write %d was made, and its caller is told %s", number,
-                      zkl_errname(result));
-}
-
 /* ---- Commits ---- */
 
 static void note_gone(struct world *w, int number, const struct txn *txn) {
     struct name *node = &w->names[number];
     node->gone_zxid = txn->zxid;
     node->was_uprooted = txn->by_operator;
+    permits_committed(w, number, txn->zxid, 0);
     if (txn->type != TXN_DELETE || txn->session == 0 || node->lock == NONE)
         return;
     if (w->session_client[txn->session] != node->client)
@@ -409,6 +368,7 @@ static void note_created(struct world *w, const struct txn *txn) {
     node->was_uprooted = false;
     node->wakes = 0;
     node->is_end_told = false;
+    permits_committed(w, txn->name, txn->zxid, txn->data);
     node->client = txn->session == 0 ? NONE : w->session_client[txn->session];
 }
 
@@ -434,6 +394,13 @@ static void note_turned(struct world *w, const struct txn *txn) {
         world_violate(w, CHECK_GHOSTS, "a transaction makes %s, and nobody knows it", reader->text);
 }
 
+/* Of a directory, or of a contender's node. */
+static void note_set(struct world *w, const struct txn *txn) {
+    TRACE(w, "  set %s to %s", w->names[txn->name].text, w->texts[txn->data].bytes);
+    permits_committed(w, txn->name, txn->zxid, txn->data);
+    w->figures->touches += w->names[txn->name].kind == ZKLI_KIND_LEASE;
+}
+
 void checks_committed(struct world *w, const struct txn *txn, const struct tree *before) {
     TRACE(w, "committed %llx: %s %s session %d%s", (unsigned long long)txn->zxid,
           txn->type == TXN_CREATE   ? "create"
@@ -450,11 +417,11 @@ void checks_committed(struct world *w, const struct txn *txn, const struct tree 
         for (int i = 0; i < txn->part_count; i++) {
             struct txn one = txn_part(txn, i);
             if (one.type == TXN_SET && !world_has_text(w, one.name))
-                check_write_committed(w, &one, txn->parts[0].name);
+                checks_write_committed(w, &one, txn->parts[0].name);
             else if (one.type != TXN_SET)
                 checks_committed(w, &one, before);
-            else if (w->names[one.name].lock == NONE)
-                TRACE(w, "  set %s to %s", w->names[one.name].text, w->texts[one.data].bytes);
+            else
+                note_set(w, &one);
         }
         if (parts_turn(w, txn->parts, txn->part_count))
             note_turned(w, txn);
@@ -493,10 +460,13 @@ void checks_watch_told(struct world *w, int client, int number, enum zkli_watch_
             !zkli_member_path(m, path, sizeof(path)))
             continue;
         const struct znode *own = tree_find(&w->truth, world_name(w, path));
-        bool is_reader = m->core.kind == ZKLI_KIND_READ; /* they come in together */
-        if (own != NULL && is_reader)
+        /* They come in together; a lease's mark wakes as well. */
+        bool is_its_like = m->core.kind == node->kind && checks_is_shared(node->kind);
+        bool come_together = checks_is_shared(m->core.kind) && !is_its_like;
+        bool is_mark = node->kind == ZKLI_KIND_LEASE && type == ZKLI_WATCH_CHANGED;
+        if (own != NULL && come_together)
             check_wake(w, node, own);
-        if (own != NULL && !is_reader && ++node->wakes > 1)
+        if (own != NULL && !come_together && !is_mark && ++node->wakes > 1)
             world_violate(w, CHECK_WAKES, "%u waiters wake at the end of %s", node->wakes,
                           node->text);
     }
@@ -523,7 +493,7 @@ static bool is_kept_out(const struct world *w, const struct znode *own) {
     for (int i = 0; i < w->truth.count; i++)
         if (keeps_out(w, &w->truth.nodes[i], &w->names[own->name]))
             return true;
-    return false;
+    return permits_are_out(w, &w->names[own->name]);
 }
 
 /* Every contender that thinks it has a node has it, and waits only if it has to. */
@@ -533,7 +503,8 @@ static void check_members(struct world *w, int client) {
     for (const struct zkli_list *link = head->next; link != head; link = link->next) {
         const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
         char path[ZKLI_PATH_MAX];
-        if (m->core.state != ZKLI_WAITING && m->core.state != ZKLI_HELD) {
+        bool waits = zkli_contender_rests(&m->core);
+        if (!waits && m->core.state != ZKLI_HELD) {
             world_violate(w, CHECK_LIVENESS,
                           "a contender of client %d is still %s when all is well", client,
                           zkli_contender_state_name(m->core.state));
@@ -543,7 +514,7 @@ static void check_members(struct world *w, int client) {
         const struct znode *own = has_node ? tree_find(&w->truth, world_name(w, path)) : NULL;
         if (has_node && own == NULL)
             world_violate(w, CHECK_GHOSTS, "client %d thinks it has %s", client, path);
-        if (own != NULL && m->core.state == ZKLI_WAITING && !is_kept_out(w, own))
+        if (own != NULL && waits && !is_kept_out(w, own))
             world_violate(w, CHECK_ADMISSION, "client %d waits at %s for nobody", client, path);
     }
 }

@@ -26,7 +26,10 @@
 /* Of those whose clients know the sockets of their connections. */
 #define SOCKETS_PERCENT 80
 /* Of those with locks of several kinds. In the others there are mutexes only. */
-#define MIXED_PERCENT 50
+#define MIXED_PERCENT 60
+/* Of the locks there that are semaphores, for most; and of these, of those that change. */
+#define SEMAPHORE_PERCENT 50
+#define RESIZED_PERCENT 50
 
 static void configure(struct world *w) {
     static const int ticks[] = {2, 2, 3, 4, 5, 5, 10};
@@ -37,6 +40,9 @@ static void configure(struct world *w) {
     w->threads = (int)world_between(w, 1, THREADS_MAX);
     w->locks = (int)world_between(w, 1, LOCKS_MAX);
     w->handles = w->locks * (world_chance(w, MIXED_PERCENT) ? 2 : 1);
+    for (int i = 0; i < w->locks; i++)
+        if (w->handles > w->locks && world_chance(w, SEMAPHORE_PERCENT))
+            w->permits[i] = 1 + (int)world_below(w, PERMITS_MAX);
     w->counter_start = world_chance(w, 10) ? INT32_MAX - (int32_t)world_below(w, 12) : 0;
     w->skew = !world_chance(w, SKEWED_PERCENT) ? 0 : world_chance(w, 50) ? 1 : -1;
     w->is_late = world_chance(w, LATE_PERCENT);
@@ -72,6 +78,9 @@ static void start(struct world *w) {
     }
     if (world_chance(w, 30))
         world_at(w, world_between(w, 1, w->timeout_ns), EVENT_STRANGER, 0, 0);
+    for (int i = 0; i < w->locks; i++)
+        if (w->permits[i] > 0 && world_chance(w, RESIZED_PERCENT))
+            world_at(w, world_between(w, 1, w->timeout_ns), EVENT_RESIZE, (unsigned)i, 0);
 }
 
 void schedule_operation(struct world *w) {
@@ -190,20 +199,35 @@ static void elect(struct world *w, unsigned a, unsigned b) {
 }
 
 static void (*const handlers[EVENT_KINDS])(struct world *w, unsigned a, unsigned b) = {
-    [EVENT_UP] = conn_up,           [EVENT_DOWN] = conn_down,
-    [EVENT_LATE] = server_late,     [EVENT_LINK] = quorum_link,
-    [EVENT_LOGGED] = quorum_logged, [EVENT_APPLY] = quorum_apply,
-    [EVENT_LEADER] = quorum_leader, [EVENT_FOLLOWER] = quorum_follower,
-    [EVENT_EXPIRY] = quorum_expiry, [EVENT_END_DUE] = quorum_end_due,
-    [EVENT_ELECT] = elect,          [EVENT_HEAL] = fault_heal,
-    [EVENT_IO] = port_io,           [EVENT_DELIVER] = port_deliver,
-    [EVENT_OPEN_PORT] = port_begin, [EVENT_CLOSE_PORT] = port_close,
-    [EVENT_TICK] = client_tick,     [EVENT_WAKE] = client_wake,
-    [EVENT_SHUT] = client_shut,     [EVENT_OPEN] = client_open,
-    [EVENT_ACTOR] = actor_act,      [EVENT_DEADLINE] = actor_deadline,
-    [EVENT_FAULT] = fault_strike,   [EVENT_DOOM] = fault_doom,
-    [EVENT_SCENE] = scene_act,      [EVENT_STRANGER] = stranger,
-    [EVENT_PHASE] = enter_phase,    [EVENT_DRAINED] = look_whether_drained,
+    [EVENT_UP] = conn_up,
+    [EVENT_DOWN] = conn_down,
+    [EVENT_LATE] = server_late,
+    [EVENT_LINK] = quorum_link,
+    [EVENT_LOGGED] = quorum_logged,
+    [EVENT_APPLY] = quorum_apply,
+    [EVENT_LEADER] = quorum_leader,
+    [EVENT_FOLLOWER] = quorum_follower,
+    [EVENT_EXPIRY] = quorum_expiry,
+    [EVENT_END_DUE] = quorum_end_due,
+    [EVENT_ELECT] = elect,
+    [EVENT_HEAL] = fault_heal,
+    [EVENT_IO] = port_io,
+    [EVENT_DELIVER] = port_deliver,
+    [EVENT_OPEN_PORT] = port_begin,
+    [EVENT_CLOSE_PORT] = port_close,
+    [EVENT_TICK] = client_tick,
+    [EVENT_WAKE] = client_wake,
+    [EVENT_SHUT] = client_shut,
+    [EVENT_OPEN] = client_open,
+    [EVENT_ACTOR] = actor_act,
+    [EVENT_DEADLINE] = actor_deadline,
+    [EVENT_FAULT] = fault_strike,
+    [EVENT_DOOM] = fault_doom,
+    [EVENT_SCENE] = scene_act,
+    [EVENT_STRANGER] = stranger,
+    [EVENT_RESIZE] = permits_resize,
+    [EVENT_PHASE] = enter_phase,
+    [EVENT_DRAINED] = look_whether_drained,
 };
 
 /* After a violation: what is still open is closed, so that nothing leaks. */

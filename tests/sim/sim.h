@@ -7,9 +7,9 @@
  * Files: state.h what all of it goes by; world.c time, randomness, names, data, trees, trace;
  * quorum.c the log, election.c who leads; server.c connections, requests; watches.c both ends'
  * watches; port.c the client library; client.c processes with their sessions; actor.c and writer.c
- * threads that use locks; schedule.c one seed from its settings to its end; faults.c and scenes.c
- * what befalls it; checks.c what must hold at every step; report.c figures; many.c many seeds;
- * main.c the command.
+ * threads that use locks; permits.c semaphores; schedule.c one seed from its settings to its end;
+ * faults.c and scenes.c what befalls it; checks.c and checks_writes.c what must hold at every step;
+ * report.c figures; many.c many seeds; main.c the command.
  */
 #ifndef SIM_H
 #define SIM_H
@@ -20,6 +20,7 @@
 
 /* The thread that is calling the library now. */
 extern uint64_t sim_thread;
+
 /* ---- world.c ---- */
 
 struct world *world_new(void);
@@ -199,6 +200,11 @@ void actor_close_lock(struct world *w, int client);
 int checks_node(struct world *w, struct handle *h);
 /* Of the actor's hold; 0: it is lost. */
 int checks_node_of(struct world *w, const struct actor *a);
+/* Whether one of this kind may hold beside another of it. */
+bool checks_is_shared(enum zkli_kind kind);
+void checks_note_latest(struct latest *latest, int64_t czxid, bool is_shared);
+/* (checks_writes.c) The set of the register, under the guard that comes first. */
+void checks_write_committed(struct world *w, const struct txn *txn, int guard_name);
 /* A guarded write has an outcome. answer: what the servers' answer means; NULL: they gave none. */
 void checks_written(struct world *w, int number, const zkl_err *answer, zkl_err result);
 /* After every event. */
@@ -212,6 +218,22 @@ void checks_watch_told(struct world *w, int client, int name, enum zkli_watch_ty
 void checks_frozen(struct world *w);
 void checks_drained(struct world *w);
 void checks_end(struct world *w);
+
+/* ---- permits.c ---- */
+
+/* A directory has these data since this entry of the log; or it has gone, and they are empty. */
+void permits_committed(struct world *w, int dir, int64_t zxid, int data);
+/* Whether a handle that asks for so many (0: as recorded) may have found another number. */
+bool permits_ever_differed(const struct world *w, int lock, int permits);
+void permits_resize(struct world *w, unsigned lock, unsigned unused);
+/* Whether as many are out as there are now; of a contender of another kind: no. */
+bool permits_are_out(const struct world *w, const struct name *own);
+/* The greatest number since its node was made: its listing, by which it is granted, came later. */
+int permits_limit(const struct world *w, int lock, int64_t czxid);
+/* By this node of a semaphore's, or of another kind. */
+void permits_check_grant(struct world *w, const struct handle *h, const struct name *node);
+/* After every event. */
+void permits_check_holders(struct world *w);
 
 /* ---- faults.c ---- */
 

@@ -32,6 +32,8 @@
 #define MESSAGES_MAX 8192
 #define PORTS_MAX 256
 #define FAULTS_MAX 12
+#define PERMITS_MAX 3
+#define NUMBERS_MAX 64 /* of permits that a directory has had, which are remembered */
 #define CLOCK_PPM 5000 /* a clock differs from real time by so many millionths at the most */
 #define NONE (-1)
 
@@ -318,7 +320,8 @@ struct handle {
     struct client *client;
     struct zkl_lock *lock; /* NULL: not open */
     int name;              /* which lock */
-    bool is_reader;
+    enum zkli_kind kind;
+    int limit; /* a semaphore's: as many permits there were when it was admitted, or fewer */
     bool is_recursive;
     int turns_max; /* how often a node may be handed on */
     int64_t token; /* the last hold's */
@@ -427,6 +430,7 @@ enum event_kind {
     EVENT_DOOM,
     EVENT_SCENE,
     EVENT_STRANGER,
+    EVENT_RESIZE,
     EVENT_PHASE,
     EVENT_DRAINED,
     EVENT_KINDS
@@ -454,6 +458,7 @@ struct world {
     /* Settings of the schedule */
     int64_t tick_ns, timeout_ns;
     int sync_limit, clients, threads, locks, handles;
+    int permits[LOCKS_MAX]; /* of a semaphore, in the beginning; 0: it is none */
     int32_t counter_start;
     unsigned operations_wanted, operations, faults_wanted, faults_done;
     enum phase phase;
@@ -506,8 +511,20 @@ struct world {
     int port_count;
     struct client list[CLIENTS_MAX];
     /* Checks */
+    struct numbers {
+        struct number {
+            int64_t zxid; /* since when */
+            int permits;  /* 0: none, or no directory */
+        } list[NUMBERS_MAX];
+        int count;
+    } numbers[LOCKS_MAX];
+    struct permit_holder { /* who is certain to hold one */
+        int client, lock, limit;
+        int64_t place;
+    } permit_holders[CLIENTS_MAX * HANDLES_MAX];
+    int permit_holder_count;
     struct latest {
-        int64_t any, exclusive; /* czxid: of any contender; of one that is no reader */
+        int64_t any, exclusive; /* czxid: of any contender; of one that excludes its like */
     } last_token[LOCKS_MAX], last_written[LOCKS_MAX];
     struct figures *figures;
     bool is_violated;

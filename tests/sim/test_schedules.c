@@ -58,6 +58,10 @@ static void the_simulation_is_not_idle(void) {
     CU_ASSERT_TRUE(f->handed_on >= f->schedules / 20);
     CU_ASSERT_TRUE(f->nested >= f->schedules / 20);
     CU_ASSERT_TRUE(f->shared >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->permits >= f->schedules);
+    CU_ASSERT_TRUE(f->touches >= f->schedules / 2);
+    CU_ASSERT_TRUE(f->resizes >= f->schedules / 5);
+    CU_ASSERT_TRUE(f->mismatches >= f->schedules / 20);
     CU_ASSERT_TRUE(f->turns >= f->schedules / 20);
     CU_ASSERT_TRUE(f->losses >= f->schedules / 20);
     CU_ASSERT_TRUE(f->late >= f->schedules / 20);

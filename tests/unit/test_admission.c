@@ -58,7 +58,8 @@ static bool is_right(const struct zkli_listing *listing, enum zkli_kind kind, co
             nearest = i;
             count++;
         }
-    if (place->position != position || place->has_followers != (position + 1 < listing->count))
+    if (place->position != position ||
+        place->may_have_followers != (position + 1 < listing->count || listing->is_by_czxid))
         return false;
     if (count == 0 && permits != NULL)
         return is_right_among_leases(permits, sorted, position, place) && !place->is_hand_off;

@@ -1,0 +1,58 @@
+/*
+ * checks_writes - what must hold of guarded writes: they are made under the hold that guards them,
+ * in the order of the holds, and their callers are told what has happened; see sim.h.
+ */
+#include "sim/sim.h"
+
+/* The set of the register, under the guard that comes first. */
+void checks_write_committed(struct world *w, const struct txn *txn, int guard_name) {
+    struct written *written = &w->writes[txn->data];
+    const struct name *guard = &w->names[guard_name];
+    w->figures->guarded_again += written->commits > 0;
+    written->commits++;
+    int reader = w->names[written->node].turned_into;
+    if (tree_find(&w->truth, written->node) == NULL &&
+        (reader == 0 || tree_find(&w->truth, reader) == NULL))
+        world_violate(w, CHECK_WRITES, "write %d is made without the node of its hold", txn->data);
+    bool is_shared = checks_is_shared(guard->kind);
+    struct latest *last = &w->last_written[written->lock];
+    if (guard->place < (is_shared ? last->exclusive : last->any))
+        world_violate(w, CHECK_WRITES, "write %d under %s comes after a later holder's", txn->data,
+                      guard->text);
+    checks_note_latest(last, guard->place, is_shared);
+    if ((written->is_versioned || written->is_several) && written->commits > 1)
+        world_violate(w, CHECK_WRITES, "write %d is made twice", txn->data);
+    if (written->is_answered && written->result != ZKL_OK && written->result != ZKL_UNSURE)
+        world_violate(w, CHECK_WRITES, "write %d is made after its caller was told %s", txn->data,
+                      zkl_errname(written->result));
+}
+
+/* Of a write that is not made again: what the servers have answered is what its caller is told. */
+static void check_answer(struct world *w, int number, const zkl_err *answer, zkl_err result) {
+    bool is_answer = result == ZKL_OK || result == ZKL_NO_NODE || result == ZKL_BAD_VERSION ||
+                     result == ZKL_SERVER;
+    if (!w->writes[number].is_several)
+        return;
+    if (answer == NULL ? is_answer : result != *answer)
+        world_violate(w, CHECK_WRITES, "write %d was answered %s, and its caller is told %s",
+                      number, answer == NULL ? "by nobody" : zkl_errname(*answer),
+                      zkl_errname(result));
+}
+
+void checks_written(struct world *w, int number, const zkl_err *answer, zkl_err result) {
+    struct written *written = &w->writes[number];
+    written->is_answered = true;
+    written->result = result;
+    w->figures->guarded += result == ZKL_OK;
+    w->figures->guarded_unsure += result == ZKL_UNSURE;
+    w->figures->guarded_lost += result == ZKL_LOST;
+    w->figures->guarded_unsent += result == ZKL_NOMEM;
+    w->figures->several += written->is_several && result == ZKL_OK;
+    w->figures->several_refused += written->is_several && answer != NULL && result != ZKL_OK;
+    check_answer(w, number, answer, result);
+    if (result == ZKL_OK && written->commits == 0)
+        world_violate(w, CHECK_WRITES, "write %d is OK and was not made", number);
+    if (result != ZKL_OK && result != ZKL_UNSURE && written->commits > 0)
+        world_violate(w, CHECK_WRITES, "write %d was made, and its caller is told %s", number,
+                      zkl_errname(result));
+}
