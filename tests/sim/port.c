@@ -398,7 +398,8 @@ void port_receive(struct world *w, int port, int message) {
     if (p->is_closed || p->state == PORT_OVER)
         return;
     p->received_ns = w->now_ns;
-    if (m->zxid > p->last_zxid)
+    /* An event bears no zxid: the client may come back to a server that is not as far yet. */
+    if (m->zxid > p->last_zxid && m->kind != TO_EVENT)
         p->last_zxid = m->zxid;
     if (m->kind == TO_REPLY)
         on_reply(w, p, m);
