@@ -14,7 +14,7 @@ extern "C" {
 
 typedef struct zkl_contender {
     size_t size;      /* of this struct, in the library that is running: see ZKL_HAS */
-    bool is_holder;   /* nobody before it keeps it out; the others wait */
+    bool is_holder;   /* no contender before it keeps it out; the others wait */
     const char *node; /* the child's name */
     const char *host; /* "" if the contender does not say, as other libraries' do not */
     const char *program;
@@ -32,14 +32,21 @@ typedef struct zkl_contender {
 typedef struct zkl_queue zkl_queue;
 
 ZKL_API size_t zkl_queue_count(const zkl_queue *queue);
+/* How many permits are recorded for the semaphore of that name, also when its queue is empty. 0: no
+ * number is recorded. */
+ZKL_API int zkl_queue_permits(const zkl_queue *queue);
 /* The contender that has index others before it, borrowed until zkl_queue_free. NULL beyond the
  * end. */
 ZKL_API const zkl_contender *zkl_queue_at(const zkl_queue *queue, size_t index);
 
 /*
- * Reads the queue of a lock: one list, then a read for each contender, up to 64 at a time. The
- * queue is the caller's: zkl_queue_free. A lock without contenders has an empty queue. The
- * session's connect_timeout_ms is for the whole call: a queue that takes longer to read needs more.
+ * Reads the queue of a lock: one list, then a read for each contender, up to 64 at a time, and one
+ * of the directory if it has data. The queue is the caller's: zkl_queue_free. A lock without
+ * contenders has an empty queue. The session's connect_timeout_ms is for the whole call: a queue
+ * that takes longer to read needs more.
+ *
+ * Of a semaphore with n permits the first n are holders. If the number was made smaller, holders
+ * beyond it are listed as waiting.
  * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_NO_CHROOT.
  * ZKL_UNREACHABLE: not all was read within connect_timeout_ms.
  * ZKL_DENIED; ZKL_AUTH_FAILED; ZKL_SERVER; ZKL_CLOSED; ZKL_IN_CALLBACK; ZKL_NOMEM; ZKL_FORKED.

@@ -1,5 +1,6 @@
 /*
- * inspect - looking at one queue: who holds, who waits. One list, then the contenders' nodes.
+ * inspect - looking at one queue: who holds, who waits. One list, then the directory's data, if
+ * that can be a number of permits, and the contenders' nodes.
  *
  * A queue is read node by node while it moves; a contender that leaves in between is left out.
  */
@@ -23,6 +24,7 @@ struct zkl_queue {
     zkl_contender *contenders; /* count of them, in order; their text stands in the entries */
     struct entry *entries;
     size_t entry_count;
+    int permits; /* 0: none recorded */
 };
 
 struct inspection {
@@ -31,7 +33,10 @@ struct inspection {
     char *directory; /* NULL: not listed yet */
     struct zkl_queue *queue;
     size_t next; /* entry to be read */
+    bool needs_permits;
 };
+
+#define OF_DIRECTORY SIZE_MAX /* in place of an entry's index */
 
 static struct zkl_queue *queue_new(size_t count) {
     struct zkl_queue *queue = calloc(1, sizeof(*queue));
@@ -47,6 +52,10 @@ static struct zkl_queue *queue_new(size_t count) {
 
 size_t zkl_queue_count(const zkl_queue *queue) {
     return queue == NULL ? 0 : queue->count;
+}
+
+int zkl_queue_permits(const zkl_queue *queue) {
+    return queue == NULL ? 0 : queue->permits;
 }
 
 const zkl_contender *zkl_queue_at(const zkl_queue *queue, size_t index) {
@@ -71,10 +80,16 @@ static char *next_read(struct zkli_reads *reads, struct zkli_read *ret_read, zkl
                                                    inspection->name);
         ret_read->query.kind = ZKLI_QUERY_LIST;
         path = inspection->directory == NULL ? NULL : strdup(inspection->directory);
+    } else if (inspection->needs_permits) {
+        inspection->needs_permits = false;
+        ret_read->index = OF_DIRECTORY;
+        ret_read->query.kind = ZKLI_QUERY_GET;
+        path = strdup(inspection->directory);
     } else if (inspection->queue == NULL || inspection->next == inspection->queue->entry_count) {
         return NULL;
     } else {
         ret_read->index = inspection->next++;
+        ret_read->query.kind = ZKLI_QUERY_GET;
         path = zkli_path_join_new(inspection->directory,
                                   inspection->queue->entries[ret_read->index].node);
     }
@@ -89,6 +104,8 @@ static zkl_err take_listing(struct inspection *inspection, const struct zkli_rep
     inspection->queue = queue;
     if (queue == NULL)
         return ZKL_NOMEM;
+    int32_t length = reply->stat.data_length;
+    inspection->needs_permits = length > 0 && length < ZKLI_PERMITS_TEXT_MAX;
     for (size_t i = 0; i < reply->child_count; i++) {
         struct entry *entry = &queue->entries[queue->entry_count];
         if (!zkli_sibling_parse(&entry->place, reply->children[i]))
@@ -97,6 +114,12 @@ static zkl_err take_listing(struct inspection *inspection, const struct zkli_rep
         queue->entry_count++;
     }
     return ZKL_OK;
+}
+
+static void take_permits(struct zkl_queue *queue, const struct zkli_reply *reply) {
+    queue->permits = zkli_permits_parse(reply->data, reply->data_length, reply->stat.czxid,
+                                        reply->stat.version)
+                         .count;
 }
 
 static void take_node(struct entry *entry, const struct zkli_reply *reply) {
@@ -117,7 +140,11 @@ static zkl_err got(struct zkli_reads *reads, const struct zkli_read *read,
     struct inspection *inspection = ZKLI_CONTAINER(reads, struct inspection, reads);
     if (read->query.kind == ZKLI_QUERY_LIST)
         return take_listing(inspection, reply);
-    if (reply->result == ZKLI_RESULT_OK)
+    if (reply->result != ZKLI_RESULT_OK)
+        return ZKL_OK;
+    if (read->index == OF_DIRECTORY)
+        take_permits(inspection->queue, reply);
+    else
         take_node(&inspection->queue->entries[read->index], reply);
     return ZKL_OK;
 }
@@ -147,6 +174,21 @@ static zkl_kind kind_shown(enum zkli_kind kind) {
     return kinds[kind];
 }
 
+/* Contenders so far, of which only all together matter. */
+struct before {
+    size_t count;
+    bool are_readers, are_leases;
+};
+
+/* A semaphore's hold that is beyond a number made smaller cannot be told from a wait. */
+static bool is_holder(const struct entry *entry, const struct before *before, int permits) {
+    if (before->count == 0)
+        return true;
+    if (entry->place.kind == ZKLI_KIND_LEASE)
+        return before->are_leases && before->count < (size_t)permits;
+    return entry->place.kind == ZKLI_KIND_READ && before->are_readers;
+}
+
 /* Sorts, by czxid where numbers cannot be trusted, and points what is shown at its text. */
 static void arrange(struct zkl_queue *queue) {
     size_t count = queue->entry_count;
@@ -156,18 +198,19 @@ static void arrange(struct zkl_queue *queue) {
     for (size_t i = 0; is_by_czxid && i < count; i++)
         queue->entries[i].place.order = queue->entries[i].contender.token;
     qsort(queue->entries, count, sizeof(*queue->entries), compare_entries);
-    bool are_readers = true; /* all so far */
+    struct before before = {.are_readers = true, .are_leases = true};
     for (size_t i = 0; i < count && queue->entries[i].is_there; i++) {
         struct entry *entry = &queue->entries[i];
-        are_readers = are_readers && entry->place.kind == ZKLI_KIND_READ;
         queue->contenders[i] = entry->contender;
         queue->contenders[i].node = entry->node;
         queue->contenders[i].host = entry->data.host;
         queue->contenders[i].program = entry->data.program;
         queue->contenders[i].label = entry->data.label;
         queue->contenders[i].kind = kind_shown(entry->place.kind);
-        queue->contenders[i].is_holder = i == 0 || are_readers;
-        queue->count++;
+        queue->contenders[i].is_holder = is_holder(entry, &before, queue->permits);
+        before.count = ++queue->count;
+        before.are_readers = before.are_readers && entry->place.kind == ZKLI_KIND_READ;
+        before.are_leases = before.are_leases && entry->place.kind == ZKLI_KIND_LEASE;
     }
 }
 

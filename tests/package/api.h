@@ -44,6 +44,7 @@
       (zkl_lock *, int, const struct zoo_op *, struct zoo_op_result *)) \
     X(zkl_err, zkl_inspect, (zkl_session *, const char *, zkl_queue **)) \
     X(size_t, zkl_queue_count, (const zkl_queue *)) \
+    X(int, zkl_queue_permits, (const zkl_queue *)) \
     X(const zkl_contender *, zkl_queue_at, (const zkl_queue *, size_t)) \
     X(void, zkl_queue_free, (zkl_queue *)) \
     X(zkl_err, zkl_list, (zkl_session *, const char *, zkl_list_fn, void *)) \

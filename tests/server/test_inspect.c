@@ -128,6 +128,94 @@ static void a_queue_shows_holder_and_waiters_in_order(void) {
     session_close(s);
 }
 
+#define LEASE "_c_6ba7b810-9dad-11d1-80b4-00c04fd430c8-lease-"
+#define READER "_c_6ba7b810-9dad-11d1-80b4-00c04fd430c8-__READ__"
+#define WRITER "_c_6ba7b810-9dad-11d1-80b4-00c04fd430c8-__WRIT__"
+
+/* One letter for each contender of a queue. */
+static const char *name_of(char kind) {
+    return kind == 'l' ? LEASE : kind == 'r' ? READER : kind == 'w' ? WRITER : CURATOR;
+}
+
+static void check_holders(zkl_session *s, const char *name, const char *kinds, const char *marks,
+                          int permits) {
+    zkl_queue *queue = look(s, name);
+
+    test_note("%s: %s", kinds, marks);
+    CHECK_INT(zkl_queue_permits(queue), permits);
+    REQUIRE_INT(zkl_queue_count(queue), strlen(kinds));
+    for (size_t i = 0; i < strlen(kinds); i++) {
+        CHECK(zkl_queue_at(queue, i)->is_holder == (marks[i] == 'h'));
+        CHECK((zkl_queue_at(queue, i)->kind == ZKL_SEMAPHORE) == (kinds[i] == 'l'));
+    }
+    zkl_queue_free(queue);
+}
+
+/* Whoever waits is a dot. Without a number only the first holds for certain. */
+static void of_any_queue_the_holders_are_told_from_the_waiters(void) {
+    static const struct {
+        const char *kinds, *data, *marks;
+        int permits;
+    } queues[] = {
+        {"llll", "permits=2 max=5", "hh..", 2},
+        {"llll", "permits=4 max=4", "hhhh", 4},
+        {"llll", "permits=1 max=1", "h...", 1},
+        {"lll", "permits=2147483647 max=2147483647", "hhh", 2147483647},
+        {"ll", "", "h.", 0},
+        {"ll", "permits=2", "h.", 0},
+        {"ll", "permits=0 max=2", "h.", 0},
+        {"ll", "192.168.100.7", "h.", 0}, /* Curator's default */
+        {"mll", "permits=3 max=3", "h..", 3},
+        {"rll", "permits=3 max=3", "h..", 3},
+        {"lml", "permits=3 max=3", "h..", 3},
+        {"llwl", "permits=3 max=3", "hh..", 3},
+        {"llrr", "permits=3 max=3", "hh..", 3},
+        {"rrl", "permits=3 max=3", "hh.", 3},
+        {"rrwr", "permits=3 max=3", "hh..", 3},
+        {"rrw", "", "hh.", 0},
+        {"", "permits=3 max=3", "", 3},
+    };
+    zkl_session *s = session_open(server_hosts(), T_NORMAL, NULL);
+
+    for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++) {
+        const char *name = fresh_name("kinds"), *data = queues[i].data;
+
+        plant(name, "stranger", RAW_PERSISTENT, NULL); /* makes the directory */
+        REQUIRE_INT(raw_set(fixture_raw(), lock_dir(name), data, strlen(data)), RAW_OK);
+        for (const char *kind = queues[i].kinds; *kind != '\0'; kind++)
+            plant_contender(name, name_of(*kind), NULL);
+        check_holders(s, name, queues[i].kinds, queues[i].marks, queues[i].permits);
+        CHECK_INT(raw_delete_tree(fixture_raw(), lock_dir(name)), RAW_OK);
+    }
+    session_close(s);
+}
+
+/* What the library has made itself; the number stays when nobody is there. */
+static void a_semaphore_shows_its_number_and_its_holders(void) {
+    const char *name = fresh_name("permits");
+    client *c = client_open_proxied(name, T_LONG), *d = client_open(name, T_LONG);
+    client *e = client_open(name, T_LONG);
+
+    client_be_permit(c, 2);
+    client_be_permit(d, 2);
+    client_be_permit(e, 2);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    CHECK_INT(client_acquire(d, SOON_MS), ZKL_OK);
+    client_queue_up(e, 3);
+    check_holders(c->session, name, "lll", "hh.", 2);
+    CHECK_INT(zkl_set_permits(c->lock, 3), ZKL_OK);
+    CHECK_INT(client_result(e), ZKL_OK);
+    proxy_forget(c->proxy);
+    check_holders(c->session, name, "lll", "hhh", 3);
+    CHECK_INT(proxy_count_tail(c->proxy, PROXY_GET, name), 1); /* the number, beside the nodes */
+    CHECK_INT(proxy_count(c->proxy, PROXY_GET, name), 4);
+    client_close(e);
+    client_close(d);
+    CHECK_INT(client_release_wait(c), ZKL_OK);
+    check_holders(c->session, name, "", "", 3);
+    client_close(c);
+}
+
 static void looking_costs_a_list_and_a_read_each(void) {
     const char *name = fresh_name("price");
     client *c = client_open_proxied(name, T_LONG);
@@ -400,6 +488,9 @@ static const test_case Cases[] = {
      a_lock_s_label_stands_instead_of_the_session_s},
     {"looking costs one list and one read each, and leaves no watch",
      looking_costs_a_list_and_a_read_each},
+    {"of any queue the holders are told from the waiters",
+     of_any_queue_the_holders_are_told_from_the_waiters},
+    {"a semaphore shows its number and its holders", a_semaphore_shows_its_number_and_its_holders},
     {"hostile data harms nobody (T45)", hostile_data_is_shown_or_left_out_and_harms_nobody},
     {"locks in use are listed with their queues, sorted",
      locks_in_use_are_listed_with_their_queues},
