@@ -25,6 +25,7 @@ static const char Run[] =
     "  -n, --nonblock            do not wait: fail if another client holds the lock\n"
     "  -w, --wait SECS           wait no longer than this; 0 is -n\n"
     "  -s, --shared              hold it together with others that do so\n"
+    "      --permits N           hold it together with N - 1 others that say the same N\n"
     "  -E, --conflict-exit-code N\n"
     "                            exit status when the lock was not acquired [1]\n"
     "      --grace SECS          from SIGTERM to SIGKILL when the hold runs out\n"

@@ -9,6 +9,7 @@
 #include "cli/number.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,8 @@ enum {
     OPT_AUTH_FILE,
     OPT_LABEL,
     OPT_JSON,
-    OPT_GRACE
+    OPT_GRACE,
+    OPT_PERMITS
 };
 
 static const struct option Long[] = {
@@ -40,6 +42,7 @@ static const struct option Long[] = {
     {"nonblock", no_argument, NULL, 'n'},
     {"wait", required_argument, NULL, 'w'},
     {"shared", no_argument, NULL, 's'},
+    {"permits", required_argument, NULL, OPT_PERMITS},
     {"conflict-exit-code", required_argument, NULL, 'E'},
     {"grace", required_argument, NULL, OPT_GRACE},
     {NULL, 0, NULL, 0},
@@ -83,6 +86,7 @@ static bool is_known_here(cli_subcommand subcommand, int code) {
     case 's':
     case 'E':
     case OPT_GRACE:
+    case OPT_PERMITS:
         return subcommand == CLI_RUN;
     case OPT_JSON:
         return subcommand != CLI_RUN;
@@ -123,6 +127,14 @@ static bool take_session_timeout(cli_options *o) {
     return true;
 }
 
+static bool take_permits(cli_options *o) {
+    int permits;
+    if (!cli_number_whole(optarg, INT_MAX, &permits) || permits == 0)
+        return refuse(o, "--permits takes a whole number from 1, not", optarg);
+    o->permits = permits;
+    return true;
+}
+
 /* -n and -w say the same thing; of several the last one counts, as with flock(1). */
 static bool take_run_option(cli_options *o, int code) {
     switch (code) {
@@ -136,6 +148,8 @@ static bool take_run_option(cli_options *o, int code) {
         return true;
     case OPT_GRACE:
         return take_seconds(o, "--grace", &o->grace_ms);
+    case OPT_PERMITS:
+        return take_permits(o);
     default:
         return cli_number_whole(optarg, STATUS_MAX, &o->conflict_status) ||
                refuse(o, "-E takes an exit status from 0 to 255, not", optarg);
@@ -229,6 +243,8 @@ static bool parse_subcommand(cli_options *o, int argc, char **argv) {
         return true;
     if (o->is_json && !is_known_here(o->subcommand, OPT_JSON))
         return refuse_place(o, OPT_JSON);
+    if (o->permits > 0 && o->is_shared)
+        return refuse(o, "--permits does not go with", "--shared");
     if (o->subcommand == CLI_RUN) {
         if (end == argc)
             return refuse(o, "'--' before the command to run is missing", "");

@@ -26,6 +26,7 @@ typedef struct cli_options {
     int session_timeout_ms; /* 0: the library's */
     int64_t wait_ms;        /* run: ZKL_FOREVER, 0 (a try), or a limit */
     bool is_shared;         /* run: a reader */
+    int permits;            /* run: of a semaphore; 0: it is none */
     int64_t grace_ms;       /* run: -1: a part of the session timeout */
     int conflict_status;    /* run: exit status when the lock was not acquired */
     const char *name;       /* run, show: the lock; ls: the prefix or NULL */

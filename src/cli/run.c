@@ -121,9 +121,13 @@ static int plan_grace(run *r) {
     return CLI_EXIT_USAGE;
 }
 
+static zkl_kind kind_of(const cli_options *o) {
+    return o->permits > 0 ? ZKL_SEMAPHORE : o->is_shared ? ZKL_READ : ZKL_MUTEX;
+}
+
 static int open_lock(run *r) {
-    const zkl_lock_options options = ZKL_LOCK_OPTIONS(.kind = r->options->is_shared ? ZKL_READ
-                                                                                    : ZKL_MUTEX,
+    const zkl_lock_options options = ZKL_LOCK_OPTIONS(.kind = kind_of(r->options),
+                                                      .permits = r->options->permits,
                                                       .on_event = on_lock_event, .arg = r);
     zkl_err err = zkl_lock_open(&r->lock, r->session, r->options->name, &options);
     if (err == ZKL_INVALID)
@@ -152,6 +156,19 @@ static int64_t time_left(const run *r) {
     return left > 0 ? left : 0;
 }
 
+/* The number can have been changed again since. */
+static void explain_mismatch(const run *r) {
+    const cli_options *o = r->options;
+    zkl_queue *queue = NULL;
+    zkl_err err = zkl_inspect(r->session, o->name, &queue);
+    int permits = err == ZKL_OK ? zkl_queue_permits(queue) : 0;
+    zkl_queue_free(queue);
+    if (permits == 0 || permits == o->permits)
+        cli_message_error(o->name, ZKL_MISMATCH);
+    else
+        cli_message("%s: the number of permits is %d, not %d", o->name, permits, o->permits);
+}
+
 static int explain_failure(const run *r, zkl_err err) {
     const cli_options *o = r->options;
     if (err == ZKL_TIMEOUT && zkl_session_state(r->session) != ZKL_STATE_CONNECTED) {
@@ -161,14 +178,19 @@ static int explain_failure(const run *r, zkl_err err) {
     }
     if (err == ZKL_BUSY || err == ZKL_TIMEOUT) {
         if (o->wait_ms == 0) {
-            cli_message("%s: another client holds the lock", o->name);
+            cli_message(o->permits > 0 ? "%s: no permit is free"
+                                       : "%s: another client holds the lock",
+                        o->name);
         } else {
             cli_message("%s: the lock was not acquired within %g s", o->name,
                         (double)o->wait_ms / 1000);
         }
         return o->conflict_status;
     }
-    cli_message_error(o->name, err);
+    if (err == ZKL_MISMATCH)
+        explain_mismatch(r);
+    else
+        cli_message_error(o->name, err);
     return cli_exit_status_of(err);
 }
 

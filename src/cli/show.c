@@ -41,14 +41,17 @@ static void add_age(cli_table *table, int64_t since_ms) {
 }
 
 /* The node that a waiter waits for: the one before it; for a reader, the nearest that is no reader.
- * NULL for a holder. */
+ * So it is for a semaphore's; if all before it are of its kind, it waits for the end of any, and
+ * the node is NULL, as for a holder. */
 static const char *waits_on(const zkl_queue *queue, size_t i) {
-    const zkl_contender *own = zkl_queue_at(queue, i), *other = own;
-    if (own->is_holder)
-        return NULL;
-    while (i > 0 && (other == own || (own->kind == ZKL_READ && other->kind == ZKL_READ)))
-        other = zkl_queue_at(queue, --i);
-    return other->node;
+    const zkl_contender *own = zkl_queue_at(queue, i);
+    bool shares = own->kind == ZKL_READ || own->kind == ZKL_SEMAPHORE;
+    while (!own->is_holder && i > 0) {
+        const zkl_contender *other = zkl_queue_at(queue, --i);
+        if (!shares || other->kind != own->kind)
+            return other->node;
+    }
+    return NULL;
 }
 
 static const char *kind_name(zkl_kind kind) {
@@ -97,9 +100,12 @@ static void add_contender(cli_table *table, const zkl_queue *queue, size_t i) {
 }
 
 static bool print_table(const zkl_queue *queue) {
+    int permits = zkl_queue_permits(queue);
     cli_table *table = cli_table_new(Titles, sizeof(Titles) / sizeof(Titles[0]));
     if (table == NULL)
         return false;
+    if (permits > 0)
+        printf("permits: %d\n", permits);
     for (size_t i = 0; i < zkl_queue_count(queue); i++)
         add_contender(table, queue, i);
     bool printed = cli_table_print(table, stdout);
@@ -147,6 +153,7 @@ static void print_json_contender(const zkl_queue *queue, size_t i) {
 static void print_json(const char *name, const zkl_queue *queue) {
     fputs("{\"name\":", stdout);
     cli_json_string(stdout, name);
+    print_number_or_null("permits", zkl_queue_permits(queue));
     fputs(",\"contenders\":[", stdout);
     for (size_t i = 0; i < zkl_queue_count(queue); i++) {
         fputs(i == 0 ? "" : ",", stdout);

@@ -12,7 +12,8 @@ claim "ls --json of nothing" is "$(zkl ls --json)" '{"locks":[]}'
 claim "show of a free lock" status_is 0 zkl show free
 claim "... says so" is "$(cat "$Work/err")" \
     'zklock: free: no client holds this lock or waits for it'
-claim "show --json of a free lock" is "$(zkl show --json free)" '{"name":"free","contenders":[]}'
+claim "show --json of a free lock" is "$(zkl show --json free)" \
+    '{"name":"free","permits":null,"contenders":[]}'
 
 hold team/build
 "${Zkl[@]}" --label 'nightly run' run team/build -- true &
@@ -44,7 +45,7 @@ holder+="\"pid\":$Holder,\"thread\":$number,\"program\":\"zklock\",\"label\":nul
 holder+="\"since\":\"20[0-9T:-]+Z\",\"since_ms\":$number,\"token\":$number,"
 holder+="\"session\":\"0x[0-9a-f]+\"\}"
 claim "JSON: the holder, every key" matches "$(cat "$Work/json")" \
-    "^\{\"name\":\"team/build\",\"contenders\":\[$holder,"
+    "^\{\"name\":\"team/build\",\"permits\":null,\"contenders\":\[$holder,"
 waiter_json="\{\"position\":2,\"holder\":false,\"kind\":\"mutex\",\"node\":\"[^\"]+\","
 waiter_json+="\"waits_on\":\"$node\","
 waiter_json+="\"host\":\"$host\",\"pid\":$waiter,.*\"label\":\"nightly run\""

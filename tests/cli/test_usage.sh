@@ -41,6 +41,18 @@ done
 for value in 256 -1 x '' 1.5; do
     claim "-E '$value' is refused" refused '-E' --hosts x run -E "$value" name -- true
 done
+for value in 0 -1 x '' 1.5 ' 1' +1 1k 2147483648; do
+    claim "--permits '$value' is refused" refused '--permits' --hosts x run --permits "$value" \
+        name -- true
+done
+claim "--permits does not go with -s" refused '--permits' --hosts x run --permits 2 -s name -- true
+claim "-s does not go with --permits" refused '--shared' --hosts x run -s --permits 2 name -- true
+for subcommand in ls show; do
+    claim "--permits belongs to run: not to $subcommand" refused 'permits' --hosts x \
+        "$subcommand" --permits 2 name
+done
+claim "--permits belongs to run: not before it" refused 'permits' --hosts x --permits 2 run \
+    name -- true
 claim "a session timeout below 0.1 s is refused" refused "'0.09'" --hosts x --timeout 0.09 ls
 claim "a session timeout above an hour is refused" refused "'3600.1'" --hosts x --timeout 3600.1 ls
 claim "-n belongs to run: not before it" refused 'nonblock' -n ls
