@@ -337,9 +337,9 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_session_set_hosts(zkl_session *s, const char *h
  *
  * The number of a semaphore's permits stands in the data of the lock's directory. The first acquire
  * writes it. Each handle says how many it expects, or 0 to go by that number, whatever it is. An
- * acquire by another number, or by 0 where there is none, is ZKL_MISMATCH. The servers delete the
- * directory, and the number with it, some minutes after the last contender has gone.
- * zkl_set_permits changes it. A hold is one permit: who needs several has a handle for each.
+ * acquire by another number, or by 0 where there is none, is ZKL_MISMATCH. zkl_set_permits changes
+ * it. When the last contender has gone, the servers delete the directory, and the number with it,
+ * within about a minute. A hold is one permit: who needs several has a handle for each.
  */
 typedef enum zkl_kind {
     ZKL_MUTEX = 0,
