@@ -289,6 +289,11 @@ static unsigned grant(contender *c) {
     return ZKLI_DO_GRANT;
 }
 
+unsigned zkli_contender_touch(contender *c, const event *e) {
+    bool is_due = c->owes_touch && e->is_connected && (c->in_flight & ZKLI_ASK_TOUCH) == 0;
+    return is_due ? zkli_contender_send(c, ZKLI_ASK_TOUCH) : 0;
+}
+
 unsigned zkli_contender_admit(contender *c, const event *e) {
     zkli_contender_move(c, ZKLI_ADMITTED);
     c->directory_watch = c->children_watch = ZKLI_UNWATCHED;

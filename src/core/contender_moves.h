@@ -63,6 +63,12 @@ unsigned zkli_contender_arm(contender *c);
 unsigned zkli_contender_arm_once(contender *c);
 /* Admitted by the queue; granted only on an ample lease. */
 unsigned zkli_contender_admit(contender *c, const event *e);
+/*
+ * Marks our node, if that is owed. Who stands behind us may watch our node, and nothing else. It is
+ * told in this way that we are admitted. Repeated until the server has confirmed, or the node is
+ * gone, which tells as well.
+ */
+unsigned zkli_contender_touch(contender *c, const event *e);
 /* What an admitted one does when something has changed. */
 unsigned zkli_contender_try_to_hold(contender *c, const event *e);
 
@@ -95,12 +101,6 @@ bool zkli_contender_agrees(contender *c, const event *e, unsigned *ret_actions);
 unsigned zkli_contender_front(contender *c);
 /* Something has changed there. */
 unsigned zkli_contender_front_again(contender *c, const event *e);
-/*
- * Marks our node, if that is owed. Who stands behind us may watch our node, and nothing else. It is
- * told in this way that we are admitted. Repeated until the server has confirmed, or the node is
- * gone, which tells as well.
- */
-unsigned zkli_contender_touch(contender *c, const event *e);
 unsigned zkli_contender_decide_touched(contender *c, const event *e);
 
 /* contender_decide.c: the last reply of a flight is in. */

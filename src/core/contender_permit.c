@@ -75,11 +75,6 @@ unsigned zkli_contender_front_again(contender *c, const event *e) {
 
 /* ---- The mark ---- */
 
-unsigned zkli_contender_touch(contender *c, const event *e) {
-    bool is_due = c->owes_touch && e->is_connected && (c->in_flight & ZKLI_ASK_TOUCH) == 0;
-    return is_due ? zkli_contender_send(c, ZKLI_ASK_TOUCH) : 0;
-}
-
 unsigned zkli_contender_decide_touched(contender *c, const event *e) {
     bool is_gone = e->result == ZKLI_RESULT_NO_NODE;
     if (e->result != ZKLI_RESULT_OK && !is_gone)

@@ -2,12 +2,21 @@
 #include "core/permits.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
+static size_t put(char *to, const char *key, int number) {
+    char digits[10]; /* of INT_MAX */
+    size_t length = strlen(key), at = sizeof(digits);
+    for (; number > 0 && at > 0; number /= 10)
+        digits[--at] = (char)('0' + number % 10);
+    memcpy(to, key, length);
+    memcpy(to + length, digits + at, sizeof(digits) - at);
+    return length + sizeof(digits) - at;
+}
+
 size_t zkli_permits_format(char ret_text[ZKLI_PERMITS_TEXT_MAX], int count, int max) {
-    int length = snprintf(ret_text, ZKLI_PERMITS_TEXT_MAX, "permits=%d max=%d", count, max);
-    return (size_t)length;
+    size_t length = put(ret_text, "permits=", count);
+    return length + put(ret_text + length, " max=", max);
 }
 
 struct text {

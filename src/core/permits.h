@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Longest text, and a NUL. */
+/* More than the longest text has. */
 #define ZKLI_PERMITS_TEXT_MAX 40
 
 enum zkli_permits_state {
@@ -33,7 +33,7 @@ struct zkli_permits {
     int32_t version; /* of its data */
 };
 
-/* Writes the text, and returns its length. */
+/* Writes the text, without a NUL, and returns its length. */
 size_t zkli_permits_format(char ret_text[ZKLI_PERMITS_TEXT_MAX], int count, int max);
 /* Reads any bytes. */
 struct zkli_permits zkli_permits_parse(const char *text, size_t length, int64_t czxid,
