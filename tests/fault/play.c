@@ -35,18 +35,20 @@ bool play_fail(play *p, const char *format, ...) {
     return false;
 }
 
-static bool is_held_by(play *p, role who) {
-    const zkl_hold hold = atomic_load(&p->parts[who].hold);
+/* A hold that is valid in the second look was so at the end of the first. */
+static void look_for_too_many(play *p) {
+    zkl_hold holds[ROLES];
+    size_t count = 0;
 
-    return hold != 0 && zkl_hold_valid(p->parts[who].lock, hold);
-}
-
-/* A hold that is valid in the last look was so in the one before. */
-static void look_for_two_holders(play *p) {
+    for (role i = 0; i < ROLES; i++) {
+        holds[i] = atomic_load(&p->parts[i].hold);
+        if (holds[i] != 0 && !zkl_hold_valid(p->parts[i].lock, holds[i]))
+            holds[i] = 0;
+    }
     for (role i = 0; i < ROLES; i++)
-        for (role j = 0; j < i; j++)
-            if (is_held_by(p, i) && is_held_by(p, j) && is_held_by(p, i))
-                atomic_store(&p->had_two_holders, true);
+        count += holds[i] != 0 && zkl_hold_valid(p->parts[i].lock, holds[i]);
+    if (count > atomic_load(&p->holders_max))
+        atomic_store(&p->had_too_many, true);
 }
 
 /* Not wait_pause: a hundred threads that look each millisecond are a load of their own. */
@@ -56,7 +58,7 @@ static bool await(play *p, bool (*is_met)(play *), int64_t ms) {
 
     while (!met && clock_ms() < end_ms) {
         (void)poll(NULL, 0, POLL_MS);
-        look_for_two_holders(p);
+        look_for_too_many(p);
         met = is_met(p);
     }
     return met;
@@ -137,7 +139,7 @@ bool play_await_fault(play *p) {
 
 /* ---- the cast ---- */
 
-/* Runs in the actor's thread, at the instant at which a second holder would show first. */
+/* Runs in the actor's thread, at the instant at which one too many would show first. */
 static zkl_err acquire(void *arg) {
     part *me = arg;
     const zkl_err err = zkl_acquire(me->lock, me->timeout_ms);
@@ -145,7 +147,7 @@ static zkl_err acquire(void *arg) {
     if (err == ZKL_OK) {
         atomic_store(&me->hold, zkl_hold_of(me->lock));
         atomic_store(&me->granted_ns, clock_ns());
-        look_for_two_holders(me->play);
+        look_for_too_many(me->play);
     }
     return err;
 }
@@ -204,7 +206,8 @@ size_t play_ours(play *p) {
 static bool has_waiter_queued(play *p) {
     const size_t theirs = raw_owned_count(p->crew->raw, p->dir, zkl_session_id(p->crew->session));
 
-    return actor_is_done(p->parts[WAITER].actor) || theirs >= 1 + (size_t)play_is_valid(p, HOLDER);
+    return actor_is_done(p->parts[WAITER].actor) ||
+           theirs >= 1 + (size_t)play_is_valid(p, HOLDER) + play_is_valid(p, FORERUNNER);
 }
 
 bool play_waiter_joins(play *p) {
@@ -221,6 +224,14 @@ static bool gives_up(play *p, role who) {
 
 bool play_holder_leaves(play *p) {
     return gives_up(p, HOLDER);
+}
+
+bool play_forerunner_leaves(play *p) {
+    const zkl_err err = play_result(p, FORERUNNER, LIMIT_MS);
+
+    if (err != ZKL_OK)
+        return play_fail(p, "the one in front: %s", zkl_errname(err));
+    return gives_up(p, FORERUNNER);
 }
 
 bool play_waiter_is_served(play *p) {
@@ -265,6 +276,7 @@ bool play_await_grant(play *p) {
 
 typedef struct view {
     char path[RAW_PATH_MAX], first[RAW_PATH_MAX];
+    bool is_in_front; /* as far as it has to be */
     int64_t session_id;
     raw_stat stat;
 } view;
@@ -275,11 +287,14 @@ static void look_at_ours(play *p, view *v) {
     *v = (view){.session_id = zkl_session_id(p->session)};
     actor_node_path(me->actor, me->lock, v->path, sizeof(v->path));
     (void)raw_stat_of(p->crew->raw, v->path[0] ? v->path : "/", &v->stat); /* that has no owner */
-    (void)raw_child_path(p->crew->raw, p->dir, 0, v->first);
+    for (size_t i = atomic_load(&p->holders_max); i-- > 0;) {
+        (void)raw_child_path(p->crew->raw, p->dir, i, v->first);
+        v->is_in_front = v->is_in_front || strcmp(v->path, v->first) == 0;
+    }
 }
 
 static bool is_ours(const view *v) {
-    return v->stat.owner != 0 && v->stat.owner == v->session_id && strcmp(v->path, v->first) == 0;
+    return v->stat.owner != 0 && v->stat.owner == v->session_id && v->is_in_front;
 }
 
 /* It said OK: then the node is there, is first, and is our session's, if the hold still lasts. */
@@ -327,29 +342,42 @@ static void arm_fault(play *p) {
                                              .stall_ms = p->stall_ms});
 }
 
+/* The waiter follows whatever number of permits is recorded. */
 static bool open_lock(play *p, role who, zkl_session *s) {
     const bool is_watched = who == PROTAGONIST;
+    const int permits = who == WAITER ? 0 : p->scenario->permits;
 
     p->parts[who].play = p;
     p->parts[who].actor = p->crew->actors[who];
-    return zkl_lock_open(&p->parts[who].lock, s, p->name,
-                         &ZKL_LOCK_OPTIONS(.kind = p->scenario->kinds[who],
-                                           .on_event = is_watched ? events_on : NULL,
-                                           .arg = p->events)) == ZKL_OK ||
+    return zkl_lock_open(
+               &p->parts[who].lock, s, p->name,
+               &ZKL_LOCK_OPTIONS(.kind = p->scenario->permits > 0 ? ZKL_SEMAPHORE
+                                                                  : p->scenario->kinds[who],
+                                 .permits = permits, .on_event = is_watched ? events_on : NULL,
+                                 .arg = p->events)) == ZKL_OK ||
            play_fail(p, "no lock");
+}
+
+static bool has_two_nodes(play *p) {
+    return play_nodes(p) == 2 &&
+           (p->scenario->permits == 1 || actor_is_done(p->parts[FORERUNNER].actor));
 }
 
 static bool set_stage(play *p) {
     if (!p->scenario->has_no_directory && raw_make_path(p->crew->raw, p->dir) != RAW_OK)
         return play_fail(p, "no directory");
-    if (!open_lock(p, HOLDER, p->crew->session) || !open_lock(p, WAITER, p->crew->session))
-        return false;
+    for (role who = HOLDER; who < ROLES; who++)
+        if (!open_lock(p, who, p->crew->session))
+            return false;
     if (p->scenario->is_taken) {
         play_bid(p, HOLDER, LIMIT_MS);
         if (play_result(p, HOLDER, LIMIT_MS) != ZKL_OK)
             return play_fail(p, "the holder did not get the lock");
     }
-    return true;
+    if (!p->scenario->has_forerunner)
+        return true;
+    play_bid(p, FORERUNNER, ZKL_FOREVER);
+    return play_await(p, has_two_nodes, LIMIT_MS, "the one in front in the queue");
 }
 
 /* The frames of the handshake are among those that the fault may be meant for. */
@@ -398,6 +426,7 @@ void play_let_go(play *p) {
 
 void play_init(play *p) {
     (void)snprintf(p->dir, sizeof(p->dir), "%s/%s", fixture_root(), p->name);
+    atomic_store(&p->holders_max, p->scenario->permits > 0 ? (size_t)p->scenario->permits : 1);
     p->events = events_new();
     p->proxy = proxy_open(server_hosts(), "127.0.0.1");
     for (size_t i = 0; i < ROLES; i++)
@@ -413,8 +442,8 @@ void play_run(play *p) {
     if (set_stage(p) && enter_protagonist(p) && p->scenario->run(p) &&
         play_await(p, is_deserted, play_in_time_ms(p), "no node left"))
         (void)check_news(p);
-    if (atomic_load(&p->had_two_holders))
-        (void)snprintf(p->failure, sizeof(p->failure), "TWO HOLDERS");
+    if (atomic_load(&p->had_too_many))
+        (void)snprintf(p->failure, sizeof(p->failure), "TOO MANY HOLDERS");
     if (p->failure[0] != '\0') {
         printf("\n      %s: %s; what went to the server:", p->title, p->failure);
         proxy_print(p->proxy);

@@ -1,7 +1,7 @@
 /*
  * One case of the matrix: a protagonist, whose session goes through a proxy of its own in which one
- * fault strikes at one frame; a holder and a waiter, whose session goes straight to the server. All
- * three use one lock that nobody else has.
+ * fault strikes at one frame; a holder, a waiter and perhaps one more, whose session goes straight
+ * to the server. All use one lock that nobody else has.
  *
  * Cases run in many threads at once, so nothing of CUnit is in here: a step returns false when the
  * case is over, and the first play_fail says why.
@@ -35,8 +35,9 @@ typedef struct frame_point {
 
 typedef enum role {
     PROTAGONIST,
-    HOLDER, /* before it, where the lock is taken */
-    WAITER, /* behind it */
+    HOLDER,     /* before it, where the lock is taken */
+    FORERUNNER, /* behind that, and before it: a semaphore's */
+    WAITER,     /* behind it */
     ROLES
 } role;
 
@@ -47,6 +48,8 @@ typedef struct scenario {
     bool (*run)(play *p);
     zkl_kind kinds[ROLES];  /* [mutexes] */
     bool is_taken;          /* the holder holds when the protagonist comes */
+    int permits;            /* of a semaphore's; 0: of another kind */
+    bool has_forerunner;    /* holds, too, where there are permits; else it waits */
     bool has_no_directory;  /* the protagonist has to make it */
     bool is_close;          /* its end is the session's */
     bool loses_its_session; /* by itself, without a fault */
@@ -56,7 +59,7 @@ typedef struct scenario {
 
 /* What a worker uses for one case after the other. */
 typedef struct crew {
-    zkl_session *session; /* the holder's and the waiter's */
+    zkl_session *session; /* of all but the protagonist */
     raw *raw;             /* to look at nodes with; all crews have the same */
     actor *actors[ROLES];
 } crew;
@@ -88,7 +91,8 @@ struct play {
     const atomic_bool *server_is_back; /* for FAULT_SERVER_ */
     int64_t given_up_ns;               /* by whoever had the lock last */
     bool has_waiter;                   /* one that has not been served yet */
-    atomic_bool had_two_holders;
+    atomic_size_t holders_max;         /* so many may hold together */
+    atomic_bool had_too_many;
     bool is_missed;               /* the frame of the fault never came */
     char failure[512];            /* "": none */
     proxy_frame trace[TRACE_MAX]; /* FAULT_NONE: the scenario's frames */
@@ -142,6 +146,8 @@ bool play_waiter_joins(play *p);
 /* The waiter gets the lock in time after it was given up, and gives it up. */
 bool play_waiter_is_served(play *p);
 bool play_holder_leaves(play *p);
+/* It waits for the forerunner's grant first. */
+bool play_forerunner_leaves(play *p);
 /* The protagonist's bid succeeds in time, and the lock is really its own. */
 bool play_await_grant(play *p);
 bool play_check_ours(play *p);

@@ -43,6 +43,23 @@ static bool is_deleted_or_struck(play *p) {
     return proxy_answered(p->proxy, PROXY_DELETE, p->name) >= 1 || play_has_struck(p);
 }
 
+/* A semaphore's: in the order in which they come about. */
+static bool has_watched_or_struck(play *p) {
+    return proxy_answered(p->proxy, PROXY_GET, p->name) >= 3 || play_has_struck(p);
+}
+
+static bool has_listed_twice_or_struck(play *p) {
+    return proxy_answered(p->proxy, PROXY_LIST, p->name) >= 2 || play_has_struck(p);
+}
+
+static bool has_listed_thrice_or_struck(play *p) {
+    return proxy_answered(p->proxy, PROXY_LIST, p->name) >= 3 || play_has_struck(p);
+}
+
+static bool has_marked_or_struck(play *p) {
+    return proxy_answered(p->proxy, PROXY_MULTI, NULL) >= 1 || play_has_struck(p);
+}
+
 static bool is_in_call(play *p) {
     return actor_is_blocked(p->parts[PROTAGONIST].actor);
 }
@@ -404,6 +421,67 @@ static bool run_expiry(play *p) {
     return end_held(p);
 }
 
+/* ---- of a semaphore ---- */
+
+/* One permit. It stands in front, where it watches the directory. */
+static bool run_front(play *p) {
+    play_bid(p, PROTAGONIST, ZKL_FOREVER);
+    if (!play_await_frame(p, has_listed_twice_or_struck, "the watches on the directory") ||
+        !play_holder_leaves(p) || !play_await_grant(p))
+        return false;
+    play_frames_end(p);
+    return end_held(p);
+}
+
+/* One permit. Whom it watches is admitted, and marks its node; so it comes to the front. */
+static bool run_behind(play *p) {
+    play_bid(p, PROTAGONIST, ZKL_FOREVER);
+    if (!play_await_frame(p, has_watched_or_struck, "the watches") || !play_holder_leaves(p) ||
+        !play_await_frame(p, has_listed_thrice_or_struck, "the watches on the directory") ||
+        !play_forerunner_leaves(p) || !play_await_grant(p))
+        return false;
+    play_frames_end(p);
+    return end_held(p);
+}
+
+/*
+ * Two permits, both out. The waiter watches the protagonist, which marks its node when it is
+ * admitted. Without the mark the waiter would not see the permit that the holder gives up then.
+ */
+static bool run_mark(play *p) {
+    play_bid(p, PROTAGONIST, ZKL_FOREVER);
+    if (!play_await_frame(p, has_listed_twice_or_struck, "the watches on the directory") ||
+        (has_one_node(p) && !play_waiter_joins(p)) ||
+        (p->has_waiter &&
+         !play_await_frame(p, has_listed_thrice_or_struck, "the look at the waiter")) ||
+        !play_forerunner_leaves(p) || !play_await_grant(p) ||
+        (p->has_waiter && !play_await_frame(p, has_marked_or_struck, "the mark")))
+        return false;
+    play_frames_end(p);
+    return play_holder_leaves(p) && (!p->has_waiter || play_waiter_is_served(p)) && end_held(p);
+}
+
+static zkl_err resize(void *lock) {
+    return zkl_set_permits(lock, 2);
+}
+
+/* It holds the only permit, and makes a second one, for the waiter. */
+static bool run_resize(play *p) {
+    part *me = &p->parts[PROTAGONIST];
+
+    if (!takes(p) || !play_waiter_joins(p))
+        return false;
+    atomic_store(&p->holders_max, 2);
+    actor_begin(me->actor, resize, me->lock);
+    zkl_err said = play_result(p, PROTAGONIST, play_in_time_ms(p));
+    if (said != ZKL_OK)
+        return play_fail(p, "the resize %s",
+                         said == ACTOR_BUSY ? "took too long" : zkl_errname(said));
+    play_frames_end(p);
+    p->given_up_ns = clock_ns();
+    return play_waiter_is_served(p) && end_held(p);
+}
+
 const scenario Scenarios[SCENARIOS] = {
     {.name = "acquire free", .run = run_free, .has_no_directory = true, .beats = 1},
     {.name = "acquire contended", .run = run_contended, .is_taken = true, .beats = 1},
@@ -435,4 +513,19 @@ const scenario Scenarios[SCENARIOS] = {
     {.name = "return, waiting", .run = run_return_waiting, .is_taken = true, .beats = 3},
     {.name = "return, unsure", .run = run_return_unsure, .beats = 3},
     {.name = "expiry", .run = run_expiry, .is_taken = true, .loses_its_session = true, .beats = 2},
+    {.name = "permit, free", .run = run_free, .permits = 1, .has_no_directory = true, .beats = 1},
+    {.name = "permit, front", .run = run_front, .permits = 1, .is_taken = true, .beats = 1},
+    {.name = "permit, behind",
+     .run = run_behind,
+     .permits = 1,
+     .is_taken = true,
+     .has_forerunner = true,
+     .beats = 1},
+    {.name = "permit, mark",
+     .run = run_mark,
+     .permits = 2,
+     .is_taken = true,
+     .has_forerunner = true,
+     .beats = 1},
+    {.name = "set_permits", .run = run_resize, .permits = 1, .beats = 1},
 };

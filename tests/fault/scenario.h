@@ -5,7 +5,7 @@
 #include "play.h"
 
 enum {
-    SCENARIOS = 19
+    SCENARIOS = 24
 };
 
 extern const scenario Scenarios[SCENARIOS];
