@@ -96,23 +96,6 @@ static void a_list_of_servers_is_taken_and_used_or_there_is_no_memory(void) {
 
 /* ---- Acquire ---- */
 
-/* However an acquire ended for want of memory, nothing of it is left, and another one succeeds;
- * each grant was told once. Ends with the client closed. */
-static void finish(client *c, zkl_err err) {
-    failing_disarm();
-    check_nomem_or(err, ZKL_OK);
-    if (err != ZKL_OK) {
-        WAIT_UNTIL(client_nodes(c) == 0, SOON_MS);
-        REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
-    }
-    check_holds(c);
-    WAIT_UNTIL(client_told(c, ZKL_EVENT_HELD) == 1, SOON_MS);
-    CHECK_INT(client_told(c, ZKL_EVENT_LOST), 0);
-    CHECK_INT(client_release_wait(c), ZKL_OK);
-    CHECK_INT(client_nodes(c), 0);
-    client_close(c);
-}
-
 static void acquire_a_free_lock(void) {
     client *c = client_open("free", T_NORMAL);
 
@@ -156,16 +139,6 @@ static void acquire_in_a_new_directory(void) {
 
 static void a_lock_without_a_directory_is_acquired_or_there_is_no_memory(void) {
     fail_each(acquire_in_a_new_directory);
-}
-
-/* Behind a holder, who leaves. */
-static void wait_behind(client *c, const char *holder) {
-    arm();
-    queue_up(c);
-    if (client_is_done(c))
-        CHECK_INT(client_result(c), ZKL_NOMEM); /* not OK: there is a holder */
-    uproot(holder);
-    finish(c, client_result(c));
 }
 
 static void wait_for_a_predecessor(void) {
