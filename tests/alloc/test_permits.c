@@ -1,7 +1,6 @@
 /* As test_calls.c, for a semaphore. */
 #include "alloc/fail_each.h"
-
-#define LEASE "_c_6ba7b810-9dad-11d1-80b4-00c04fd430c8-lease-"
+#include "support/permits.h"
 
 /* A transaction for which there is no memory is tried again. */
 #define SOME 3
@@ -12,26 +11,10 @@ static client *open_permit(const char *name, int permits) {
     return c;
 }
 
-static void record(const char *name, const char *text) {
-    REQUIRE_INT(raw_set(fixture_raw(), lock_dir(name), text, strlen(text)), RAW_OK);
-}
-
-static void read_text(const char *path, char *ret_text, size_t size) {
-    size_t length = size - 1;
-    REQUIRE_INT(raw_get(fixture_raw(), path, ret_text, &length, NULL), RAW_OK);
-    ret_text[length] = '\0';
-}
-
-static bool is_marked(const char *path) {
-    char text[1024];
-    read_text(path, text, sizeof(text));
-    return strstr(text, " touched=1") != NULL;
-}
-
 /* Another program's, that holds the only permit. */
 static void plant_holder(const char *name, char *ret_path) {
     plant_contender(name, LEASE, ret_path);
-    record(name, "permits=1 max=1");
+    permits_record(name, "permits=1 max=1");
 }
 
 /* ---- Acquire ---- */
@@ -72,7 +55,7 @@ static void one_without_a_directory_is_acquired_or_there_is_no_memory(void) {
 
 static void record_a_number(void) {
     client *c = open_permit(fresh_name("unnumbered"), 2);
-    char text[64];
+    char text[PERMITS_TEXT];
 
     REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(c->name)), RAW_OK);
     arm();
@@ -80,7 +63,7 @@ static void record_a_number(void) {
     WAIT_UNTIL(client_is_done(c) || failing_failed() >= SOME, SOON_MS);
     failing_disarm();
     zkl_err err = client_result(c);
-    read_text(lock_dir(c->name), text, sizeof(text));
+    permits_read(c->name, text);
     CHECK(strcmp(text, "permits=2 max=2") == 0 || (err == ZKL_NOMEM && text[0] == '\0'));
     finish(c, err);
 }
@@ -134,7 +117,7 @@ static void mark_a_node(void) {
     failing_disarm();
     if (err == ZKL_OK) {
         actor_node_path(c->actor, c->lock, own, sizeof(own));
-        WAIT_UNTIL(is_marked(own), SOON_MS);
+        WAIT_UNTIL(permit_is_marked(own), SOON_MS);
     }
     uproot(behind);
     finish(c, err);
@@ -152,7 +135,7 @@ static zkl_err call_set_permits(void *lock) {
 
 static void set_permits(void) {
     client *c = open_permit(fresh_name("set"), 1);
-    char text[64];
+    char text[PERMITS_TEXT];
 
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
     arm();
@@ -161,7 +144,7 @@ static void set_permits(void) {
     failing_disarm();
     zkl_err err = client_result(c);
     check_nomem_or(err, ZKL_OK);
-    read_text(lock_dir(c->name), text, sizeof(text));
+    permits_read(c->name, text);
     CHECK_STRING(text, err == ZKL_OK ? "permits=3 max=3" : "permits=1 max=1");
     if (err != ZKL_OK) {
         actor_begin(c->actor, call_set_permits, c->lock);
