@@ -56,7 +56,7 @@ static void check_release(zkl_err err) {
 }
 
 /* Nothing is left of what went before, and the next acquire succeeds; ends with all closed. */
-static void finish(client *c) {
+static void finish_client(client *c) {
     failing_disarm();
     WAIT_UNTIL(client_nodes(c) == client_held(c), SOON_MS);
     if (!client_held(c)) {
@@ -109,7 +109,7 @@ static void acquire_and_release(void) {
         check_release(actor_release_wait(c->actor, c->lock, patience_ms()));
     }
     CHECK(!client_held(c));
-    finish(c);
+    finish_client(c);
 }
 
 /* Plants a holder and arms. */
@@ -130,7 +130,7 @@ static void wait_and_be_granted(void) {
         CHECK(client_result(c) != ZKL_OK);
     uproot(holder);
     check_outcome(client_result(c), ZKL_OK);
-    finish(c);
+    finish_client(c);
 }
 
 static void try_and_time_out(void) {
@@ -140,7 +140,7 @@ static void try_and_time_out(void) {
     check_reads(client_acquire(c, 0), ZKL_BUSY);
     check_outcome(client_acquire(c, 50), ZKL_TIMEOUT);
     uproot(holder);
-    finish(c);
+    finish_client(c);
 }
 
 static void wait_and_cancel(void) {
@@ -151,7 +151,7 @@ static void wait_and_cancel(void) {
     CHECK_INT(zkl_cancel(c->lock), ZKL_OK);
     check_outcome(client_result(c), ZKL_CANCELED);
     uproot(holder);
-    finish(c);
+    finish_client(c);
 }
 
 static void count_lock(const char *name, size_t contenders, void *arg) {
@@ -177,7 +177,7 @@ static void look(void) {
     check_reads(err, ZKL_OK);
     if (failing_failed() == 0) /* else the answer may have taken longer than the hold lasted */
         CHECK_INT(count, err == ZKL_OK);
-    finish(c);
+    finish_client(c);
 }
 
 static void move_to_other_servers(void) {
@@ -189,7 +189,7 @@ static void move_to_other_servers(void) {
     arm();
     CHECK_INT(zkl_session_set_hosts(c->session, proxy_hosts(other)), ZKL_OK);
     WAIT_UNTIL(proxy_links(other) == 1 || failing_failed() > 0, SOON_MS);
-    finish(c);
+    finish_client(c);
     proxy_close(other);
 }
 
@@ -201,7 +201,7 @@ static void hold_and_reconnect(void) {
     proxy_drop(c->proxy);
     WAIT_UNTIL(client_told(c, ZKL_EVENT_SUSPENDED) > 0, SOON_MS);
     WAIT_UNTIL(client_is_connected(c) || (IsLasting && failing_failed() > 0), SOON_MS);
-    finish(c);
+    finish_client(c);
 }
 
 static void wait_and_reconnect(void) {
@@ -221,7 +221,7 @@ static void wait_and_reconnect(void) {
     zkl_err err = client_result(c);
     if (failing_failed() == 0 || err != ZKL_TIMEOUT) /* see Silent */
         check_outcome(err, ZKL_OK);
-    finish(c);
+    finish_client(c);
 }
 
 static void hold_and_expire(void) {
@@ -234,7 +234,7 @@ static void hold_and_expire(void) {
     WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) > 0, SOON_MS);
     WAIT_UNTIL(client_is_connected(c) || (IsLasting && failing_failed() > 0), SOON_MS);
     CHECK(!client_held(c));
-    finish(c);
+    finish_client(c);
 }
 
 static void wait_and_expire(void) {
@@ -254,7 +254,7 @@ static void wait_and_expire(void) {
         CHECK(client_result(c) != ZKL_OK);
     uproot(holder);
     check_outcome(client_result(c), ZKL_OK);
-    finish(c);
+    finish_client(c);
 }
 
 static void close_in_use(void) {
