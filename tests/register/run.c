@@ -21,7 +21,8 @@
 #define KINDS 6
 #define SHORT_KINDS 3 /* the first, of which late writes are wanted */
 #define WORKERS_A_KIND 3
-#define WORKERS (KINDS * WORKERS_A_KIND)
+#define SLOT_WORKERS (2 * WORKER_SLOTS)
+#define WORKERS (KINDS * WORKERS_A_KIND + SLOT_WORKERS)
 /* How long a writer that has stopped at its worst moment waits for another to write. */
 #define OVERTAKEN_LEASES 10
 #define OVERTAKEN_MIN 2
@@ -101,6 +102,8 @@ static size_t kind_index(char kind) {
 static int64_t value_of(char kind) {
     if (kind == KIND_GUARD && Run.plan->breaker && !breaker_rests())
         return -1; /* asking would take its time */
+    if (kind == KIND_SLOT)
+        return -1; /* there is no register */
     if (kind == KIND_GUARD)
         return worker_znode_read(&Run.reader, server_hosts(), fixture_root());
     return worker_file_read(Run.files[kind_index(kind)]);
@@ -365,7 +368,7 @@ static void begin(void) {
         REQUIRE(Run.files[i] >= 0);
     }
     for (size_t i = 0; i < WORKERS; i++) {
-        Run.workers[i].kind = Kinds[i % KINDS];
+        Run.workers[i].kind = i < KINDS * WORKERS_A_KIND ? Kinds[i % KINDS] : KIND_SLOT;
         Run.workers[i].proxy = Run.plan->has_proxies ? proxy_new() : NULL;
         spawn(&Run.workers[i]);
     }
@@ -500,6 +503,7 @@ static void check_nothing_is_left(void) {
     for (size_t i = 0; i < KINDS; i++)
         WAIT_UNTIL(is_empty(r, lock_dir(worker_lock(Kinds[i]))),
                    2 * Run.plan->session_ms + SOON_MS);
+    WAIT_UNTIL(is_empty(r, lock_dir(worker_lock(KIND_SLOT))), 2 * Run.plan->session_ms + SOON_MS);
     raw_close(r);
 }
 
@@ -540,6 +544,7 @@ void run_register(const run_plan *plan) {
     history *h = verdict_read(Run.directory);
     for (size_t i = 0; i < KINDS; i++)
         judge(h, Kinds[i], names[i]);
+    verdict_of_slots(h, Run.directory);
     verdict_figures(h);
     if (plan->breaker)
         verdict_strokes(h, plan->breaker);

@@ -84,6 +84,20 @@ void verdict_of(history *h, const char *directory, char kind, const char *name, 
     Sum.double_grants += !is_exclusive;
 }
 
+void verdict_of_slots(const history *h, const char *directory) {
+    char why[200];
+    size_t most;
+
+    if (!history_check_permits(h, KIND_SLOT, WORKER_SLOTS, &most, why, sizeof(why))) {
+        test_note("(%c) slots: %s", KIND_SLOT, why);
+        CU_FAIL("more processes had a slot than there are slots");
+        keep_history(directory);
+    }
+    test_note("(%c) %d slots: at most %zu processes had one at a time", KIND_SLOT, WORKER_SLOTS,
+              most);
+    CHECK_INT(most, WORKER_SLOTS); /* fewer, and the test has shown nothing */
+}
+
 void verdict_figures(history *h) {
     test_note("in all: %zu grants, %zu hand-offs, %zu writes, %zu losses of a hold told; registers "
               "with two holders at a time: %zu; updates lost behind fence and guard: %zu",

@@ -305,6 +305,21 @@ static void read_twice(struct worker *w, zkl_lock *l) {
     note(w, "r %" PRId64 " %s %" PRId64 " %d\n", op, is_known ? "ok" : "refused", now, zkl_held(l));
 }
 
+/* Nothing is read; the hold is what counts. */
+static void take_slot(struct worker *w) {
+    const int64_t op = w->process * HISTORY_OPS + ++w->next;
+    const int64_t token = zkl_token(w->lock);
+
+    note(w, "j %" PRId64 " %c %" PRId64 " %" PRId64 "\n", op, w->kind, token, clock_ns());
+    (void)poll(NULL, 0, THINK_LONG_MS);
+    const bool is_held = token > 0 && zkl_held(w->lock);
+    if (is_held)
+        note(w, "q %" PRId64 " 0 0\n", op);
+    const int64_t now = clock_ns();
+    note(w, "r %" PRId64 " %s %" PRId64 " %d\n", op, is_held ? "ok" : "refused", now,
+         zkl_held(w->lock));
+}
+
 /* What has been written is read again, beside other readers. */
 static void go_on_reading(struct worker *w) {
     const zkl_err err = zkl_downgrade(w->lock);
@@ -352,7 +367,9 @@ static void operate(struct worker *w) {
         (void)zkl_release(w->reading);
         return;
     }
-    if (worker_is_long(w->kind))
+    if (w->kind == KIND_SLOT)
+        take_slot(w);
+    else if (worker_is_long(w->kind))
         hold_for_long(w);
     else if (read_and_write(w, THINK_LONG_MS))
         for (int i = 1; i < OPS_A_HOLD && read_and_write(w, THINK_MS); i++)
@@ -385,7 +402,7 @@ static void open_all(struct worker *w) {
     w->history = open(worker_history_path(w->directory), O_WRONLY | O_APPEND | O_CLOEXEC);
     if (w->kind == KIND_GUARD)
         w->reader = raw_open(w->server, WORKER_READER_MS);
-    else
+    else if (w->kind != KIND_SLOT)
         w->file = open(worker_register_path(w->directory, w->kind), O_RDWR | O_CLOEXEC);
     if (w->history < 0 || w->file < 0)
         die(w, w->directory, strerror(errno));
@@ -406,9 +423,12 @@ static void open_all(struct worker *w) {
         die(w, "session", zkl_strerror(err));
     if (zkl_session_timeout_ms(w->session) != w->session_ms)
         die(w, "session", "another timeout was granted");
-    const bool is_guard = w->kind == KIND_GUARD;
+    const bool is_guard = w->kind == KIND_GUARD, is_slot = w->kind == KIND_SLOT;
     err = zkl_lock_open(&w->lock, w->session, worker_lock(w->kind),
-                        &ZKL_LOCK_OPTIONS(.kind = is_guard ? ZKL_WRITE : ZKL_MUTEX,
+                        &ZKL_LOCK_OPTIONS(.kind = is_guard  ? ZKL_WRITE
+                                                  : is_slot ? ZKL_SEMAPHORE
+                                                            : ZKL_MUTEX,
+                                          .permits = is_slot ? WORKER_SLOTS : 0,
                                           .on_event = on_lock_event, .arg = w));
     if (err == ZKL_OK && is_guard)
         err = zkl_lock_open(

@@ -21,6 +21,9 @@
 #define KIND_LONG 'd'  /* a file; the lock alone, held for as long as two sessions last */
 #define KIND_LONG_2 'e'
 #define KIND_LONG_3 'f'
+#define KIND_SLOT 's' /* nothing; a semaphore, of which each holder has a slot */
+
+#define WORKER_SLOTS 3
 
 #define WORKER_READER_MS 4000
 

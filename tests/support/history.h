@@ -74,6 +74,13 @@ bool history_check(history *h, char reg, int64_t final, bool is_strict,
  */
 bool history_check_holds(const history *h, char reg, char *why, size_t size);
 
+/*
+ * The same of a semaphore, whose holders are noted as readers: whether never more than so many
+ * processes held it at a time. *ret_most: so many did.
+ */
+bool history_check_permits(const history *h, char reg, size_t permits, size_t *ret_most, char *why,
+                           size_t size);
+
 /* How many times a process was told that its hold is lost. */
 size_t history_losses_told(const history *h);
 

@@ -112,6 +112,52 @@ bool history_check_holds(const history *h, char reg, char *why, size_t size) {
     return is_good;
 }
 
+/* A hold's begin, or its end. */
+struct turn {
+    int64_t ns;
+    bool is_end;
+    const struct op *op;
+};
+
+/* Who ends at the time at which another begins has held beside it. */
+static int compare_turns(const void *a, const void *b) {
+    const struct turn *x = a, *y = b;
+
+    if (x->ns != y->ns)
+        return (x->ns > y->ns) - (x->ns < y->ns);
+    return (int)x->is_end - (int)y->is_end;
+}
+
+bool history_check_permits(const history *h, char reg, size_t permits, size_t *ret_most, char *why,
+                           size_t size) {
+    size_t count, turn_count = 0, holders = 0;
+    struct op **ops = history_by_token(h, reg, &count);
+    struct turn *turns = malloc((2 * count + 1) * sizeof(*turns));
+    bool is_good = true;
+
+    if (!turns)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        if (is_excused(h, ops[i]))
+            continue;
+        turns[turn_count++] = (struct turn){ops[i]->begun_ns, false, ops[i]};
+        turns[turn_count++] = (struct turn){certain_until(ops[i]), true, ops[i]};
+    }
+    qsort(turns, turn_count, sizeof(*turns), compare_turns);
+    *ret_most = 0;
+    for (size_t i = 0; i < turn_count; i++) {
+        holders = turns[i].is_end ? holders - 1 : holders + 1;
+        if (holders > *ret_most)
+            *ret_most = holders;
+        if (holders > permits && is_good)
+            is_good = history_tell(why, size, "operation %" PRId64 " began beside %zu others",
+                                   turns[i].op->id, holders - 1);
+    }
+    free(turns);
+    free(ops);
+    return is_good;
+}
+
 size_t history_losses_told(const history *h) {
     size_t count = 0;
 

@@ -353,6 +353,41 @@ static void gaps_hand_offs_and_losses_are_counted(void) {
     history_free(h);
 }
 
+static void more_holders_than_permits_are_found(void) {
+    static const struct {
+        const char *lines;
+        size_t most;
+    } samples[] = {
+        {"", 0},
+        {READER("1:1", "10", "900", "1000"), 1},
+        {READER("1:1", "10", "900", "1000") READER("2:1", "20", "1000", "1100"), 2},
+        {READER("1:1", "10", "900", "1000") READER("2:1", "20", "1001", "1100"), 1},
+        {READER("3:1", "30", "950", "990") READER("1:1", "10", "900", "1000")
+             READER("2:1", "20", "920", "960"),
+         3},
+        {READER("1:1", "10", "900", "1000") READER("1:2", "10", "1001", "1100")
+             READER("2:1", "20", "950", "1050"),
+         2},
+        /* It died, or did not hold any more when it looked. */
+        {READER("1:1", "10", "900", "1000") "j 2:1 a 20 950\n", 1},
+        {READER("1:1", "10", "900", "1000") "j 2:1 a 20 950\nr 2:1 refused 960 0\n", 1},
+        /* Somebody has ended its session. */
+        {"e 1 800\n" READER("1:1", "10", "900", "1000") READER("2:1", "20", "950", "1100"), 1},
+    };
+
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++)
+        for (size_t permits = 0; permits <= 3; permits++) {
+            history *h = history_of(samples[i].lines);
+            char why[200] = "";
+            size_t most = 99;
+            const bool is_good = history_check_permits(h, 'a', permits, &most, why, sizeof(why));
+
+            CHECK_INT(most, samples[i].most);
+            CHECK(is_good == (most <= permits) && (why[0] == '\0') == is_good);
+            history_free(h);
+        }
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"what may be is accepted", what_may_be_is_accepted},
@@ -360,6 +395,7 @@ int main(int argc, char **argv) {
         {"a loss has to have a late write", a_loss_has_to_have_a_late_write},
         {"losses are counted, with their cause", losses_are_counted_with_their_cause},
         {"two holders at a time are found", two_holders_at_a_time_are_found},
+        {"more holders than permits are found", more_holders_than_permits_are_found},
         {"gaps, hand-offs and losses are counted", gaps_hand_offs_and_losses_are_counted},
         {"a line that makes no sense is not taken", a_line_that_makes_no_sense_is_not_taken},
     };
