@@ -75,6 +75,42 @@ static void who_waits_is_admitted_in_order(void) {
     }
 }
 
+/* What it has sent is answered: answers come in the order of the requests. */
+static void wait_for_answers(client *c) {
+    zkl_queue *queue = NULL;
+    CHECK_INT(zkl_inspect(c->session, "nothing", &queue), ZKL_OK);
+    zkl_queue_free(queue);
+}
+
+/* The front one lists, and is admitted; the one behind is told, and comes to the front. */
+static void a_release_makes_two_waiters_look_and_no_other(void) {
+    const char *name = fresh_name("looks");
+    client *crowd[CROWD];
+
+    open_crowd(crowd, CROWD, name, 2);
+    for (size_t i = 0; i < 2; i++)
+        CHECK_INT(client_acquire(crowd[i], SOON_MS), ZKL_OK);
+    for (size_t i = 2; i < CROWD; i++) {
+        client_queue_up(crowd[i], i + 1);
+        WAIT_UNTIL(client_told(crowd[i], ZKL_EVENT_QUEUED) == 1, SOON_MS);
+        wait_for_answers(crowd[i]);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        for (size_t k = 2; k < CROWD; k++)
+            proxy_forget(crowd[k]->proxy);
+        CHECK_INT(client_release_wait(crowd[i]), ZKL_OK);
+        CHECK_INT(client_result(crowd[i + 2]), ZKL_OK);
+        WAIT_UNTIL(proxy_count(crowd[i + 3]->proxy, PROXY_LIST, name) >= 2, SOON_MS);
+        wait_for_answers(crowd[i + 3]);
+        /* One is enough; it may also look for one that had come before. */
+        CHECK_RANGE(proxy_count(crowd[i + 2]->proxy, PROXY_LIST, name), 0, 2);
+        CHECK_RANGE(proxy_count(crowd[i + 3]->proxy, PROXY_LIST, name), 2, 3);
+        for (size_t k = i + 4; k < CROWD; k++)
+            CHECK_INT(proxy_count(crowd[k]->proxy, PROXY_ANY, name), 0);
+    }
+    close_crowd(crowd, CROWD);
+}
+
 static void a_free_one_is_one_create_and_one_list(void) {
     const char *name = fresh_name("free");
     client *keeper = open_permit(name, 3), *c = open_permit(name, 3);
@@ -281,6 +317,8 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"as many hold as there are permits", as_many_hold_as_there_are_permits},
         {"who waits is admitted in order", who_waits_is_admitted_in_order},
+        {"a release makes two waiters look, and no other",
+         a_release_makes_two_waiters_look_and_no_other},
         {"a free one is one create and one list", a_free_one_is_one_create_and_one_list},
         {"the number can be changed", the_number_can_be_changed},
         {"another number is a mismatch", another_number_is_a_mismatch},
