@@ -215,8 +215,10 @@ static unsigned decide_recording(contender *c, const event *e) {
 
 static unsigned decide_admitted(contender *c, const event *e) {
     enum zkli_result own = zkli_contender_result_of(c, ZKLI_ASK_OWN);
-    if (c->own_watch == ZKLI_NODE_DELETED || own == ZKLI_RESULT_NO_NODE)
-        return zkli_contender_requeue(c, e);
+    if (own == ZKLI_RESULT_NO_NODE)
+        c->own_watch = ZKLI_NODE_DELETED;
+    if (c->own_watch == ZKLI_NODE_DELETED) /* with a mark in flight it is left when that is in */
+        return c->in_flight == 0 ? zkli_contender_requeue(c, e) : 0;
     return own == ZKLI_RESULT_OK ? zkli_contender_try_to_hold(c, e)
                                  : zkli_contender_fail_or_retry(c, e, own);
 }

@@ -79,6 +79,8 @@ void zkli_contender_check(const contender *c) {
     assert(c->state != ZKLI_FRONT ||
            (has_node && c->own_watch == ZKLI_WATCHED && c->directory_watch == ZKLI_WATCHED &&
             c->children_watch == ZKLI_WATCHED));
+    assert((c->in_flight & ZKLI_ASK_TOUCH) == 0 || c->state == ZKLI_ADMITTED ||
+           c->state == ZKLI_HELD || c->state == ZKLI_GONE);
     assert(c->state != ZKLI_UNSURE || !has_node);
     assert(states[c->state].flight != NEVER || c->in_flight == 0);
     assert(states[c->state].flight != ALWAYS || c->in_flight != 0);
@@ -309,6 +311,8 @@ unsigned zkli_contender_try_to_hold(contender *c, const event *e) {
     if (!e->is_connected || (c->in_flight & ~(unsigned)ZKLI_ASK_TOUCH) != 0)
         return 0;
     if (c->listed_on != e->connection) {
+        if (c->in_flight != 0)
+            return 0;          /* a mark goes with the place that it was made for */
         c->owes_touch = false; /* who is admitted anew does */
         return zkli_contender_list_again(c, e);
     }

@@ -75,15 +75,21 @@ unsigned zkli_contender_front_again(contender *c, const event *e) {
 
 /* ---- The mark ---- */
 
+static unsigned go_on_admitted(contender *c, const event *e) {
+    if (c->in_flight != 0)
+        return 0; /* decided when the read of our node is in */
+    if (c->own_watch == ZKLI_NODE_DELETED)
+        return zkli_contender_requeue(c, e);
+    return zkli_contender_try_to_hold(c, e);
+}
+
 unsigned zkli_contender_decide_touched(contender *c, const event *e) {
     bool is_gone = e->result == ZKLI_RESULT_NO_NODE;
-    if (e->result != ZKLI_RESULT_OK && !is_gone)
-        return e->is_connected ? ZKLI_DO_RETRY : 0;
-    c->owes_touch = false;
-    if (!is_gone)
-        return 0;
-    c->own_watch = ZKLI_NODE_DELETED;
-    if (c->state == ZKLI_HELD)
+    if (is_gone)
+        c->own_watch = ZKLI_NODE_DELETED;
+    c->owes_touch = c->owes_touch && e->result != ZKLI_RESULT_OK && !is_gone;
+    if (c->state == ZKLI_HELD && is_gone)
         return ZKLI_DO_LOSE | zkli_contender_forget(c);
-    return c->in_flight == 0 ? zkli_contender_requeue(c, e) : 0;
+    unsigned actions = c->state == ZKLI_ADMITTED ? go_on_admitted(c, e) : 0;
+    return actions | (c->owes_touch && e->is_connected ? ZKLI_DO_RETRY : 0);
 }

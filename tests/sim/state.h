@@ -52,6 +52,7 @@ struct name {
     int64_t gone_zxid; /* 0: not deleted */
     bool was_uprooted; /* by an operator */
     unsigned wakes;    /* waiting contenders that were told of its end */
+    int woken;         /* the node of the last of them */
     bool is_end_told;  /* by its watch, to who created it */
 };
 
