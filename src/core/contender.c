@@ -207,9 +207,9 @@ static unsigned on_own_event(contender *c, const event *e) {
 
 static unsigned on_predecessor_event(contender *c, const event *e) {
     c->predecessor_watch = ZKLI_NODE_CHANGED; /* of use while arming */
+    c->is_last_look = false;                  /* until the watch stands, it may be marked again */
     if (c->state != ZKLI_WAITING)
         return 0;
-    c->is_last_look = false;
     if (!e->is_deleted && c->kind != ZKLI_KIND_LEASE)
         return zkli_contender_arm(c);
     /* After a reconnect watches fire in any order. And without a connection that we know of, it is

@@ -7,7 +7,7 @@
 static size_t put(char *to, const char *key, int number) {
     char digits[10]; /* of INT_MAX */
     size_t length = strlen(key), at = sizeof(digits);
-    for (; number > 0 && at > 0; number /= 10)
+    for (; number > 0; number /= 10)
         digits[--at] = (char)('0' + number % 10);
     memcpy(to, key, length);
     memcpy(to + length, digits + at, sizeof(digits) - at);

@@ -36,9 +36,11 @@ static bool may_grant(const struct zkli_contender *was, const struct zkli_conten
                is_end_of_queue(was) && was->listed_on == e->connection;
     if (was->state == ZKLI_ADMITTED)
         return e->is_connected && is->own_watch == ZKLI_WATCHED && was->listed_on == e->connection;
-    return (e->type == ZKLI_EV_LISTED || e->type == ZKLI_EV_CREATED || e->type == ZKLI_EV_BARRIER ||
-            e->type == ZKLI_EV_OWN_READ) &&
-           is->verdict == ZKLI_VERDICT_ADMITTED;
+    bool is_listed = e->type == ZKLI_EV_LISTED || e->type == ZKLI_EV_CREATED ||
+                     e->type == ZKLI_EV_BARRIER || e->type == ZKLI_EV_OWN_READ ||
+                     e->type == ZKLI_EV_DIRECTORY_READ || e->type == ZKLI_EV_TOUCHED;
+    bool has_permits = is->kind != ZKLI_KIND_LEASE || is->recorded.state == ZKLI_PERMITS_RECORDED;
+    return is_listed && has_permits && is->verdict == ZKLI_VERDICT_ADMITTED;
 }
 
 static const char *grant_broken(const struct zkli_contender *was, const struct zkli_contender *is,
@@ -112,11 +114,12 @@ static const char *flow_broken(const struct zkli_contender *was, const struct zk
     if ((ops & ~is->in_flight) != 0)
         return "asked for, and not noted as in flight";
     bool is_parked = zkli_contender_is_parked(is), is_first = is->state == ZKLI_ADMITTED;
-    bool rests = is->state == ZKLI_WAITING || is->state == ZKLI_HELD || is->state == ZKLI_GONE;
+    bool rests = zkli_contender_rests(is) || is->state == ZKLI_HELD || is->state == ZKLI_GONE;
     bool is_turning = is->state == ZKLI_TURNING;
     if (!is_parked && is->in_flight == 0 && !rests && !is_first && !is_turning)
         return "waits for nothing";
-    bool may_retry = ((is_parked || is_first) && is->in_flight == 0) ||
+    bool owes = is->owes_touch && (is->in_flight & ZKLI_ASK_TOUCH) == 0;
+    bool may_retry = ((is_parked || is_first) && is->in_flight == 0) || owes ||
                      (is_turning && (is->in_flight & ~(unsigned)ZKLI_ASK_OWN) == 0);
     if ((actions & ZKLI_DO_RETRY) != 0 && (!may_retry || !e->is_connected))
         return "a retry for nothing";
@@ -134,6 +137,8 @@ static const char *flow_broken(const struct zkli_contender *was, const struct zk
     if ((actions & ZKLI_TELL_REQUEUED) != 0 &&
         (is->node[0] != '\0' || strcmp(is->uuid, e->fresh_uuid) != 0))
         return "a new place under the old name";
+    if (is->state == ZKLI_FRONT && is->recorded.state != ZKLI_PERMITS_RECORDED)
+        return "waits for permits of which it does not know how many there are";
     if (is->state == ZKLI_WAITING && (is->own_watch != ZKLI_WATCHED || is->position == 0))
         return "waits without its watches";
     bool is_resumed = e->type == ZKLI_EV_CONNECTED || e->type == ZKLI_EV_RETRY ||
@@ -195,6 +200,21 @@ void bench_init(struct bench *b, bool is_try) {
     bench_lease(b, AMPLE);
 }
 
+void bench_semaphore(struct bench *b, int permits, bool is_try) {
+    bench_init(b, is_try);
+    b->c.kind = b->kind = b->others = ZKLI_KIND_LEASE;
+    b->c.permits = permits;
+    bench_record(b, 1, 1);
+}
+
+void bench_record(struct bench *b, int count, int max) {
+    b->directory = (struct zkli_permits){.state = ZKLI_PERMITS_RECORDED,
+                                         .count = count,
+                                         .max = max,
+                                         .czxid = 77,
+                                         .version = b->directory.version + 1};
+}
+
 void bench_orphan(struct bench *b) {
     char node[ZKLI_CHILD_MAX + 1];
     bench_name(b->c.uuid, OWN_NUMBER, node);
@@ -243,10 +263,13 @@ unsigned give_up(struct bench *b) {
 unsigned reply(struct bench *b, enum zkli_contender_event_type type, enum zkli_result result) {
     char node[ZKLI_CHILD_MAX + 1];
     name_as(b->kind, b->c.uuid, OWN_NUMBER, node);
+    if (type == ZKLI_EV_DIRECTORY_READ && result == ZKLI_RESULT_OK)
+        b->permits = b->directory;
     return say(b, (struct zkli_contender_event){.type = type,
                                                 .result = result,
                                                 .node = node,
                                                 .is_ours = b->are_ours,
+                                                .is_touched = b->are_touched,
                                                 .czxid = 1000 + OWN_NUMBER,
                                                 .owner = SESSION});
 }
@@ -271,7 +294,10 @@ static void add_other(struct bench *b, int64_t number) {
 
 static const struct zkli_listing *bench_listing(struct bench *b, enum crowd crowd) {
     bool is_by_czxid = (b->c.in_flight & ZKLI_ASK_ORDER) != 0;
-    b->listing = (struct zkli_listing){.siblings = b->siblings, .is_by_czxid = is_by_czxid};
+    b->listing = (struct zkli_listing){.siblings = b->siblings,
+                                       .is_by_czxid = is_by_czxid,
+                                       .czxid = b->directory.czxid,
+                                       .version = b->directory.version};
     if (crowd == TWICE && !b->is_twin_last)
         add_own(b, OWN_NUMBER + 2);
     if (crowd == TURNED)
@@ -308,7 +334,8 @@ enum zkli_contender_event_type reply_to(unsigned op) {
     static const enum zkli_contender_event_type types[ZKLI_ASK_COUNT] = {
         ZKLI_EV_PARENT,     ZKLI_EV_CREATED,  ZKLI_EV_BARRIER,          ZKLI_EV_LISTED,
         ZKLI_EV_LISTED,     ZKLI_EV_OWN_READ, ZKLI_EV_PREDECESSOR_READ, ZKLI_EV_DELETED,
-        ZKLI_EV_OWNER_READ, ZKLI_EV_TURNED,
+        ZKLI_EV_OWNER_READ, ZKLI_EV_TURNED,   ZKLI_EV_DIRECTORY_READ,   ZKLI_EV_RECORDED,
+        ZKLI_EV_TOUCHED,
     };
     return types[__builtin_ctz(op)];
 }
@@ -376,4 +403,19 @@ void to_adopting(struct bench *b, enum crowd crowd) {
     to_searching(b);
     reply(b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
     CHECK_ACTIONS(listed(b, crowd), OWN_AND_LIST);
+}
+
+unsigned read_directory(struct bench *b) {
+    return reply(b, ZKLI_EV_DIRECTORY_READ, ZKLI_RESULT_OK);
+}
+
+void to_created(struct bench *b, int permits) {
+    bench_semaphore(b, permits, false);
+    CHECK_ACTIONS(news(b, ZKLI_EV_CONNECTED), CREATE_AND_LIST | ZKLI_ASK_DIRECTORY);
+    reply(b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+}
+
+void to_read(struct bench *b) {
+    to_created(b, 0);
+    read_directory(b);
 }

@@ -69,16 +69,22 @@ struct bench {
     bool is_twin_last;                 /* TWICE: the higher number is listed last, not first */
     bool others_leave;                 /* our session is deleting the others' nodes */
     bool are_ours;                     /* this library has made them */
+    bool are_touched;                  /* and has marked them */
     char fresh_uuid[ZKLI_UUID_LENGTH + 1];
     uint8_t uuids; /* made so far */
     char names[3][ZKLI_CHILD_MAX + 1];
     struct zkli_sibling siblings[3];
     struct zkli_listing listing;
-    struct zkli_permits permits; /* as last read */
-    unsigned actions;            /* of the last step */
+    struct zkli_permits directory; /* a semaphore's: what the server has, and its number */
+    struct zkli_permits permits;   /* as last read */
+    unsigned actions;              /* of the last step */
 };
 
 void bench_init(struct bench *b, bool is_try);
+/* A semaphore's, which asks for so many permits; there is one, and nobody has read that. */
+void bench_semaphore(struct bench *b, int permits, bool is_try);
+/* Another number is written into the directory; the contender is not told by this. */
+void bench_record(struct bench *b, int count, int max);
 /* In place of the contender, a node that would be its own. */
 void bench_orphan(struct bench *b);
 /* Of a mutex. */
@@ -95,6 +101,7 @@ unsigned fired(struct bench *b, enum zkli_contender_event_type type, bool is_del
 unsigned give_up(struct bench *b);
 /* A reply that is not a listing. */
 unsigned reply(struct bench *b, enum zkli_contender_event_type type, enum zkli_result result);
+unsigned read_directory(struct bench *b);
 unsigned listed(struct bench *b, enum crowd crowd);
 /* A reply to a list: a result, or OK and a crowd. */
 #define LIST_REPLIES (RESULTS + TWICE)
@@ -115,5 +122,9 @@ void to_writing(struct bench *b);
 void to_unsure(struct bench *b);
 void to_searching(struct bench *b);
 void to_adopting(struct bench *b, enum crowd crowd);
+/* By a semaphore's, as bench_semaphore makes it: the read of the directory is out, and the listing;
+ * and the latter alone. */
+void to_created(struct bench *b, int permits);
+void to_read(struct bench *b);
 
 #endif
