@@ -214,22 +214,94 @@ void tell_watch(const char *path, enum zkli_watch_type type) {
 
 /* ---- The server ---- */
 
+static void tell_directory(const char *path) {
+    char directory[NODE_PATH_MAX];
+    if (!tiny_takes_list_watch(&Bench.server, path))
+        return;
+    (void)snprintf(directory, sizeof(directory), "%s", path);
+    *strrchr(directory, '/') = '\0';
+    tell_watch(directory, ZKLI_WATCH_CHILDREN);
+}
+
 void delete_node(const char *path) {
     char deleted[NODE_PATH_MAX]; /* the path may be the node's own */
     (void)snprintf(deleted, sizeof(deleted), "%s", path);
     if (tiny_remove(&Bench.server, path))
         tell_watch(deleted, ZKLI_WATCH_DELETED);
+    tell_directory(deleted);
+}
+
+void set_node(const char *path, const char *text) {
+    struct node *node = tiny_find(&Bench.server, path);
+    REQUIRE(node != NULL);
+    tiny_set(node, text, strlen(text));
+    bool is_watched = node->is_watched;
+    node->is_watched = false;
+    if (is_watched)
+        tell_watch(path, ZKLI_WATCH_CHANGED);
+}
+
+/* Of checks and sets alone, with data at most in one of them. */
+static enum zkli_result serve_sets(const struct request *request) {
+    for (size_t i = 0; i < request->op_count; i++) {
+        const struct bench_op *op = &request->ops[i];
+        const struct node *node = tiny_find(&Bench.server, op->path);
+        if (node == NULL)
+            return ZKLI_RESULT_NO_NODE;
+        if (op->version >= 0 && op->version != node->version)
+            return ZKLI_RESULT_BAD_VERSION;
+    }
+    for (size_t i = 0; i < request->op_count; i++)
+        if (request->ops[i].type == ZKLI_OP_SET)
+            tiny_set(tiny_find(&Bench.server, request->ops[i].path), request->data,
+                     request->length);
+    return ZKLI_RESULT_OK;
+}
+
+static bool has_only_sets(const struct request *request) {
+    for (size_t i = 0; i < request->op_count; i++)
+        if (i == BENCH_OPS_MAX ||
+            (request->ops[i].type != ZKLI_OP_SET && request->ops[i].type != ZKLI_OP_CHECK))
+            return false;
+    return request->kind == MULTI;
 }
 
 struct tiny_answer serve(const struct request *request) {
-    return tiny_serve(&Bench.server, request->kind, request->path, Bench.last_session,
-                      request->is_watched);
+    if (has_only_sets(request))
+        return (struct tiny_answer){
+            .reply = {.path = "", .data = "", .result = serve_sets(request)}};
+    struct tiny_answer served = tiny_serve(&Bench.server, request->kind, request->path,
+                                           Bench.last_session, request->is_watched);
+    bool is_made = served.reply.result == ZKLI_RESULT_OK &&
+                   (request->kind == CREATE || request->kind == PARENT);
+    struct node *made = is_made ? tiny_find(&Bench.server, served.reply.path) : NULL;
+    if (made != NULL) {
+        tiny_set(made, request->data, request->length);
+        made->version = 0;
+    }
+    return served;
+}
+
+/* What the requests' watchers are told before the reply. */
+static void tell_watchers(const struct request *request, const struct tiny_answer *served) {
+    if (served->fires)
+        tell_watch(request->path, ZKLI_WATCH_DELETED);
+    if (served->reply.result != ZKLI_RESULT_OK)
+        return;
+    if (request->kind == CREATE || request->kind == REMOVE)
+        tell_directory(request->path);
+    for (size_t i = 0; has_only_sets(request) && i < request->op_count; i++) {
+        struct node *node = tiny_find(&Bench.server, request->ops[i].path);
+        if (request->ops[i].type != ZKLI_OP_SET || !node->is_watched)
+            continue;
+        node->is_watched = false;
+        tell_watch(request->ops[i].path, ZKLI_WATCH_CHANGED);
+    }
 }
 
 void serve_request(const struct request *request) {
     struct tiny_answer served = serve(request);
-    if (served.fires)
-        tell_watch(request->path, ZKLI_WATCH_DELETED);
+    tell_watchers(request, &served);
     tell_reply(request->slot, &served.reply);
 }
 
@@ -418,7 +490,7 @@ void on_notice(void *arg, struct zkli_member *member, enum zkli_notice notice) {
         owner->member = NULL;
 }
 
-static zkl_err add_member(const struct zkli_wish *wish, struct owner **ret_owner) {
+zkl_err enter_by(const struct zkli_wish *wish, struct owner **ret_owner) {
     REQUIRE(Bench.owner_count < OWNERS_MAX);
     struct owner *owner = &Bench.owners[Bench.owner_count];
     *owner = (struct owner){.member = NULL};
@@ -435,14 +507,22 @@ static zkl_err add_member(const struct zkli_wish *wish, struct owner **ret_owner
 zkl_err enter_queue(const char *name, bool is_try, struct owner **ret_owner) {
     const struct zkli_wish wish = {
         .name = name, .kind = ZKLI_KIND_MUTEX, .is_try = is_try, .thread = {7, 70}};
-    return add_member(&wish, ret_owner);
+    return enter_by(&wish, ret_owner);
+}
+
+struct owner *begin_by(const struct zkli_wish *wish) {
+    struct owner *owner = NULL;
+    REQUIRE(enter_by(wish, &owner) == ZKL_OK);
+    return owner;
 }
 
 struct owner *begin_as(const char *name, enum zkli_kind kind) {
-    const struct zkli_wish wish = {.name = name, .kind = kind, .thread = {7, 70}};
-    struct owner *owner = NULL;
-    REQUIRE(add_member(&wish, &owner) == ZKL_OK);
-    return owner;
+    return begin_by(&(struct zkli_wish){.name = name, .kind = kind, .thread = {7, 70}});
+}
+
+struct owner *begin_lease(const char *name, int permits) {
+    return begin_by(&(struct zkli_wish){
+        .name = name, .kind = ZKLI_KIND_LEASE, .permits = permits, .thread = {7, 70}});
 }
 
 struct owner *begin(const char *name) {
@@ -512,56 +592,4 @@ void abandon(struct owner *owner) {
 const char *path_of(struct owner *owner) {
     REQUIRE(zkli_member_path(owner->member, owner->path, sizeof(owner->path)));
     return owner->path;
-}
-
-const char *plant_with_our_tag(int64_t owner) {
-    static char path[ZKLI_PATH_MAX];
-    (void)snprintf(path, sizeof(path), "/locks/a/_c_%.13s-0000-0000-000000000000-lock-0000000900",
-                   Bench.engine->tag);
-    (void)tiny_add(&Bench.server, path, owner);
-    return path;
-}
-
-/* ---- Queries ---- */
-
-static void on_done(struct zkli_query *query, const struct zkli_reply *reply) {
-    struct asked *asked = ZKLI_CONTAINER(query, struct asked, query);
-    asked->done++;
-    asked->replies += reply != NULL;
-}
-
-static void ask_query(struct zkli_query *query) {
-    zkli_engine_enter(Bench.engine);
-    zkli_query_ask(Bench.engine, query);
-    settle();
-}
-
-void ask(struct asked *asked, enum zkli_query_kind kind) {
-    *asked = (struct asked){.query = {.kind = kind, .path = "/locks/a", .done = on_done}};
-    ask_query(&asked->query);
-}
-
-static void ask_op(struct asked *asked, const struct zkli_op *op, const char *path, size_t bytes) {
-    *asked = (struct asked){.op = *op};
-    (void)snprintf(asked->path, sizeof(asked->path), "%s", path);
-    asked->op.path = asked->path;
-    asked->query = (struct zkli_query){.kind = ZKLI_QUERY_MULTI,
-                                       .ops = &asked->op,
-                                       .op_count = 1,
-                                       .bytes = bytes,
-                                       .done = on_done};
-    ask_query(&asked->query);
-}
-
-void ask_write(struct asked *asked, const char *path, size_t bytes) {
-    ask_op(asked, &(struct zkli_op){.type = ZKLI_OP_SET, .version = -1}, path, bytes);
-}
-
-void ask_create(struct asked *asked, const char *path, int32_t flags) {
-    ask_op(asked, &(struct zkli_op){.type = ZKLI_OP_CREATE, .flags = flags}, path, 0);
-}
-
-void check_asked(const struct asked *asked, size_t done, size_t replies) {
-    CHECK_INT(asked->done, done);
-    CHECK_INT(asked->replies, replies);
 }

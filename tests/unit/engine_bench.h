@@ -104,6 +104,7 @@ void tell_watch(const char *path, enum zkli_watch_type type);
 
 /* By another client; the watch on it fires. */
 void delete_node(const char *path);
+void set_node(const char *path, const char *text);
 /* What the server does; the reply is the caller's to deliver. */
 struct tiny_answer serve(const struct request *request);
 /* The same, and delivers what the server says. */
@@ -148,9 +149,13 @@ void check_untold(void);
 /* ---- Contenders ---- */
 
 void on_notice(void *arg, struct zkli_member *member, enum zkli_notice notice);
+zkl_err enter_by(const struct zkli_wish *wish, struct owner **ret_owner);
 zkl_err enter_queue(const char *name, bool is_try, struct owner **ret_owner);
 struct owner *begin(const char *name); /* a mutex */
 struct owner *begin_as(const char *name, enum zkli_kind kind);
+struct owner *begin_by(const struct zkli_wish *wish);
+/* A semaphore's, which asks for so many permits; 0: for those that are recorded. */
+struct owner *begin_lease(const char *name, int permits);
 /* Another client's node, the first of its directory. */
 #define OTHER_NODE "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000000"
 void plant_other(void);

@@ -155,6 +155,32 @@ static void who_waits_is_granted_the_lock_in_turn(void) {
     fail_each(three_follow_each_other);
 }
 
+/* With one permit: in front, and behind. The directory has one watch of each kind, at most. */
+static void three_leases_follow_each_other(void) {
+    struct owner *owners[3] = {NULL};
+    const struct zkli_wish wish = {.name = "a", .kind = ZKLI_KIND_LEASE, .permits = 1};
+    for (size_t i = 0; i < COUNT(owners); i++) {
+        zkl_err err = enter_by(&wish, &owners[i]);
+        CHECK(err == ZKL_OK || (err == ZKL_NOMEM && Memory.has_failed));
+    }
+    for (int i = 0; i < 20; i++)
+        step(100 * MS);
+    disarm();
+    for (size_t i = 0; i < COUNT(owners); i++) {
+        come_to_rest();
+        check_end(owners[i]);
+        if (owners[i] != NULL && owners[i]->member != NULL)
+            release(owners[i]);
+    }
+    come_to_rest();
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 0);
+    CHECK(!has_directories());
+}
+
+static void who_waits_for_a_permit_is_granted_it_in_turn(void) {
+    fail_each(three_leases_follow_each_other);
+}
+
 /* What could not be listed is not taken for free: a try makes no node. */
 static void a_try_at_a_taken_lock(void) {
     (void)tiny_add(&Bench.server, "/locks", 0);
@@ -293,6 +319,8 @@ int main(int argc, char **argv) {
         {"an engine without memory is none", an_engine_without_memory_is_none},
         {"who cannot enter is told", who_cannot_enter_is_told},
         {"who waits is granted the lock in turn", who_waits_is_granted_the_lock_in_turn},
+        {"who waits for a permit is granted it in turn",
+         who_waits_for_a_permit_is_granted_it_in_turn},
         {"what cannot be listed is not free", what_cannot_be_listed_is_not_free},
         {"so it is where each node is read", so_it_is_where_each_node_is_read},
         {"no orphan is forgotten", no_orphan_is_forgotten},

@@ -111,6 +111,65 @@ static void a_watcher_follows_its_path(void) {
     end_watching();
 }
 
+/* Of one path; each is read apart, and each takes its own bytes. */
+static void begin_both(void) {
+    begin_watching();
+    Watchers[0].what = ZKLI_WATCHED_DIRECTORY;
+    Watchers[1].what = ZKLI_WATCHED_CHILDREN;
+    for (size_t i = 0; i < 2; i++) {
+        REQUIRE(zkli_watcher_point_to(&Watchers[i], "/p"));
+        read_watched(&Watchers[i], true);
+    }
+    CHECK(Watchers[0].watch != Watchers[1].watch);
+}
+
+static void data_and_children_are_watched_apart(void) {
+    begin_both();
+    zkli_watches_fire(Bench.engine, "/p", ZKLI_WATCH_CHANGED);
+    CHECK(zkli_watches_next_fired(Bench.engine) == &Watchers[0]);
+    CHECK(zkli_watches_next_fired(Bench.engine) == NULL);
+    CHECK(!Watchers[0].watch->is_set && Watchers[1].watch->is_set);
+    zkli_watches_fire(Bench.engine, "/p", ZKLI_WATCH_CHILDREN);
+    struct zkli_watcher *fired = zkli_watches_next_fired(Bench.engine);
+    CHECK(fired == &Watchers[1] && fired->fired_type == ZKLI_WATCH_CHILDREN);
+    CHECK(zkli_watches_next_fired(Bench.engine) == NULL);
+    CHECK(!Watchers[1].watch->is_set);
+    end_watching();
+}
+
+static void the_end_of_a_node_fires_both(void) {
+    for (int is_known = 0; is_known < 2; is_known++) {
+        bool has_fired[2] = {false};
+        begin_both();
+        if (is_known == 1)
+            zkli_watches_fire(Bench.engine, "/p", ZKLI_WATCH_DELETED);
+        else
+            zkli_watches_fire_all(Bench.engine);
+        struct zkli_watcher *fired;
+        while ((fired = zkli_watches_next_fired(Bench.engine)) != NULL)
+            has_fired[fired - Watchers] = (fired->fired_type == ZKLI_WATCH_DELETED) ==
+                                          (is_known == 1);
+        CHECK(has_fired[0] && has_fired[1]);
+        CHECK(!Watchers[0].watch->is_set && !Watchers[1].watch->is_set);
+        end_watching();
+    }
+}
+
+static void each_of_both_is_stale_by_itself(void) {
+    begin_both();
+    zkli_watcher_drop(&Watchers[1]);
+    CHECK_INT(stale_bytes(), bytes_of("/p"));
+    zkli_watcher_drop(&Watchers[0]);
+    CHECK_INT(stale_bytes(), 2 * bytes_of("/p"));
+    zkli_watches_fire(Bench.engine, "/p", ZKLI_WATCH_CHANGED);
+    CHECK_INT(stale_bytes(), bytes_of("/p"));
+    zkli_watches_fire(Bench.engine, "/p", ZKLI_WATCH_CHANGED); /* that of the children stands */
+    CHECK_INT(stale_bytes(), bytes_of("/p"));
+    zkli_watches_fire(Bench.engine, "/p", ZKLI_WATCH_DELETED);
+    CHECK_INT(stale_bytes(), 0);
+    end_watching();
+}
+
 static void path_in_bucket(size_t bucket, unsigned nth, char *ret_path, size_t size) {
     for (unsigned i = 0;; i++) {
         (void)snprintf(ret_path, size, "/n%u", i);
@@ -153,6 +212,9 @@ int main(int argc, char **argv) {
          a_watch_that_may_be_set_yet_counts_until_that_is_known},
         {"a watcher that is dropped hears of nothing", a_watcher_that_is_dropped_hears_of_nothing},
         {"a watcher follows its path", a_watcher_follows_its_path},
+        {"data and children are watched apart", data_and_children_are_watched_apart},
+        {"the end of a node fires both", the_end_of_a_node_fires_both},
+        {"each of both is stale by itself", each_of_both_is_stale_by_itself},
         {"all watches fire where it is not known which",
          all_watches_fire_where_it_is_not_known_which},
     };

@@ -33,7 +33,25 @@ bool tiny_remove(struct tiny_server *s, const char *path) {
     struct node *node = tiny_find(s, path);
     REQUIRE(node != NULL);
     node->path[0] = '\0';
-    return node->is_watched;
+    return node->is_watched || node->is_list_watched;
+}
+
+void tiny_set(struct node *node, const char *data, size_t length) {
+    REQUIRE(length <= sizeof(node->data));
+    memcpy(node->data, data, length);
+    node->length = length;
+    node->version++;
+}
+
+bool tiny_takes_list_watch(struct tiny_server *s, const char *path) {
+    char parent[NODE_PATH_MAX];
+    (void)snprintf(parent, sizeof(parent), "%s", path);
+    *strrchr(parent, '/') = '\0';
+    struct node *directory = tiny_find(s, parent);
+    bool is_watched = directory != NULL && directory->is_list_watched;
+    if (is_watched)
+        directory->is_list_watched = false;
+    return is_watched;
 }
 
 static bool is_child(const char *path, const char *directory) {
@@ -93,8 +111,16 @@ struct tiny_answer tiny_serve(struct tiny_server *s, enum kind kind, const char 
         list(s, path, reply);
     if (node != NULL) {
         reply->path = node->path;
-        reply->stat = (struct zkli_stat){.czxid = node->czxid, .owner = node->owner};
-        node->is_watched = node->is_watched || is_watched;
+        reply->stat = (struct zkli_stat){.czxid = node->czxid,
+                                         .owner = node->owner,
+                                         .version = node->version,
+                                         .data_length = (int32_t)node->length};
+        node->is_watched = node->is_watched || (is_watched && kind != LIST);
+        node->is_list_watched = node->is_list_watched || (is_watched && kind == LIST);
+    }
+    if (node != NULL && kind == GET) {
+        reply->data = node->data;
+        reply->data_length = node->length;
     }
     if (node != NULL && kind == REMOVE)
         answer.fires = tiny_remove(s, path);
@@ -106,5 +132,5 @@ void tiny_end_session(struct tiny_server *s, int64_t session) {
         if (s->nodes[i].owner == session)
             s->nodes[i].path[0] = '\0';
         else
-            s->nodes[i].is_watched = false;
+            s->nodes[i].is_watched = s->nodes[i].is_list_watched = false;
 }

@@ -31,7 +31,10 @@ enum kind {
 struct node {
     char path[NODE_PATH_MAX]; /* "": a hole */
     int64_t czxid, owner;
-    bool is_watched;
+    bool is_watched, is_list_watched; /* by a get; by a list */
+    int32_t version;                  /* of the data */
+    size_t length;
+    char data[ZKLI_NODE_DATA_MAX];
 };
 
 struct tiny_server {
@@ -50,6 +53,10 @@ struct node *tiny_find(struct tiny_server *s, const char *path);
 struct node *tiny_add(struct tiny_server *s, const char *path, int64_t owner);
 /* Whether a watch was on it. The node must exist. */
 bool tiny_remove(struct tiny_server *s, const char *path);
+/* Data of the next version; a node is made with none, of version 0. */
+void tiny_set(struct node *node, const char *data, size_t length);
+/* Whether a watch is on the children of the directory that this node is in; it is taken off. */
+bool tiny_takes_list_watch(struct tiny_server *s, const char *path);
 size_t tiny_children(const struct tiny_server *s, const char *directory);
 /* Carries out one request of this session. */
 struct tiny_answer tiny_serve(struct tiny_server *s, enum kind kind, const char *path,
