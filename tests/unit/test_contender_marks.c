@@ -216,8 +216,34 @@ static void a_node_that_goes_behind_its_mark_is_replaced_at_once(void) {
     CHECK_ACTIONS(reply(&b, ZKLI_EV_TOUCHED, ZKLI_RESULT_OK), CREATE_AND_LIST | ZKLI_TELL_REQUEUED);
 }
 
+/* Its node is gone; it queues again when nothing of the old place is in flight. */
+static void a_mark_in_flight_keeps_the_place(void) {
+    struct bench b;
+    to_admitted(&b);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_NO_NODE), 0);
+    CHECK_STATE(&b, "admitted");
+    CHECK((reply(&b, ZKLI_EV_TOUCHED, ZKLI_RESULT_NO_NODE) & ZKLI_TELL_REQUEUED) != 0);
+    CHECK_STATE(&b, "enqueuing");
+}
+
+/* The connection has changed without a word. Listed at once, it could be decided before the mark is
+ * answered, for which a read and a set may be needed. */
+static void a_mark_in_flight_is_waited_for_before_a_listing(void) {
+    struct bench b;
+    to_admitted(&b);
+    reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK);
+    bench_reconnect(&b);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), 0);
+    CHECK_STATE(&b, "admitted");
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_TOUCHED, ZKLI_RESULT_LOST), BARRIER_AND_LIST);
+    CHECK_STATE(&b, "listing");
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
+        {"a mark in flight keeps the place", a_mark_in_flight_keeps_the_place},
+        {"a mark in flight is waited for before a listing",
+         a_mark_in_flight_is_waited_for_before_a_listing},
         {"a mark at the first read costs one more listing",
          a_mark_at_the_first_read_costs_one_more_listing},
         {"a mark is no news to other kinds", a_mark_is_no_news_to_other_kinds},
