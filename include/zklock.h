@@ -494,6 +494,7 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_downgrade(zkl_lock *l);
  * one from then on. So has any handle if none is recorded, because nobody holds the lock or waits:
  * its next acquire records it. Other handles with the former number get ZKL_MISMATCH at their next
  * acquire; those without a number go on. The call takes connect_timeout_ms of the session at most.
+ * Who writes the data by other tools must not lower max, or waiters may wait for too long.
  * **Returns:** ZKL_OK; ZKL_CLOSED; ZKL_INVALID; ZKL_NOMEM; ZKL_AUTH_FAILED; ZKL_FORKED.
  * ZKL_UNREACHABLE: no answer in time; the number may be changed or not. The same call tells.
  * ZKL_MISMATCH: the directory has data of another program.

@@ -61,10 +61,12 @@ static void note_listing(contender *c, const event *e) {
     c->listed_on = e->connection;
     if (c->state == ZKLI_FRONTING)
         c->children_watch = ZKLI_WATCHED;
+    if (place.verdict == ZKLI_VERDICT_NEEDS_CZXID)
+        return;
+    const char *predecessor = place.predecessor == NULL ? "" : place.predecessor->name;
+    c->is_last_look = c->is_last_look && strcmp(c->predecessor, predecessor) == 0;
     if (place.verdict != ZKLI_VERDICT_WATCH_NODE)
         return;
-    const char *predecessor = place.predecessor->name;
-    c->is_last_look = c->is_last_look && strcmp(c->predecessor, predecessor) == 0;
     memcpy(c->predecessor, predecessor, strlen(predecessor) + 1);
 }
 

@@ -211,7 +211,7 @@ static unsigned decide_recording(contender *c, const event *e) {
         return zkli_contender_fail_or_retry(c, e, result);
     c->needs_permits = true;
     zkli_contender_move(c, ZKLI_LISTING);
-    if (result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_AGAIN)
+    if (result == ZKLI_RESULT_LOST || result == ZKLI_RESULT_AGAIN || result == ZKLI_RESULT_NOMEM)
         return zkli_contender_park(c, e);
     return zkli_contender_list_again(c, e); /* done, by us or by another; or our node is gone */
 }

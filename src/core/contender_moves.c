@@ -334,6 +334,7 @@ unsigned zkli_contender_arm_once(contender *c) {
     bool is_watched = c->own_watch == ZKLI_WATCHED && c->predecessor_watch == ZKLI_WATCHED;
     if (!c->is_last_look || !is_watched)
         return zkli_contender_arm(c);
+    c->directory_watch = c->children_watch = ZKLI_UNWATCHED;
     zkli_contender_move(c, ZKLI_WAITING);
     return 0;
 }

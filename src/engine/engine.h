@@ -204,6 +204,8 @@ struct zkli_query {
 };
 
 void zkli_query_ask(struct zkli_engine *e, struct zkli_query *query);
+/* The same after a while: it was not sent, or refused for the moment. */
+void zkli_query_ask_later(struct zkli_engine *e, struct zkli_query *query);
 /* Takes it out of the line. False: it is not there, and may be under way. */
 bool zkli_query_withdraw(struct zkli_query *query);
 /* The same, and the reply to one that is under way is void. */

@@ -235,6 +235,8 @@ struct zkli_engine {
     struct zkli_slot slots[ZKLI_SLOTS];
     unsigned free_slot; /* ZKLI_SLOTS: none */
     unsigned in_flight;
+    struct zkli_list later; /* queries that are to be asked again after a while */
+    struct zkli_timer later_end;
     struct zkli_list deferred;     /* queries whose turn has come, and whose data wait for room */
     size_t data_in_flight;         /* bytes of queries' data */
     struct zkli_sibling *siblings; /* scratch for one listing */

@@ -146,6 +146,8 @@ static void adjust(struct zkli_member *m) {
     bool is_placed = state == ZKLI_ARMING || state == ZKLI_WAITING || state == ZKLI_ADMITTED;
     if (m->core.node[0] == '\0' || is_placed)
         drop_watchers(m, ZKLI_WATCHED_DIRECTORY);
+    if (state == ZKLI_FRONTING)
+        zkli_watcher_drop(&m->watchers[ZKLI_WATCHED_PREDECESSOR]);
     if (zkli_contender_holds(&m->core) || zkli_contender_rests(&m->core))
         m->retry_wait_ns = 0; /* the servers answer */
     if (state == ZKLI_HELD) {

@@ -278,8 +278,9 @@ bool zkli_requests_note_mark(struct zkli_member *m, const struct zkli_reply *rep
     *ret_result = reply->result;
     if ((m->core.in_flight & ZKLI_ASK_TOUCH) == 0)
         return true; /* void */
+    bool may_send = zkli_is_connected(m->engine) && !m->engine->is_draining;
     if (m->mark == ZKLI_MARK_READ && reply->result == ZKLI_RESULT_OK) {
-        if (set_mark(m, reply))
+        if (may_send && set_mark(m, reply))
             return false;
         *ret_result = ZKLI_RESULT_LOST;
     }
@@ -287,6 +288,7 @@ bool zkli_requests_note_mark(struct zkli_member *m, const struct zkli_reply *rep
         m->mark = ZKLI_MARK_READ;
     if (*ret_result != ZKLI_RESULT_BAD_VERSION)
         return true;
+    assert(m->unsent_count < ZKLI_FLIGHT_MAX);
     m->unsent[m->unsent_count++] = ZKLI_ASK_TOUCH;
     zkli_line_join(m->engine, &m->work);
     return false;
@@ -426,8 +428,9 @@ static void move_askers(struct zkli_list *ret_askers, struct zkli_dir *dir) {
 static struct zkli_watch *watch_wanted(const struct zkli_list *askers) {
     for (const struct zkli_list *link = askers->next; link != askers; link = link->next) {
         const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, asker);
-        if (zkli_contender_watches_directory(&m->core))
-            return m->watchers[ZKLI_WATCHED_CHILDREN].watch;
+        struct zkli_watch *watch = m->watchers[ZKLI_WATCHED_CHILDREN].watch;
+        if (zkli_contender_watches_directory(&m->core) && watch != NULL)
+            return watch;
     }
     return NULL;
 }

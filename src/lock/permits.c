@@ -8,13 +8,10 @@
 
 #include "base/path.h"
 
-#define RETRY_NS (20 * ZKLI_NS_PER_MS)
-
 /* On its caller's stack. */
 struct resize {
     struct zkli_operation operation;
     struct zkli_query query;
-    struct zkli_timer retry;
     struct zkl_lock *lock;
     int permits;
     struct zkli_op set;
@@ -23,9 +20,7 @@ struct resize {
 };
 
 static void finish(struct resize *r, zkl_err result) {
-    struct zkli_engine *e = r->lock->session->engine;
-    zkli_query_forget(e, &r->query);
-    zkli_engine_clear_timer(e, &r->retry);
+    zkli_query_forget(r->lock->session->engine, &r->query);
     zkli_operation_finish(&r->operation, result);
 }
 
@@ -33,10 +28,13 @@ static void on_deadline(void *arg) {
     finish(arg, ZKL_UNREACHABLE);
 }
 
-static void ask_to_read(void *arg) {
-    struct resize *r = arg;
+static void prepare_read(struct resize *r) {
     r->query.kind = ZKLI_QUERY_GET;
     r->query.path = r->path;
+}
+
+static void ask_to_read(struct resize *r) {
+    prepare_read(r);
     zkli_query_ask(r->lock->session->engine, &r->query);
 }
 
@@ -80,16 +78,24 @@ static void on_refused(struct resize *r, const struct zkli_reply *reply) {
     finish(r, reply->result == ZKLI_RESULT_DENIED ? ZKL_DENIED : ZKL_SERVER);
 }
 
-/* Not sent, or refused for the moment; or no session will come. */
-static void try_later(struct resize *r) {
-    struct zkli_engine *e = r->lock->session->engine;
+/* ZKL_OK: there is a session, or another will come. */
+static zkl_err end_of_session(const struct zkli_engine *e) {
     zkl_state state = zkli_engine_state(e);
     if (state == ZKL_STATE_CLOSED || zkli_engine_is_draining(e))
-        finish(r, ZKL_CLOSED);
-    else if (state == ZKL_STATE_AUTH_FAILED)
-        finish(r, ZKL_AUTH_FAILED);
+        return ZKL_CLOSED;
+    return state == ZKL_STATE_AUTH_FAILED ? ZKL_AUTH_FAILED : ZKL_OK;
+}
+
+/* Not sent, or refused for the moment. The query stays the engine's: the end of all sessions ends
+ * it. */
+static void try_later(struct resize *r) {
+    struct zkli_engine *e = r->lock->session->engine;
+    zkl_err err = end_of_session(e);
+    prepare_read(r);
+    if (err == ZKL_OK)
+        zkli_query_ask_later(e, &r->query);
     else
-        zkli_engine_set_timer(e, &r->retry, zkli_engine_now_ns(e) + RETRY_NS);
+        finish(r, err);
 }
 
 static void on_answer(struct zkli_query *query, const struct zkli_reply *reply) {
@@ -131,7 +137,7 @@ static void on_answer(struct zkli_query *query, const struct zkli_reply *reply) 
 static zkl_err check(const struct zkl_lock *l) {
     if (zkli_lock_is_closed(l))
         return ZKL_CLOSED;
-    return l->kind == ZKLI_KIND_LEASE ? ZKL_OK : ZKL_UNSUPPORTED;
+    return l->kind == ZKLI_KIND_LEASE ? end_of_session(l->session->engine) : ZKL_UNSUPPORTED;
 }
 
 static zkl_err run(struct zkl_lock *l, int permits) {
@@ -140,7 +146,6 @@ static zkl_err run(struct zkl_lock *l, int permits) {
     if (!zkli_operation_init(&r.operation, s, on_deadline, &r))
         return ZKL_NOMEM;
     (void)zkli_path_join(r.path, sizeof(r.path), s->root, l->name); /* it fits: see zkli_dir_get */
-    zkli_timer_init(&r.retry, ask_to_read, &r);
     zkli_operation_begin(&r.operation, zkli_operation_until_ns(s, s->connect_timeout_ms));
     ask_to_read(&r);
     zkl_err err = zkli_operation_wait(&r.operation);

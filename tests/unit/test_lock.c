@@ -118,6 +118,26 @@ static void on_a_closed_session_every_call_says_closed(void) {
     CHECK_INT(zkl_lock_close(l), ZKL_OK);
 }
 
+static zkl_err set_permits(void *lock) {
+    return zkl_set_permits(lock, 2);
+}
+
+/* Nothing of it is in line or in flight meanwhile. */
+static void a_call_that_tries_again_ends_with_the_session(void) {
+    zkl_session *s = fake_session(HOSTS, NULL);
+    zkl_lock *l = NULL;
+    actor *a = actor_new();
+    REQUIRE(zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.kind = ZKL_SEMAPHORE)) == ZKL_OK);
+    fake_refuse(GET, ZINVALIDSTATE);
+    actor_begin(a, set_permits, l);
+    WAIT_UNTIL(actor_is_blocked(a), SOON_MS);
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+    CHECK_INT(actor_result(a, SOON_MS), ZKL_CLOSED);
+    CHECK_INT(zkl_set_permits(l, 2), ZKL_CLOSED);
+    CHECK_INT(zkl_lock_close(l), ZKL_OK);
+    actor_free(a);
+}
+
 /* ---- Acquiring ---- */
 
 static void a_try_behind_a_thread_of_the_same_handle_is_busy(void) {
@@ -547,6 +567,8 @@ static void all_locks_are_listed_however_many(void) {
 
 int main(int argc, char **argv) {
     static const test_case cases[] = {
+        {"a call that tries again ends with the session",
+         a_call_that_tries_again_ends_with_the_session},
         {"options that make no sense are refused", options_that_make_no_sense_are_refused},
         {"options may be shorter and longer", options_may_be_shorter_and_longer},
         {"a handle knows its name until it is closed", a_handle_knows_its_name_until_it_is_closed},
