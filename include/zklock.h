@@ -350,13 +350,13 @@ typedef enum zkl_kind {
 
 /* All-zero means the defaults in brackets. Strings are copied. */
 typedef struct zkl_lock_options {
-    size_t size;           /* sizeof(zkl_lock_options); ZKL_LOCK_OPTIONS sets it */
-    zkl_kind kind;         /* [ZKL_MUTEX] */
-    int permits;           /* of a ZKL_SEMAPHORE; 0: as many as are recorded [0] */
-    bool recursive;        /* the holding thread may acquire again; counted, at most 2^31-1 deep */
-    int linger_ms;         /* reserved: 0 */
-    int local_handoffs;    /* times in a row that a release keeps the node: see zkl_lock_open [0] */
-    bool want_wanted;      /* reserved: false */
+    size_t size;        /* sizeof(zkl_lock_options); ZKL_LOCK_OPTIONS sets it */
+    zkl_kind kind;      /* [ZKL_MUTEX] */
+    int permits;        /* of a ZKL_SEMAPHORE; 0: as many as are recorded [0] */
+    bool recursive;     /* the holding thread may acquire again; counted, at most 2^31-1 deep */
+    int linger_ms;      /* how long the node stays after a release, idle: see zkl_lock_open [0] */
+    int local_handoffs; /* times in a row that a release keeps the node: see zkl_lock_open [0] */
+    bool want_wanted;   /* reserved: false */
     zkl_event_fn on_event; /* events of this lock [none] */
     void *arg;             /* handed to on_event */
     const char *label;     /* shown for its contenders; cut as the session's [the session's] */
@@ -383,6 +383,13 @@ typedef struct zkl_lock_options {
  * turn: one that is next in the queue waits for n + 1 holds. These holds have the same token. The
  * node is not handed on while the session is not connected, or while its lease would be too short
  * for a grant.
+ *
+ * With .linger_ms a release leaves the node where it is, for so long at most, if nobody was behind
+ * it when the lock was granted. Until then an acquire by this handle holds by that node again. It
+ * needs no request, and the token is the same. When another client queues, the servers tell, and
+ * the node goes, at once or with the hold. A try of another client does not queue: it is ZKL_BUSY,
+ * and asks for the node to go. A new connection of the session makes it go, too. A node that stays
+ * costs a heartbeat each T/16, as a hold does.
  * **Returns:** ZKL_OK; ZKL_CLOSED: the session is closing; ZKL_NOMEM; ZKL_FORKED.
  * ZKL_INVALID: a NULL, a bad name, an option that is out of range or unknown, permits for another
  * kind.
@@ -452,8 +459,8 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms);
  * exit, call zkl_release_wait or zkl_session_close. A thread that ends does not give up its hold:
  * another thread can, with zkl_release_hold.
  *
- * The node stays where it is handed on (see zkl_lock_open). It also stays where a reader's hold was
- * nested in a writer's, until both are given up.
+ * The node stays where it is handed on, or lingers (see zkl_lock_open). It also stays where a
+ * reader's hold was nested in a writer's, until both are given up.
  * **Returns:** ZKL_OK; ZKL_NOT_HELD; ZKL_CLOSED; ZKL_INVALID; ZKL_FORKED.
  * ZKL_LOST: the hold had been lost before; this level is given up now.
  */

@@ -25,7 +25,8 @@ typedef struct zkl_contender {
     int64_t token;      /* czxid */
     int64_t since_ms;   /* when it queued, milliseconds since 1970 by the server's clock */
     zkl_kind kind;      /* ZKL_MUTEX also for exclusive contenders of other libraries' names */
-    unsigned char reserved[4]; /* 0 */
+    bool may_be_idle;   /* its node may stay for a while after the hold: see .linger_ms */
+    unsigned char reserved[3]; /* 0 */
 } zkl_contender;
 
 /* A copy that never changes. It outlives its session, and a child of fork() may use it, too. */

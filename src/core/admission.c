@@ -51,6 +51,19 @@ size_t zkli_listing_staying(const struct zkli_listing *listing, enum zkli_kind k
     return staying_of(kind, exclusive, leases, permits);
 }
 
+const struct zkli_sibling *zkli_listing_kept(const struct zkli_listing *listing,
+                                             enum zkli_kind kind) {
+    const struct zkli_sibling *first = NULL;
+    for (size_t i = 0; i < listing->count; i++) {
+        const struct zkli_sibling *other = &listing->siblings[i];
+        bool keeps_out = zkli_kind_waits_for(kind, other->kind) || other->kind == ZKLI_KIND_LEASE;
+        if (keeps_out && !other->is_leaving &&
+            (first == NULL || zkli_sibling_is_before(other, first)))
+            first = other;
+    }
+    return first != NULL && zkli_node_name_may_be_kept(first->name) ? first : NULL;
+}
+
 bool zkli_listing_needs_czxid(const struct zkli_listing *listing) {
     if (listing->is_by_czxid)
         return false;

@@ -74,6 +74,10 @@ struct zkli_permits zkli_listing_permits(const struct zkli_listing *listing,
                                          const struct zkli_permits *permits);
 /* As .staying, for a newcomer of this kind; a semaphore's, with so many permits. */
 size_t zkli_listing_staying(const struct zkli_listing *listing, enum zkli_kind kind, int permits);
+/* The first that keeps out a newcomer of this kind, if its node may be kept while it is idle. NULL:
+ * it is another's, or there is none. */
+const struct zkli_sibling *zkli_listing_kept(const struct zkli_listing *listing,
+                                             enum zkli_kind kind);
 /* Whether any number in the listing is too near the counter's end to order by. */
 bool zkli_listing_needs_czxid(const struct zkli_listing *listing);
 

@@ -33,6 +33,8 @@ static void note_listing(contender *c, const event *e) {
         bool is_recorded = c->recorded.state == ZKLI_PERMITS_RECORDED;
         c->staying = zkli_listing_staying(listing, c->kind,
                                           is_recorded ? c->recorded.count : c->permits);
+        const struct zkli_sibling *kept = zkli_listing_kept(listing, c->kind);
+        memcpy(c->found, kept == NULL ? "" : kept->name, kept == NULL ? 1 : strlen(kept->name) + 1);
         return;
     }
     if (c->state == ZKLI_TURNING) {
@@ -59,7 +61,7 @@ static void note_listing(contender *c, const event *e) {
     c->may_turn = place.may_turn;
     c->may_have_followers = place.may_have_followers;
     c->listed_on = e->connection;
-    if (c->state == ZKLI_FRONTING)
+    if (zkli_contender_watches_children(c))
         c->children_watch = ZKLI_WATCHED;
     if (place.verdict == ZKLI_VERDICT_NEEDS_CZXID)
         return;
@@ -101,12 +103,19 @@ static void note_reply(contender *c, const event *e) {
 /* What a reply of this type answers. */
 static unsigned op_of(const contender *c, enum zkli_contender_event_type type) {
     static const unsigned ops[ZKLI_EVENT_TYPES] = {
-        [ZKLI_EV_PARENT] = ZKLI_ASK_PARENT,   [ZKLI_EV_CREATED] = ZKLI_ASK_CREATE,
-        [ZKLI_EV_BARRIER] = ZKLI_ASK_BARRIER, [ZKLI_EV_LISTED] = ZKLI_ASK_LIST,
-        [ZKLI_EV_OWN_READ] = ZKLI_ASK_OWN,    [ZKLI_EV_PREDECESSOR_READ] = ZKLI_ASK_PREDECESSOR,
-        [ZKLI_EV_DELETED] = ZKLI_ASK_DELETE,  [ZKLI_EV_OWNER_READ] = ZKLI_ASK_OWNER,
-        [ZKLI_EV_TURNED] = ZKLI_ASK_TURN,     [ZKLI_EV_DIRECTORY_READ] = ZKLI_ASK_DIRECTORY,
-        [ZKLI_EV_RECORDED] = ZKLI_ASK_RECORD, [ZKLI_EV_TOUCHED] = ZKLI_ASK_TOUCH,
+        [ZKLI_EV_PARENT] = ZKLI_ASK_PARENT,
+        [ZKLI_EV_CREATED] = ZKLI_ASK_CREATE,
+        [ZKLI_EV_BARRIER] = ZKLI_ASK_BARRIER,
+        [ZKLI_EV_LISTED] = ZKLI_ASK_LIST,
+        [ZKLI_EV_OWN_READ] = ZKLI_ASK_OWN,
+        [ZKLI_EV_PREDECESSOR_READ] = ZKLI_ASK_PREDECESSOR,
+        [ZKLI_EV_DELETED] = ZKLI_ASK_DELETE,
+        [ZKLI_EV_OWNER_READ] = ZKLI_ASK_OWNER,
+        [ZKLI_EV_TURNED] = ZKLI_ASK_TURN,
+        [ZKLI_EV_DIRECTORY_READ] = ZKLI_ASK_DIRECTORY,
+        [ZKLI_EV_RECORDED] = ZKLI_ASK_RECORD,
+        [ZKLI_EV_TOUCHED] = ZKLI_ASK_TOUCH,
+        [ZKLI_EV_ASKED_TO_LET_GO] = ZKLI_ASK_LET_GO,
     };
     bool is_by_czxid = type == ZKLI_EV_LISTED && (c->in_flight & ZKLI_ASK_ORDER) != 0;
     return is_by_czxid ? ZKLI_ASK_ORDER : ops[type];
@@ -117,7 +126,16 @@ static unsigned op_of(const contender *c, enum zkli_contender_event_type type) {
 static unsigned decide_held(contender *c, const event *e) {
     bool is_ours = e->result == ZKLI_RESULT_OK && c->owner == e->session_id;
     bool is_over = e->result == ZKLI_RESULT_NO_NODE || (e->result == ZKLI_RESULT_OK && !is_ours);
-    return is_over ? ZKLI_DO_LOSE | zkli_contender_forget(c) : 0;
+    if (is_over)
+        return ZKLI_DO_LOSE | zkli_contender_forget(c);
+    return e->is_asked ? zkli_contender_wanted(c) : 0;
+}
+
+/* Sets the watch on the own node, if it is not set. */
+static unsigned watch_own(contender *c, const event *e) {
+    bool is_due = e->is_connected && c->own_watch != ZKLI_WATCHED &&
+                  (c->in_flight & ZKLI_ASK_OWN) == 0;
+    return is_due ? zkli_contender_send(c, ZKLI_ASK_OWN) : 0;
 }
 
 static unsigned on_reply(contender *c, const event *e) {
@@ -145,8 +163,11 @@ static unsigned resume(contender *c, const event *e) {
         unsigned actions = zkli_contender_try_to_hold(c, e);
         return actions | zkli_contender_touch(c, e);
     }
-    if (c->state == ZKLI_HELD)
-        return zkli_contender_touch(c, e);
+    if (c->state == ZKLI_HELD) {
+        /* What was watched before may have fired with the connection. */
+        unsigned wanted = e->type == ZKLI_EV_CONNECTED ? zkli_contender_wanted(c) : 0;
+        return wanted | zkli_contender_touch(c, e);
+    }
     if (c->state == ZKLI_TURNING)
         return zkli_contender_turn_again(c, e);
     if (!zkli_contender_is_parked(c) || !e->is_connected)
@@ -179,7 +200,7 @@ static unsigned on_expired(contender *c, const event *e) {
     if (c->state != ZKLI_IDLE) /* else it waits for another session, to make its node there */
         c->has_probed = false;
     zkli_contender_forget_node(c);
-    memcpy(c->uuid, e->fresh_uuid, sizeof(c->uuid));
+    zkli_contender_take_uuid(c, e);
     c->told_position = 0;
     zkli_contender_move(c, ZKLI_IDLE);
     return had_place ? ZKLI_TELL_REQUEUED : 0;
@@ -192,8 +213,10 @@ static unsigned on_own_event(contender *c, const event *e) {
         c->own_watch = ZKLI_NODE_DELETED;
     else if (c->own_watch == ZKLI_WATCHED)
         c->own_watch = ZKLI_UNWATCHED;
-    if (zkli_contender_holds(c))
-        return e->is_deleted ? ZKLI_DO_LOSE | zkli_contender_forget(c) : 0;
+    if (zkli_contender_holds(c) && e->is_deleted)
+        return ZKLI_DO_LOSE | zkli_contender_forget(c);
+    if (zkli_contender_holds(c)) /* one that may be kept is asked in this way to let go */
+        return c->may_be_kept ? watch_own(c, e) : 0;
     bool rests = zkli_contender_rests(c) || (c->state == ZKLI_ADMITTED && c->in_flight == 0);
     if (!rests)
         return 0; /* decided when the flight is in */
@@ -226,6 +249,8 @@ static unsigned on_directory_event(contender *c, const event *e) {
         c->children_watch = ZKLI_UNWATCHED;
     else
         c->directory_watch = ZKLI_UNWATCHED;
+    if (e->type == ZKLI_EV_CHILDREN_EVENT && zkli_contender_holds(c))
+        return zkli_contender_wanted(c);
     return c->state == ZKLI_FRONT ? zkli_contender_front_again(c, e) : 0;
 }
 
@@ -245,6 +270,10 @@ static unsigned on_heartbeat(contender *c, const event *e) {
     if (c->state != ZKLI_HELD || c->own_watch == ZKLI_WATCHED || c->in_flight != 0)
         return 0;
     return zkli_contender_send(c, ZKLI_ASK_OWN);
+}
+
+static unsigned on_idle(contender *c, const event *e) {
+    return c->state == ZKLI_HELD ? watch_own(c, e) : 0;
 }
 
 static unsigned on_turn(contender *c, const event *e) {
@@ -279,6 +308,7 @@ static unsigned (*const handlers[ZKLI_EVENT_TYPES])(contender *c, const event *e
     [ZKLI_EV_DIRECTORY_READ] = on_reply,
     [ZKLI_EV_RECORDED] = on_reply,
     [ZKLI_EV_TOUCHED] = on_reply,
+    [ZKLI_EV_ASKED_TO_LET_GO] = on_reply,
     [ZKLI_EV_OWN_EVENT] = on_own_event,
     [ZKLI_EV_PREDECESSOR_EVENT] = on_predecessor_event,
     [ZKLI_EV_DIRECTORY_EVENT] = on_directory_event,
@@ -286,6 +316,7 @@ static unsigned (*const handlers[ZKLI_EVENT_TYPES])(contender *c, const event *e
     [ZKLI_EV_LEASE] = on_lease,
     [ZKLI_EV_HEARTBEAT] = on_heartbeat,
     [ZKLI_EV_TURN] = on_turn,
+    [ZKLI_EV_IDLE] = on_idle,
     [ZKLI_EV_RELEASE] = on_leave,
     [ZKLI_EV_ABANDON] = on_leave,
 };
@@ -308,8 +339,8 @@ static void set_notices(struct zkli_actions *actions, unsigned bits) {
     static const unsigned notices[ZKLI_NOTICES] = {
         [ZKLI_NOTICE_REQUEUED] = ZKLI_TELL_REQUEUED, [ZKLI_NOTICE_QUEUED] = ZKLI_TELL_QUEUED,
         [ZKLI_NOTICE_GRANTED] = ZKLI_DO_GRANT,       [ZKLI_NOTICE_TURNED] = ZKLI_TELL_TURNED,
-        [ZKLI_NOTICE_FAILED] = ZKLI_DO_FAIL,         [ZKLI_NOTICE_LOST] = ZKLI_DO_LOSE,
-        [ZKLI_NOTICE_GONE] = ZKLI_DO_FORGET,
+        [ZKLI_NOTICE_WANTED] = ZKLI_TELL_WANTED,     [ZKLI_NOTICE_FAILED] = ZKLI_DO_FAIL,
+        [ZKLI_NOTICE_LOST] = ZKLI_DO_LOSE,           [ZKLI_NOTICE_GONE] = ZKLI_DO_FORGET,
     };
     for (enum zkli_notice notice = 0; notice < ZKLI_NOTICES; notice++)
         if ((bits & notices[notice]) != 0)

@@ -32,6 +32,7 @@ enum zkli_contender_state {
     ZKLI_RECORDING, /* a semaphore's: write the number of permits into the directory without data */
     ZKLI_FRONTING,  /* a semaphore's: set the watches on own node, data and children, and list */
     ZKLI_FRONT,     /* all three are set, and nothing has changed since that listing */
+    ZKLI_ASKING,    /* a try: ask the holder of a node that may be idle to let go */
     ZKLI_ADMITTED,  /* its turn has come; the lease is too short to begin on; watch the own node */
     ZKLI_HELD,
     ZKLI_TURNING,  /* held, by a writer that becomes a reader */
@@ -55,9 +56,10 @@ enum {
     ZKLI_ASK_TURN = 1u << 9,  /* a reader's node in place of the writer's, in one transaction */
     ZKLI_ASK_DIRECTORY = 1u << 10, /* read the directory's data */
     ZKLI_ASK_RECORD = 1u << 11,    /* set the directory's data, while our node is there */
-    ZKLI_ASK_TOUCH = 1u << 12      /* mark our node, for whoever watches it */
+    ZKLI_ASK_TOUCH = 1u << 12,     /* mark our node, for whoever watches it */
+    ZKLI_ASK_LET_GO = 1u << 13     /* mark the node in .found, for its owner */
 };
-#define ZKLI_ASK_COUNT 13
+#define ZKLI_ASK_COUNT 14
 #define ZKLI_ASKS ((1u << ZKLI_ASK_COUNT) - 1)
 
 #define ZKLI_FLIGHT_MAX 4
@@ -76,6 +78,7 @@ enum zkli_notice {
     ZKLI_NOTICE_QUEUED,   /* .position has changed */
     ZKLI_NOTICE_GRANTED,  /* the acquisition succeeded */
     ZKLI_NOTICE_TURNED,   /* the hold is a reader's; or still a writer's, if there is an .error */
+    ZKLI_NOTICE_WANTED,   /* the hold is wanted by another client: its node is not to stay idle */
     ZKLI_NOTICE_FAILED,   /* the acquisition failed: .error; the node may still be leaving */
     ZKLI_NOTICE_LOST,     /* the hold is over without a release */
     ZKLI_NOTICE_GONE,     /* nothing is left on the server: free it; late replies are void */
@@ -112,6 +115,7 @@ enum zkli_contender_event_type {
     ZKLI_EV_DIRECTORY_READ, /* .permits is what was read */
     ZKLI_EV_RECORDED,
     ZKLI_EV_TOUCHED,
+    ZKLI_EV_ASKED_TO_LET_GO,
     ZKLI_EV_OWN_EVENT, /* a watch fired: .is_deleted, or else changed */
     ZKLI_EV_PREDECESSOR_EVENT,
     ZKLI_EV_DIRECTORY_EVENT, /* its data */
@@ -119,6 +123,7 @@ enum zkli_contender_event_type {
     ZKLI_EV_LEASE,     /* .is_certain or .is_ample may have changed */
     ZKLI_EV_HEARTBEAT, /* the time for what need not be done at once */
     ZKLI_EV_TURN,      /* a writer that holds is to become a reader */
+    ZKLI_EV_IDLE,      /* nobody holds by it for the moment */
     ZKLI_EV_RELEASE,   /* the holder is done */
     ZKLI_EV_ABANDON,   /* the waiter is done: .error says why */
     ZKLI_EVENT_TYPES
@@ -144,6 +149,7 @@ struct zkli_contender_event {
     bool is_deleted;
     bool is_ours;    /* PREDECESSOR_READ: this library has made the node */
     bool is_touched; /* PREDECESSOR_READ: it is marked as admitted */
+    bool is_asked;   /* OWN_READ: to let go */
     int error;       /* a zkl_err */
     unsigned unsent; /* RELEASE, ABANDON: requests taken back: no reply will come */
 };
@@ -177,6 +183,8 @@ struct zkli_contender {
     bool is_predecessor_ours; /* made by this library, as its data says */
     bool may_have_followers;
     struct zkli_permits recorded; /* of a semaphore's directory; UNKNOWN: none for this listing */
+    bool may_be_kept;             /* its node may stay while nobody holds by it */
+    bool is_wanted;               /* so it may not any more */
     /* A semaphore's: */
     int permits;        /* as asked for; 0: as recorded */
     bool has_agreed;    /* those were recorded when it first looked */
@@ -184,9 +192,11 @@ struct zkli_contender {
     bool owes_touch;    /* admitted, with others behind; not confirmed yet */
     bool is_predecessor_touched;
     bool is_last_look; /* it is; once listed since, that is as good as unmarked */
-    enum zkli_node_watch directory_watch, children_watch; /* FRONTING, FRONT */
-    char found[ZKLI_CHILD_MAX + 1];                       /* a node with our uuid, "" if none */
-    size_t told_position;                                 /* + 1; 0: not told */
+    enum zkli_node_watch directory_watch; /* FRONTING, FRONT */
+    /* Likewise; and of a node that may be kept: set by the listing that granted it. */
+    enum zkli_node_watch children_watch;
+    char found[ZKLI_CHILD_MAX + 1]; /* a node with our uuid, "" if none */
+    size_t told_position;           /* + 1; 0: not told */
     int error;
 };
 
@@ -206,10 +216,18 @@ struct zkli_actions zkli_contender_step(struct zkli_contender *c,
 bool zkli_contender_is_parked(const struct zkli_contender *c);
 /* Whether there may be a node of this contender's that it does not know. */
 bool zkli_contender_is_unsure(const struct zkli_contender *c);
-/* Whether its reads and listings of the directory are to set watches. */
+/* Whether its reads of the directory are to set a watch, and its listings. */
 static inline bool zkli_contender_watches_directory(const struct zkli_contender *c) {
     return c->state == ZKLI_FRONTING;
 }
+static inline bool zkli_contender_watches_children(const struct zkli_contender *c) {
+    return c->state == ZKLI_FRONTING || (c->state == ZKLI_ENQUEUING && c->may_be_kept);
+}
+/* Its node may stay while nobody holds by it. Before CONNECTED. */
+void zkli_contender_keep(struct zkli_contender *c);
+/* Whether that is so now: nobody stood behind it when it was listed, and the watch on the children
+ * that was set then would have told of anybody since. */
+bool zkli_contender_may_idle(const struct zkli_contender *c);
 
 const char *zkli_contender_state_name(enum zkli_contender_state state);
 

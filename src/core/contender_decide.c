@@ -47,12 +47,21 @@ static unsigned decide_probing(contender *c, const event *e) {
     unsigned actions;
     if (result == ZKLI_RESULT_OK && !zkli_contender_agrees(c, e, &actions))
         return actions;
+    if (result == ZKLI_RESULT_OK && c->staying > 0 && c->found[0] != '\0') {
+        zkli_contender_move(c, ZKLI_ASKING);
+        return zkli_contender_send(c, ZKLI_ASK_LET_GO);
+    }
     if (result == ZKLI_RESULT_OK && c->staying > 0)
         return zkli_contender_fail(c, e, ZKL_BUSY);
     if (result != ZKLI_RESULT_OK && result != ZKLI_RESULT_NO_NODE)
         return zkli_contender_fail_or_retry(c, e, result);
     c->has_probed = true;
     return zkli_contender_begin(c, e);
+}
+
+/* A try writes nothing. So nobody behind an idle node would ever be seen: its owner is asked. */
+static unsigned decide_asking(contender *c, const event *e) {
+    return zkli_contender_fail(c, e, ZKL_BUSY);
 }
 
 static unsigned decide_parenting(contender *c, const event *e) {
@@ -330,6 +339,7 @@ unsigned zkli_contender_decide(contender *c, const event *e) {
         [ZKLI_ORDERING] = decide_ordering,   [ZKLI_ARMING] = decide_arming,
         [ZKLI_ADMITTED] = decide_admitted,   [ZKLI_CLAIMING] = decide_claiming,
         [ZKLI_FRONTING] = decide_fronting,   [ZKLI_RECORDING] = decide_recording,
+        [ZKLI_ASKING] = decide_asking,
     };
     assert(deciders[c->state] != NULL);
     return deciders[c->state](c, e);

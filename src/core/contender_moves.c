@@ -29,7 +29,7 @@ static const struct {
     unsigned next; /* states it may move to */
 } states[ZKLI_CONTENDER_STATES] = {
     [ZKLI_IDLE] = {"idle", NEVER, FROM_ANY_WAIT | ANEW},
-    [ZKLI_PROBING] = {"probing", SOMETIMES, FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING)},
+    [ZKLI_PROBING] = {"probing", SOMETIMES, FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_ASKING)},
     [ZKLI_PARENTING] = {"parenting", SOMETIMES, FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING)},
     [ZKLI_ENQUEUING] = {"enqueuing", ALWAYS,
                         FROM_ANY_WAIT | ANEW | BIT(ZKLI_PARENTING) | BIT(ZKLI_UNSURE) |
@@ -52,6 +52,7 @@ static const struct {
     [ZKLI_FRONTING] = {"fronting", ALWAYS,
                        FROM_ANY_WAIT | ANEW | PLACED | BIT(ZKLI_LISTING) | BIT(ZKLI_FRONT)},
     [ZKLI_FRONT] = {"front", NEVER, FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_FRONTING)},
+    [ZKLI_ASKING] = {"asking", ALWAYS, FROM_ANY_WAIT},
     [ZKLI_ADMITTED] = {"admitted", SOMETIMES,
                        FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_HELD)},
     [ZKLI_HELD] = {"held", SOMETIMES, BIT(ZKLI_TURNING) | BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE)},
@@ -133,6 +134,7 @@ void zkli_contender_forget_node(contender *c) {
     c->parent_level = 0;
     c->owes_touch = false;
     c->is_last_look = false;
+    c->is_wanted = false;
     c->directory_watch = c->children_watch = ZKLI_UNWATCHED;
 }
 
@@ -174,9 +176,31 @@ unsigned zkli_contender_begin(contender *c, const event *e) {
     return ZKLI_DO_AWAIT_SESSION;
 }
 
+void zkli_contender_take_uuid(contender *c, const event *e) {
+    memcpy(c->uuid, e->fresh_uuid, sizeof(c->uuid));
+    if (c->may_be_kept)
+        zkli_uuid_mark_kept(c->uuid);
+}
+
+void zkli_contender_keep(contender *c) {
+    c->may_be_kept = true;
+    zkli_uuid_mark_kept(c->uuid);
+}
+
+bool zkli_contender_may_idle(const contender *c) {
+    return c->may_be_kept && c->state == ZKLI_HELD && c->children_watch == ZKLI_WATCHED &&
+           !c->may_have_followers && !c->is_wanted;
+}
+
+unsigned zkli_contender_wanted(contender *c) {
+    bool is_news = c->may_be_kept && !c->is_wanted;
+    c->is_wanted = c->is_wanted || is_news;
+    return is_news ? ZKLI_TELL_WANTED : 0;
+}
+
 unsigned zkli_contender_begin_anew(contender *c, const event *e) {
     zkli_contender_forget_node(c);
-    memcpy(c->uuid, e->fresh_uuid, sizeof(c->uuid));
+    zkli_contender_take_uuid(c, e);
     c->told_position = 0;
     c->has_probed = false;
     if (!e->is_connected) {
@@ -298,7 +322,9 @@ unsigned zkli_contender_touch(contender *c, const event *e) {
 
 unsigned zkli_contender_admit(contender *c, const event *e) {
     zkli_contender_move(c, ZKLI_ADMITTED);
-    c->directory_watch = c->children_watch = ZKLI_UNWATCHED;
+    c->directory_watch = ZKLI_UNWATCHED;
+    if (!c->may_be_kept)
+        c->children_watch = ZKLI_UNWATCHED;
     c->owes_touch = c->kind == ZKLI_KIND_LEASE && c->may_have_followers;
     unsigned touch = zkli_contender_touch(c, e);
     return touch | (e->is_ample ? grant(c) : zkli_contender_try_to_hold(c, e));
@@ -325,6 +351,8 @@ unsigned zkli_contender_list_again(contender *c, const event *e) {
     if (c->state != ZKLI_LISTING)
         zkli_contender_move(c, ZKLI_LISTING);
     bool is_fresh = e->is_connected && c->listed_on == e->connection;
+    if (!is_fresh)
+        c->children_watch = ZKLI_UNWATCHED; /* not relied on behind a reconnect */
     zkli_contender_set_results(c, ZKLI_ASK_BARRIER, ZKLI_RESULT_OK); /* if none is asked for */
     return zkli_contender_send(c, ZKLI_ASK_LIST | directory_too(c, e) |
                                       (is_fresh ? 0 : ZKLI_ASK_BARRIER));

@@ -112,6 +112,12 @@ void zkli_tag_format(char ret_tag[ZKLI_TAG_LENGTH + 1], const uint8_t random[6])
     *out = '\0';
 }
 
+/* The digit that says which version of uuids it is: 4, random, as Curator's; or 8, with a meaning
+ * of our own. */
+#define VERSION_AT (ZKLI_TAG_LENGTH + 1)
+#define VERSION_RANDOM '4'
+#define VERSION_KEPT '8'
+
 void zkli_uuid_format(char ret_uuid[ZKLI_UUID_LENGTH + 1], const char *tag,
                       const uint8_t random[10]) {
     memcpy(ret_uuid, tag, ZKLI_TAG_LENGTH);
@@ -122,6 +128,20 @@ void zkli_uuid_format(char ret_uuid[ZKLI_UUID_LENGTH + 1], const char *tag,
         out = put_hex(out, random[i]);
     }
     *out = '\0';
+    ret_uuid[VERSION_AT] = VERSION_RANDOM;
+}
+
+void zkli_uuid_mark_kept(char uuid[ZKLI_UUID_LENGTH + 1]) {
+    uuid[VERSION_AT] = VERSION_KEPT;
+}
+
+bool zkli_node_name_may_be_kept(const char *child) {
+    return strncmp(child, "_c_", 3) == 0 && strlen(child) > 3 + VERSION_AT &&
+           child[3 + VERSION_AT] == VERSION_KEPT;
+}
+
+bool zkli_uuid_is_same(const char *a, const char *b) {
+    return strncmp(a, b, VERSION_AT) == 0 && strcmp(a + VERSION_AT + 1, b + VERSION_AT + 1) == 0;
 }
 
 void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_MAX + 1], enum zkli_kind kind,

@@ -43,11 +43,18 @@ bool zkli_node_name_has_uuid(const char *child, const char *uuid);
 /* Whether the child carries a uuid that begins with this tag of ZKLI_TAG_LENGTH characters. */
 bool zkli_node_name_has_tag(const char *child, const char *tag);
 
-/* Writes a uuid of the given tag and 10 random bytes. */
+/* Writes a uuid of the given tag and 10 random bytes, without a mark. */
 void zkli_uuid_format(char ret_uuid[ZKLI_UUID_LENGTH + 1], const char *tag,
                       const uint8_t random[10]);
 /* Writes a tag of 6 random bytes. */
 void zkli_tag_format(char ret_tag[ZKLI_TAG_LENGTH + 1], const uint8_t random[6]);
+
+/* Marks a uuid that is ours: its node may stay while nobody holds by it (see contender.h). */
+void zkli_uuid_mark_kept(char uuid[ZKLI_UUID_LENGTH + 1]);
+/* Whether the child carries a uuid with that mark. */
+bool zkli_node_name_may_be_kept(const char *child);
+/* Whether they differ in nothing but the mark. */
+bool zkli_uuid_is_same(const char *a, const char *b);
 
 /* Longest prefix. */
 #define ZKLI_PREFIX_MAX (3 + ZKLI_UUID_LENGTH + 9)

@@ -41,6 +41,8 @@ static enum zkli_contender_event_type event_of(unsigned ask) {
         return ZKLI_EV_RECORDED;
     case ZKLI_ASK_TOUCH:
         return ZKLI_EV_TOUCHED;
+    case ZKLI_ASK_LET_GO:
+        return ZKLI_EV_ASKED_TO_LET_GO;
     }
     return ZKLI_EV_LISTED;
 }
@@ -69,6 +71,11 @@ static bool is_touched(const struct zkli_reply *reply) {
     return zkli_node_data_parse(&data, reply->data, reply->data_length) && data.is_touched;
 }
 
+static bool is_asked(const struct zkli_reply *reply) {
+    struct zkli_node_data data;
+    return zkli_node_data_parse(&data, reply->data, reply->data_length) && data.is_asked;
+}
+
 /* ask: a ZKLI_ASK_ other than LIST. */
 static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply *reply) {
     struct zkli_engine *e = m->engine;
@@ -83,8 +90,11 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
     bool makes_node = ask == ZKLI_ASK_CREATE || ask == ZKLI_ASK_TURN;
     if (makes_node && reply->result == ZKLI_RESULT_LOST)
         zkli_orphans_expect(m->dir); /* it may be done late */
-    if (ask == ZKLI_ASK_TOUCH && !zkli_requests_note_mark(m, reply, &event.result))
+    bool is_mark = ask == ZKLI_ASK_TOUCH || ask == ZKLI_ASK_LET_GO;
+    if (is_mark && !zkli_requests_note_mark(m, ask, reply, &event.result))
         return;
+    if (ask == ZKLI_ASK_OWN && reply->result == ZKLI_RESULT_OK && m->core.may_be_kept)
+        event.is_asked = is_asked(reply);
     if (ask == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_OK) {
         event.is_ours = zkli_node_data_is_ours(reply->data, reply->data_length);
         event.is_touched = m->core.kind == ZKLI_KIND_LEASE && is_touched(reply);

@@ -126,6 +126,7 @@ struct zkli_wish {
     enum zkli_kind kind;
     const char *label; /* copied and cut; NULL: the session's */
     bool is_try;
+    bool may_be_kept; /* its node, while nobody holds by it */
     struct zkli_thread thread;
     /* Of a semaphore: */
     int permits;                  /* 0: as recorded */
@@ -154,6 +155,10 @@ bool zkli_member_is_or_was_writer(const struct zkli_member *m);
 struct zkli_permits zkli_member_permits(const struct zkli_member *m);
 /* Whether another thread may go on holding by it, as if it had just been granted. */
 bool zkli_member_may_be_handed_on(const struct zkli_member *m);
+/* Whether its node may stay while nobody holds by it. Then WANTED says when it may not any
+ * more, and it may be handed on until then. */
+bool zkli_member_may_idle(const struct zkli_member *m);
+void zkli_member_idle(struct zkli_member *m);
 void zkli_member_hand_on(struct zkli_member *m, struct zkli_thread thread);
 /* Whom its notices are for. */
 void *zkli_member_owner(const struct zkli_member *m);

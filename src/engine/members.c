@@ -85,6 +85,8 @@ zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e,
     }
     zkli_contender_init(&m->core, wish->kind, e->fresh_uuid, wish->is_try, dir->depth);
     m->core.permits = wish->permits;
+    if (wish->may_be_kept)
+        zkli_contender_keep(&m->core);
     if (dir->permits.state == ZKLI_PERMITS_UNKNOWN && wish->session_id == e->session_id)
         dir->permits = wish->recorded;
     m->begun_ns = e->now_ns;
@@ -138,24 +140,28 @@ static void retry_later(struct zkli_member *m) {
     zkli_timer_set(&e->timers, &m->retry, e->now_ns + m->retry_wait_ns);
 }
 
+static void drop_unless(struct zkli_member *m, enum zkli_watched what, bool is_kept) {
+    if (!is_kept)
+        zkli_watcher_drop(&m->watchers[what]);
+}
+
 /* What a change of state means for watches and budgets. */
 static void adjust(struct zkli_member *m) {
-    enum zkli_contender_state state = m->core.state;
-    if (m->core.node[0] == '\0')
-        zkli_watcher_drop(&m->watchers[ZKLI_WATCHED_OWN]); /* it was another node's */
-    bool is_placed = state == ZKLI_ARMING || state == ZKLI_WAITING || state == ZKLI_ADMITTED;
-    if (m->core.node[0] == '\0' || is_placed)
-        drop_watchers(m, ZKLI_WATCHED_DIRECTORY);
-    if (state == ZKLI_FRONTING)
-        zkli_watcher_drop(&m->watchers[ZKLI_WATCHED_PREDECESSOR]);
-    if (zkli_contender_holds(&m->core) || zkli_contender_rests(&m->core))
+    const struct zkli_contender *core = &m->core;
+    drop_unless(m, ZKLI_WATCHED_OWN, core->node[0] != '\0'); /* else it was another node's */
+    drop_unless(m, ZKLI_WATCHED_PREDECESSOR, core->state != ZKLI_FRONTING);
+    drop_unless(m, ZKLI_WATCHED_DIRECTORY,
+                core->directory_watch == ZKLI_WATCHED || zkli_contender_watches_directory(core));
+    drop_unless(m, ZKLI_WATCHED_CHILDREN,
+                core->children_watch == ZKLI_WATCHED || zkli_contender_watches_children(core));
+    if (zkli_contender_holds(core) || zkli_contender_rests(core))
         m->retry_wait_ns = 0; /* the servers answer */
-    if (state == ZKLI_HELD) {
+    if (core->state == ZKLI_HELD) {
         zkli_list_remove(&m->dir_link);
         zkli_list_prepend(&m->dir->members, &m->dir_link);
-        drop_watchers(m, ZKLI_WATCHED_PREDECESSOR);
-        zkli_member_set_budget(m, m->node_bytes, m->node_bytes);
-    } else if (state == ZKLI_LEAVING) {
+        zkli_watcher_drop(&m->watchers[ZKLI_WATCHED_PREDECESSOR]);
+        zkli_member_set_budget(m, m->node_bytes, (core->may_be_kept ? 2 : 1) * m->node_bytes);
+    } else if (core->state == ZKLI_LEAVING) {
         zkli_list_remove(&m->dir_link);
         zkli_list_append(&m->dir->members, &m->dir_link);
         drop_watchers(m, ZKLI_WATCHED_OWN);
@@ -165,8 +171,8 @@ static void adjust(struct zkli_member *m) {
 
 /* It has a node that it wants, or has asked for one. */
 static bool stands(enum zkli_contender_state state) {
-    return state != ZKLI_IDLE && state != ZKLI_PROBING && state != ZKLI_CLAIMING &&
-           state != ZKLI_LEAVING && state != ZKLI_GONE;
+    return state != ZKLI_IDLE && state != ZKLI_PROBING && state != ZKLI_ASKING &&
+           state != ZKLI_CLAIMING && state != ZKLI_LEAVING && state != ZKLI_GONE;
 }
 
 static void remove_notice(struct zkli_member *m, enum zkli_notice notice) {
@@ -217,7 +223,7 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     event->permits = &m->dir->permits;
     enum zkli_contender_state before = m->core.state;
     struct zkli_actions actions = zkli_contender_step(&m->core, event);
-    if (strcmp(m->core.uuid, e->fresh_uuid) == 0)
+    if (zkli_uuid_is_same(m->core.uuid, e->fresh_uuid))
         zkli_engine_refresh_uuid(e);
     if (before == ZKLI_CLAIMING && m->core.state == ZKLI_LEAVING)
         zkli_engine_log(e, ZKL_LOG_INFO, "deleting a node of ours that was left in %s",
@@ -371,6 +377,16 @@ bool zkli_member_may_be_handed_on(const struct zkli_member *m) {
 
 struct zkli_permits zkli_member_permits(const struct zkli_member *m) {
     return m->dir->permits;
+}
+
+bool zkli_member_may_idle(const struct zkli_member *m) {
+    return zkli_contender_may_idle(&m->core) && zkli_member_may_be_handed_on(m);
+}
+
+void zkli_member_idle(struct zkli_member *m) {
+    struct zkli_contender_event event = {.type = ZKLI_EV_IDLE};
+    m->thread = (struct zkli_thread){0}; /* nobody's */
+    zkli_member_step(m, &event);
 }
 
 void zkli_member_hand_on(struct zkli_member *m, struct zkli_thread thread) {

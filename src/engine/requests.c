@@ -224,10 +224,15 @@ static bool send_turn(struct zkli_member *m, unsigned slot) {
 
 /* ---- Marks ---- */
 
-static bool send_set(struct zkli_member *m, unsigned slot, const char *line, size_t length,
-                     int32_t version) {
+/* Of our own node, or of another's that is asked to let go. */
+static void path_to_mark(char ret_path[ZKLI_PATH_MAX], const struct zkli_member *m, unsigned ask) {
+    zkli_dir_child_path(ret_path, m->dir, ask == ZKLI_ASK_LET_GO ? m->core.found : m->core.node);
+}
+
+static bool send_set(struct zkli_member *m, unsigned ask, unsigned slot, const char *line,
+                     size_t length, int32_t version) {
     char path[ZKLI_PATH_MAX];
-    zkli_dir_child_path(path, m->dir, m->core.node);
+    path_to_mark(path, m, ask);
     const struct zkli_op set = {.type = ZKLI_OP_SET,
                                 .path = path,
                                 .data = line,
@@ -236,10 +241,12 @@ static bool send_set(struct zkli_member *m, unsigned slot, const char *line, siz
     return m->engine->port->ops->multi(m->engine->port, slot, &set, 1);
 }
 
-/* Of our line, or in place of what is none of ours. */
-static size_t mark(char ret_line[ZKLI_NODE_DATA_MAX], const struct zkli_member *m, const char *line,
-                   size_t length) {
+/* Of our line, or in place of what is none of ours. Another's is left alone then: 0. */
+static size_t mark(char ret_line[ZKLI_NODE_DATA_MAX], const struct zkli_member *m, unsigned ask,
+                   const char *line, size_t length) {
     char fresh[ZKLI_NODE_DATA_MAX];
+    if (ask == ZKLI_ASK_LET_GO)
+        return zkli_node_data_set(ret_line, line, length, ZKLI_NODE_ASK, 1);
     size_t marked = zkli_node_data_set(ret_line, line, length, ZKLI_NODE_TOUCHED, 1);
     if (marked > 0)
         return marked;
@@ -248,39 +255,42 @@ static size_t mark(char ret_line[ZKLI_NODE_DATA_MAX], const struct zkli_member *
 }
 
 /* A node that is as we made it has version 0. */
-static bool send_touch(struct zkli_member *m, unsigned slot) {
+static bool send_mark(struct zkli_member *m, unsigned ask, unsigned slot) {
     struct zkli_engine *e = m->engine;
     char path[ZKLI_PATH_MAX], marked[ZKLI_NODE_DATA_MAX];
-    if (m->mark == ZKLI_MARK_FRESH)
-        return send_set(m, slot, marked, mark(marked, m, "", 0), 0);
+    if (m->mark == ZKLI_MARK_FRESH && ask == ZKLI_ASK_TOUCH)
+        return send_set(m, ask, slot, marked, mark(marked, m, ask, "", 0), 0);
     m->mark = ZKLI_MARK_READ;
-    zkli_dir_child_path(path, m->dir, m->core.node);
+    path_to_mark(path, m, ask);
     return e->port->ops->get(e->port, slot, path, false);
 }
 
 /* The node was read; the slot of that reply is free. */
-static bool set_mark(struct zkli_member *m, const struct zkli_reply *reply) {
+static bool set_mark(struct zkli_member *m, unsigned ask, const struct zkli_reply *reply,
+                     size_t length, const char *marked) {
     struct zkli_engine *e = m->engine;
-    char marked[ZKLI_NODE_DATA_MAX];
     unsigned number = zkli_slot_reserve(e, ZKLI_USE_MEMBER);
     e->slots[number].member = m;
-    e->slots[number].ask = ZKLI_ASK_TOUCH;
-    size_t length = mark(marked, m, reply->data, reply->data_length);
+    e->slots[number].ask = ask;
     m->mark = ZKLI_MARK_SET;
-    if (send_set(m, number, marked, length, reply->stat.version))
+    if (send_set(m, ask, number, marked, length, reply->stat.version))
         return true;
     zkli_slot_release(e, number);
     return false;
 }
 
-bool zkli_requests_note_mark(struct zkli_member *m, const struct zkli_reply *reply,
+bool zkli_requests_note_mark(struct zkli_member *m, unsigned ask, const struct zkli_reply *reply,
                              enum zkli_result *ret_result) {
+    char marked[ZKLI_NODE_DATA_MAX];
     *ret_result = reply->result;
-    if ((m->core.in_flight & ZKLI_ASK_TOUCH) == 0)
+    if ((m->core.in_flight & ask) == 0)
         return true; /* void */
     bool may_send = zkli_is_connected(m->engine) && !m->engine->is_draining;
     if (m->mark == ZKLI_MARK_READ && reply->result == ZKLI_RESULT_OK) {
-        if (may_send && set_mark(m, reply))
+        size_t length = mark(marked, m, ask, reply->data, reply->data_length);
+        if (length == 0)
+            return true; /* another library's */
+        if (may_send && set_mark(m, ask, reply, length, marked))
             return false;
         *ret_result = ZKLI_RESULT_LOST;
     }
@@ -289,7 +299,7 @@ bool zkli_requests_note_mark(struct zkli_member *m, const struct zkli_reply *rep
     if (*ret_result != ZKLI_RESULT_BAD_VERSION)
         return true;
     assert(m->unsent_count < ZKLI_FLIGHT_MAX);
-    m->unsent[m->unsent_count++] = ZKLI_ASK_TOUCH;
+    m->unsent[m->unsent_count++] = ask;
     zkli_line_join(m->engine, &m->work);
     return false;
 }
@@ -325,7 +335,8 @@ static bool send_request(struct zkli_member *m, unsigned ask, unsigned slot) {
     case ZKLI_ASK_RECORD:
         return send_record(m, slot);
     case ZKLI_ASK_TOUCH:
-        return send_touch(m, slot);
+    case ZKLI_ASK_LET_GO:
+        return send_mark(m, ask, slot);
     case ZKLI_ASK_TURN:
         return send_turn(m, slot);
     }
@@ -349,10 +360,13 @@ static bool point_watchers(struct zkli_member *m, unsigned ask) {
         return point_to_child(m, ZKLI_WATCHED_OWN, m->core.node);
     if (ask == ZKLI_ASK_PREDECESSOR)
         return point_to_child(m, ZKLI_WATCHED_PREDECESSOR, m->core.predecessor);
-    if (ask != ZKLI_ASK_DIRECTORY || !zkli_contender_watches_directory(&m->core))
-        return true;
-    return zkli_watcher_point_to(&m->watchers[ZKLI_WATCHED_DIRECTORY], m->dir->path) &&
-           zkli_watcher_point_to(&m->watchers[ZKLI_WATCHED_CHILDREN], m->dir->path);
+    bool is_first = ask == ZKLI_ASK_CREATE || ask == ZKLI_ASK_DIRECTORY;
+    bool watches_directory = is_first && zkli_contender_watches_directory(&m->core);
+    bool watches_children = is_first && zkli_contender_watches_children(&m->core);
+    return (!watches_directory ||
+            zkli_watcher_point_to(&m->watchers[ZKLI_WATCHED_DIRECTORY], m->dir->path)) &&
+           (!watches_children ||
+            zkli_watcher_point_to(&m->watchers[ZKLI_WATCHED_CHILDREN], m->dir->path));
 }
 
 static void drop_first_unsent(struct zkli_member *m) {
@@ -429,7 +443,7 @@ static struct zkli_watch *watch_wanted(const struct zkli_list *askers) {
     for (const struct zkli_list *link = askers->next; link != askers; link = link->next) {
         const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, asker);
         struct zkli_watch *watch = m->watchers[ZKLI_WATCHED_CHILDREN].watch;
-        if (zkli_contender_watches_directory(&m->core) && watch != NULL)
+        if (zkli_contender_watches_children(&m->core) && watch != NULL)
             return watch;
     }
     return NULL;

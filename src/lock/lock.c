@@ -13,7 +13,7 @@ static zkl_err check_options(const zkl_lock_options *o) {
         return ZKL_INVALID;
     if (o->permits > 0 && o->kind != ZKL_SEMAPHORE)
         return ZKL_INVALID;
-    return o->linger_ms > 0 || o->want_wanted ? ZKL_UNSUPPORTED : ZKL_OK;
+    return o->want_wanted ? ZKL_UNSUPPORTED : ZKL_OK;
 }
 
 static enum zkli_kind kind_of(zkl_kind kind) {
@@ -44,6 +44,8 @@ static struct zkl_lock *lock_new(struct zkl_session *s, const char *name,
     l->is_recursive = o->recursive;
     l->turns_max = o->local_handoffs;
     l->permits = o->permits;
+    l->linger_ms = o->linger_ms;
+    zkli_lock_init_idle(l);
     l->on_event = o->on_event;
     l->arg = o->arg;
     zkli_list_init(&l->acquires);
@@ -113,6 +115,7 @@ zkl_err zkl_lock_close(zkl_lock *l) {
     l->is_closed = true;
     zkli_lock_abandon_all(l, ZKL_CLOSED);
     zkli_lock_end_releases(l);
+    zkli_lock_end_idle(l);
     give_up_all(l);
     zkli_session_settle(s); /* a grant that was under way arrives, or the waits have failed */
     give_up_all(l);

@@ -53,6 +53,7 @@ struct zkl_lock {
     enum zkli_kind kind;
     bool is_recursive;
     int turns_max;                /* how often in a row a node is handed on */
+    int linger_ms;                /* how long a node may stay idle; 0: it may not */
     int permits;                  /* a semaphore's; 0: as recorded */
     struct zkli_permits recorded; /* as they were last read */
     int64_t recorded_in;          /* the session that read them */
@@ -66,6 +67,8 @@ struct zkl_lock {
     struct zkli_member *member;  /* the contender that waits; NULL: none */
     struct zkli_list holds;      /* lost ones, nested ones, and the current one */
     struct zkli_hold *current;   /* by a contender of its own; NULL: none */
+    struct zkli_member *idle;    /* whose node stays though nobody holds by it; NULL: none */
+    struct zkli_timer idle_end;  /* so long */
     struct zkli_list releases;   /* those that are waited for */
     struct zkli_list downgrades; /* those that are not answered yet */
     struct zkli_list writes;     /* guarded ones that are not answered yet */
@@ -173,6 +176,9 @@ void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release);
 void zkli_release_finish(struct zkli_release *release, zkl_err result);
 /* The handle is being closed. */
 void zkli_lock_end_releases(struct zkl_lock *l);
+/* A node that is idle goes. */
+void zkli_lock_end_idle(struct zkl_lock *l);
+void zkli_lock_init_idle(struct zkl_lock *l);
 
 /* ---- Acquires (acquire.c) ---- */
 

@@ -200,6 +200,65 @@ static void leave(struct zkl_lock *l, struct zkli_member *m, struct zkli_release
     zkli_member_release(m);
 }
 
+/* ---- A node that stays while nobody holds by it ---- */
+
+/* NULL: there is none any more. */
+static struct zkli_member *take_idle(struct zkl_lock *l) {
+    struct zkli_member *m = l->idle;
+    l->idle = NULL;
+    zkli_engine_clear_timer(l->session->engine, &l->idle_end);
+    return m;
+}
+
+void zkli_lock_end_idle(struct zkl_lock *l) {
+    if (l->idle != NULL)
+        leave(l, take_idle(l), NULL);
+}
+
+static void end_idle(void *arg) {
+    zkli_lock_end_idle(arg);
+}
+
+void zkli_lock_init_idle(struct zkl_lock *l) {
+    zkli_timer_init(&l->idle_end, end_idle, l);
+}
+
+static void idle_notify(void *arg, struct zkli_member *m, enum zkli_notice notice) {
+    if (notice == ZKLI_NOTICE_WANTED)
+        zkli_lock_end_idle(arg);
+    if (notice != ZKLI_NOTICE_LOST)
+        return;
+    (void)take_idle(arg);
+    zkli_member_attach(m, NULL, NULL);
+}
+
+/* A write that is under way could come after the next holder's. */
+static bool may_idle(const struct zkl_lock *l, const struct zkli_hold *hold) {
+    return l->linger_ms > 0 && !zkli_lock_is_closed(l) && l->current == hold &&
+           zkli_list_is_empty(&hold->nest) && !zkli_lock_has_writes(l, hold->id) &&
+           zkli_member_may_idle(hold->member);
+}
+
+static void begin_idle(struct zkl_lock *l, struct zkli_member *m) {
+    struct zkli_engine *e = l->session->engine;
+    l->idle = m;
+    zkli_member_attach(m, idle_notify, l);
+    zkli_engine_set_timer(e, &l->idle_end, zkli_engine_now_ns(e) + l->linger_ms * ZKLI_NS_PER_MS);
+    zkli_member_idle(m);
+}
+
+/* The next in line holds by it, as if it had been handed on. False: it is not as good as that. */
+static bool grant_idle(struct zkl_lock *l) {
+    if (!zkli_member_may_idle(l->idle)) {
+        zkli_lock_end_idle(l);
+        return false;
+    }
+    struct zkli_member *m = take_idle(l);
+    zkli_member_hand_on(m, first_acquire(l)->thread);
+    (void)grant(l, m);
+    return true;
+}
+
 /* Who is left reads. */
 static void inherit(struct zkli_hold *heir, struct zkli_member *m) {
     zkli_member_attach(m, hold_notify, heir);
@@ -219,8 +278,11 @@ void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release) {
         hand_on(hold);
         return;
     }
+    bool stays = heir == NULL && may_idle(l, hold);
     zkli_hold_drop(hold);
-    if (heir == NULL)
+    if (stays)
+        begin_idle(l, m);
+    else if (heir == NULL)
         leave(l, m, release);
     else if (is_owner)
         inherit(heir, m);
@@ -261,6 +323,7 @@ static void lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notic
         fail(l, m);
         break;
     case ZKLI_NOTICE_TURNED: /* of those that hold: hold_notify */
+    case ZKLI_NOTICE_WANTED:
     case ZKLI_NOTICE_LOST:
     case ZKLI_NOTICE_GONE:
     case ZKLI_NOTICES:
@@ -271,11 +334,14 @@ static void lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notic
 static void start_next(struct zkl_lock *l) {
     while (l->member == NULL && l->current == NULL && !zkli_list_is_empty(&l->acquires)) {
         struct zkli_acquire *acquire = first_acquire(l);
+        if (l->idle != NULL && grant_idle(l))
+            return;
         const struct zkli_wish wish = {.name = l->name,
                                        .kind = l->kind,
                                        .label = l->label,
                                        .is_try = acquire->is_try,
                                        .thread = acquire->thread,
+                                       .may_be_kept = l->linger_ms > 0,
                                        .permits = l->permits,
                                        .recorded = l->recorded,
                                        .session_id = l->recorded_in};

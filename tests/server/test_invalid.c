@@ -159,7 +159,7 @@ static void bad_lock_options_are_refused(void) {
         {{.size = sizeof(zkl_lock_options), .kind = (zkl_kind)99}, ZKL_INVALID},
         {{.size = sizeof(zkl_lock_options), .kind = ZKL_SEMAPHORE, .permits = -1}, ZKL_INVALID},
         {{.size = sizeof(zkl_lock_options), .permits = 1}, ZKL_INVALID},
-        {{.size = sizeof(zkl_lock_options), .linger_ms = 1}, ZKL_UNSUPPORTED},
+        {{.size = sizeof(zkl_lock_options), .linger_ms = -1}, ZKL_INVALID},
         {{.size = sizeof(zkl_lock_options), .local_handoffs = -1}, ZKL_INVALID},
         {{.size = sizeof(zkl_lock_options), .want_wanted = true}, ZKL_UNSUPPORTED},
     };

@@ -63,15 +63,19 @@ static bool open_handle(struct client *c, int i) {
     struct handle *h = &c->handles[i];
     int name = i % w->locks;
     zkl_kind kind = choose_kind(w, name);
+    int linger_ms = (int)world_between(w, 1, 2 * w->timeout_ns / MS);
     bool follows = kind != ZKL_SEMAPHORE || world_chance(w, 20);
     *h = (struct handle){.client = c,
                          .name = name,
                          .is_recursive = world_chance(w, 50),
+                         .lingers = w->handles > w->locks && world_chance(w, 30),
                          .turns_max = world_chance(w, 40) ? (int)world_below(w, 4) : 0};
     zkl_err err = zkl_lock_open(
         &h->lock, &c->session, names[h->name],
         &ZKL_LOCK_OPTIONS(.kind = kind, .permits = follows ? 0 : w->permits[name],
                           .recursive = h->is_recursive, .local_handoffs = h->turns_max,
+                          .linger_ms = h->lingers ? linger_ms : 0,
+
                           .on_event = on_event, .arg = h));
     if (err == ZKL_OK)
         h->kind = h->lock->kind;

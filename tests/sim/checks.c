@@ -221,7 +221,9 @@ static bool note_turn(struct world *w, int client, struct handle *h, int64_t tok
     h->turns = is_handed_on ? h->turns + 1 : 0;
     h->token = token;
     w->figures->handed_on += is_handed_on;
-    if (h->turns > h->turns_max)
+    if (h->lingers)
+        checks_lingered(w, client, h, current_hold(h)->member);
+    else if (h->turns > h->turns_max)
         world_violate(w, CHECK_TURNS, "client %d holds %c by the same node for the %dth time",
                       client, 'a' + h->name, h->turns + 1);
     return is_handed_on;
@@ -461,10 +463,10 @@ void checks_watch_told(struct world *w, int client, int number, enum zkli_watch_
             !zkli_member_path(m, path, sizeof(path)))
             continue;
         const struct znode *own = tree_find(&w->truth, world_name(w, path));
-        /* They come in together; a lease's mark wakes as well. */
+        /* They come in together; a mark wakes as well. */
         bool is_its_like = m->core.kind == node->kind && checks_is_shared(node->kind);
         bool come_together = checks_is_shared(m->core.kind) && !is_its_like;
-        bool is_mark = node->kind == ZKLI_KIND_LEASE && type == ZKLI_WATCH_CHANGED;
+        bool is_mark = type == ZKLI_WATCH_CHANGED && node->turned_into == 0;
         if (own != NULL && come_together)
             check_wake(w, node, own);
         /* One that was told, and then came to a server that is behind, is told once more. */
@@ -509,6 +511,7 @@ static void check_members(struct world *w, int client) {
     for (const struct zkli_list *link = head->next; link != head; link = link->next) {
         const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
         char path[ZKLI_PATH_MAX];
+        checks_idle(w, client, m);
         bool waits = zkli_contender_rests(&m->core);
         if (!waits && m->core.state != ZKLI_HELD) {
             world_violate(w, CHECK_LIVENESS,

@@ -8,7 +8,7 @@
  * quorum.c the log, election.c who leads; server.c connections, requests; watches.c both ends'
  * watches; port.c the client library; client.c processes with their sessions; actor.c and writer.c
  * threads that use locks; permits.c semaphores; schedule.c one seed from its settings to its end;
- * faults.c and scenes.c what befalls it; checks.c and checks_writes.c what must hold at every step;
+ * faults.c and scenes.c what befalls it; checks*.c what must hold at every step;
  * report.c figures; many.c many seeds; main.c the command.
  */
 #ifndef SIM_H
@@ -205,6 +205,10 @@ bool checks_is_shared(enum zkli_kind kind);
 void checks_note_latest(struct latest *latest, int64_t czxid, bool is_shared);
 /* (checks_writes.c) The set of the register, under the guard that comes first. */
 void checks_write_committed(struct world *w, const struct txn *txn, int guard_name);
+/* (checks_linger.c) A hold by a node that may linger. */
+void checks_lingered(struct world *w, int client, struct handle *h, const struct zkli_member *m);
+/* When all is quiet. */
+void checks_idle(struct world *w, int client, const struct zkli_member *m);
 /* A guarded write has an outcome. answer: what the servers' answer means; NULL: they gave none. */
 void checks_written(struct world *w, int number, const zkl_err *answer, zkl_err result);
 /* After every event. */

@@ -324,10 +324,12 @@ struct handle {
     enum zkli_kind kind;
     int limit; /* a semaphore's: as many permits there were when it was admitted, or fewer */
     bool is_recursive;
-    int turns_max; /* how often a node may be handed on */
-    int64_t token; /* the last hold's */
-    int turns;     /* holds by that node, but for the first */
-    zkl_hold seen; /* the hold whose node this is */
+    bool lingers;     /* its node may stay idle */
+    int turns_max;    /* how often a node may be handed on */
+    int64_t token;    /* the last hold's */
+    int turns;        /* holds by that node, but for the first */
+    int wanted_turns; /* since it was told that it is wanted */
+    zkl_hold seen;    /* the hold whose node this is */
     int node;
     zkl_hold lost[THREADS_MAX + 1];     /* the last holds that LOST was told for */
     zkl_hold released[THREADS_MAX + 1]; /* the last holds given up while they were good */

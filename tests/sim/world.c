@@ -45,7 +45,7 @@ const char *const checker_names[CHECKERS] = {
     [CHECK_ADMISSION] = "admission", [CHECK_LOSS] = "loss",
     [CHECK_DELETES] = "deletes",     [CHECK_WRITES] = "writes",
     [CHECK_KEPT] = "kept",           [CHECK_TURNS] = "turns",
-    [CHECK_PERMITS] = "permits",
+    [CHECK_PERMITS] = "permits",     [CHECK_LINGER] = "linger",
 };
 
 /* ---- Randomness and time ---- */

@@ -49,20 +49,25 @@ client *client_open_on(client *c, const char *name) {
     return other;
 }
 
-static void reopen(client *c, zkl_kind kind, int permits) {
+static void reopen(client *c, zkl_kind kind, int permits, int linger_ms) {
     client_close_lock(c);
-    REQUIRE_INT(zkl_lock_open(&c->lock, c->session, c->name,
-                              &ZKL_LOCK_OPTIONS(.kind = kind, .permits = permits,
-                                                .on_event = events_on, .arg = c->events)),
-                ZKL_OK);
+    REQUIRE_INT(
+        zkl_lock_open(&c->lock, c->session, c->name,
+                      &ZKL_LOCK_OPTIONS(.kind = kind, .permits = permits, .linger_ms = linger_ms,
+                                        .on_event = events_on, .arg = c->events)),
+        ZKL_OK);
 }
 
 void client_be(client *c, zkl_kind kind) {
-    reopen(c, kind, 0);
+    reopen(c, kind, 0, 0);
+}
+
+void client_be_lingering(client *c, zkl_kind kind, int linger_ms) {
+    reopen(c, kind, kind == ZKL_SEMAPHORE, linger_ms);
 }
 
 void client_be_permit(client *c, int permits) {
-    reopen(c, ZKL_SEMAPHORE, permits);
+    reopen(c, ZKL_SEMAPHORE, permits, 0);
 }
 
 void client_close_lock(client *c) {

@@ -135,7 +135,7 @@ static const char *flow_broken(const struct zkli_contender *was, const struct zk
     if ((ops & ZKLI_ASK_CREATE) != 0 && (is->node[0] != '\0' || is->state != ZKLI_ENQUEUING))
         return "creates a second node";
     if ((actions & ZKLI_TELL_REQUEUED) != 0 &&
-        (is->node[0] != '\0' || strcmp(is->uuid, e->fresh_uuid) != 0))
+        (is->node[0] != '\0' || !zkli_uuid_is_same(is->uuid, e->fresh_uuid)))
         return "a new place under the old name";
     if (is->state == ZKLI_FRONT && is->recorded.state != ZKLI_PERMITS_RECORDED)
         return "waits for permits of which it does not know how many there are";
@@ -243,7 +243,7 @@ unsigned say(struct bench *b, struct zkli_contender_event e) {
                   e.result, zkli_contender_state_name(was.state),
                   zkli_contender_state_name(b->c.state), b->actions);
     CHECK(broken == NULL);
-    if (strcmp(b->c.uuid, b->fresh_uuid) == 0)
+    if (zkli_uuid_is_same(b->c.uuid, b->fresh_uuid))
         bench_new_uuid(b);
     return b->actions;
 }
@@ -332,10 +332,10 @@ unsigned reply_list(struct bench *b, unsigned list) {
 
 enum zkli_contender_event_type reply_to(unsigned op) {
     static const enum zkli_contender_event_type types[ZKLI_ASK_COUNT] = {
-        ZKLI_EV_PARENT,     ZKLI_EV_CREATED,  ZKLI_EV_BARRIER,          ZKLI_EV_LISTED,
-        ZKLI_EV_LISTED,     ZKLI_EV_OWN_READ, ZKLI_EV_PREDECESSOR_READ, ZKLI_EV_DELETED,
-        ZKLI_EV_OWNER_READ, ZKLI_EV_TURNED,   ZKLI_EV_DIRECTORY_READ,   ZKLI_EV_RECORDED,
-        ZKLI_EV_TOUCHED,
+        ZKLI_EV_PARENT,     ZKLI_EV_CREATED,         ZKLI_EV_BARRIER,          ZKLI_EV_LISTED,
+        ZKLI_EV_LISTED,     ZKLI_EV_OWN_READ,        ZKLI_EV_PREDECESSOR_READ, ZKLI_EV_DELETED,
+        ZKLI_EV_OWNER_READ, ZKLI_EV_TURNED,          ZKLI_EV_DIRECTORY_READ,   ZKLI_EV_RECORDED,
+        ZKLI_EV_TOUCHED,    ZKLI_EV_ASKED_TO_LET_GO,
     };
     return types[__builtin_ctz(op)];
 }

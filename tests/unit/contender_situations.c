@@ -20,6 +20,7 @@ bool situation_has(enum situation situation, enum zkli_contender_event_type type
     case ZKLI_EV_DIRECTORY_READ:
     case ZKLI_EV_RECORDED:
     case ZKLI_EV_TOUCHED:
+    case ZKLI_EV_ASKED_TO_LET_GO:
         return v < RESULTS;
     case ZKLI_EV_OWN_EVENT:
     case ZKLI_EV_PREDECESSOR_EVENT:
@@ -32,6 +33,7 @@ bool situation_has(enum situation situation, enum zkli_contender_event_type type
     case ZKLI_EV_LEASE:
     case ZKLI_EV_HEARTBEAT:
     case ZKLI_EV_TURN:
+    case ZKLI_EV_IDLE:
     case ZKLI_EV_RELEASE:
     case ZKLI_EV_ABANDON:
     case ZKLI_EVENT_TYPES:

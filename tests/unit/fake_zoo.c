@@ -28,6 +28,8 @@ void fake_reset(void) {
     lock_fake();
     memset(Fake.orders, 0, sizeof(Fake.orders));
     memset(&Fake.server, 0, sizeof(Fake.server));
+    memset(Fake.served, 0, sizeof(Fake.served));
+    memset(Fake.refused, 0, sizeof(Fake.refused));
     Fake.is_by_hand = false;
     Fake.first_state = ZOO_CONNECTED_STATE;
     Fake.is_untold = false;
@@ -122,6 +124,37 @@ void fake_plant(const char *path) {
     unlock_fake();
 }
 
+void fake_set(const char *path, const char *text) {
+    lock_fake();
+    struct node *node = tiny_find(&Fake.server, path);
+    REQUIRE(node != NULL);
+    tiny_set(node, text, strlen(text));
+    unlock_fake();
+}
+
+bool fake_has_data(const char *path, const char *text) {
+    lock_fake();
+    const struct node *node = tiny_find(&Fake.server, path);
+    REQUIRE(node != NULL);
+    bool has = node->length == strlen(text) && memcmp(node->data, text, node->length) == 0;
+    unlock_fake();
+    return has;
+}
+
+size_t fake_served(enum kind kind) {
+    lock_fake();
+    size_t count = Fake.served[kind];
+    unlock_fake();
+    return count;
+}
+
+size_t fake_refused(enum kind kind) {
+    lock_fake();
+    size_t count = Fake.refused[kind];
+    unlock_fake();
+    return count;
+}
+
 void fake_state(int state) {
     if (state == ZOO_EXPIRED_SESSION_STATE) {
         lock_fake();
@@ -167,7 +200,11 @@ void fake_answer_multi(const struct call *call, int refused, int code) {
 
 void fake_complete(const struct call *call, int code, const struct zkli_reply *reply) {
     struct String_vector list = {(int32_t)reply->child_count, (char **)reply->children};
-    struct Stat stat = {.czxid = reply->stat.czxid, .ephemeralOwner = reply->stat.owner};
+    struct Stat stat = {.czxid = reply->stat.czxid,
+                        .ephemeralOwner = reply->stat.owner,
+                        .version = reply->stat.version,
+                        .dataLength = reply->stat.data_length};
+    const char *data = reply->data_length == 0 ? "" : reply->data;
     if (code == ZOK && reply->result != ZKLI_RESULT_OK)
         code = reply->result == ZKLI_RESULT_EXISTS ? ZNODEEXISTS : ZNONODE;
     if (call->kind == CREATE)
@@ -177,19 +214,35 @@ void fake_complete(const struct call *call, int code, const struct zkli_reply *r
     else if (call->kind == LIST)
         call->done.list(code, code == ZOK ? &list : NULL, code == ZOK ? &stat : NULL, call->data);
     else if (call->kind == GET)
-        call->done.get(code, "", code == ZOK ? 0 : -1, code == ZOK ? &stat : NULL, call->data);
+        call->done.get(code, data, code == ZOK ? (int)reply->data_length : -1,
+                       code == ZOK ? &stat : NULL, call->data);
     else if (call->kind == EXISTS)
         call->done.stat(code, NULL, call->data);
     else
         call->done.plain(code, call->data);
 }
 
+/* A set alone. The code is that of the transaction, and of its operation. */
+static int serve_set(const struct call *call) {
+    struct node *node = tiny_find(&Fake.server, call->set_path);
+    int code = node == NULL                                                   ? ZNONODE
+               : call->set_version >= 0 && call->set_version != node->version ? ZBADVERSION
+                                                                              : ZOK;
+    if (code == ZOK)
+        tiny_set(node, call->set_data, (size_t)call->set_length);
+    return code;
+}
+
 /* What the server says, unless this code is ordered instead. Called with the mutex held, which it
  * releases for the completion. */
 static void carry_out(zhandle_t *handle, const struct call *call, int code) {
     struct tiny_answer served = {.reply = {.path = ""}};
-    char path[NODE_PATH_MAX];
-    if (code == ZOK)
+    char path[NODE_PATH_MAX], data[ZKLI_NODE_DATA_MAX];
+    Fake.served[call->kind]++;
+    if (call->set_path[0] != '\0') {
+        code = code == ZOK ? serve_set(call) : code;
+        call->results[0].err = code;
+    } else if (code == ZOK)
         served = tiny_serve(&Fake.server, call->kind, call->path, handle->id.client_id,
                             call->watcher != NULL);
     if (call->watcher != NULL) {
@@ -198,6 +251,8 @@ static void carry_out(zhandle_t *handle, const struct call *call, int code) {
     }
     (void)snprintf(path, sizeof(path), "%s", served.reply.path);
     served.reply.path = path;
+    memcpy(data, served.reply.data_length == 0 ? "" : served.reply.data, served.reply.data_length);
+    served.reply.data = data;
     unlock_fake();
     if (served.fires)
         handle->node_watcher(handle, ZOO_DELETED_EVENT, ZOO_CONNECTED_STATE, call->path,
@@ -296,6 +351,7 @@ int zookeeper_close(zhandle_t *zh) {
 static int fake_call(zhandle_t *zh, const struct call *call, const char *path) {
     lock_fake();
     int code = Fake.orders[call->kind].refusal;
+    Fake.refused[call->kind] += code != ZOK;
     /* Out of memory, when the completion was in line already. */
     bool is_in_line = code == ZOK || code == ZMARSHALLINGERROR;
     if (is_in_line && zh->call_count == CALLS_MAX) {
@@ -377,6 +433,14 @@ int zoo_amulti(zhandle_t *zh, int count, const zoo_op_t *ops, zoo_op_result_t *r
         } else if (ops[i].type == ZOO_SETDATA_OP) {
             results[i].stat = ops[i].set_op.stat;
         }
+    }
+    if (count == 1 && ops[0].type == ZOO_SETDATA_OP) {
+        (void)snprintf(call.set_path, sizeof(call.set_path), "%s", ops[0].set_op.path);
+        call.set_version = ops[0].set_op.version;
+        call.set_length = ops[0].set_op.datalen;
+        REQUIRE(call.set_length <= (int)sizeof(call.set_data));
+        if (call.set_length > 0)
+            memcpy(call.set_data, ops[0].set_op.data, (size_t)call.set_length);
     }
     return fake_call(zh, &call, is_barrier ? ops[0].check_op.path : "");
 }

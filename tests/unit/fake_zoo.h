@@ -41,6 +41,10 @@ struct call {
     /* MULTI */
     int op_count;
     zoo_op_t ops[FAKE_OPS_MAX];
+    /* One that is nothing but a set. */
+    char set_path[ZKLI_PATH_MAX];
+    int set_version, set_length;
+    char set_data[ZKLI_NODE_DATA_MAX];
     zoo_op_result_t *results; /* to be written into when it is answered */
 };
 
@@ -77,6 +81,7 @@ extern struct fake {
     void (*at_nudge)(void);  /* called for a request that nobody waits for; or NULL */
     void (*at_state)(void);  /* called when the state is asked for; or NULL */
     struct tiny_server server;
+    size_t served[KINDS], refused[KINDS];
     zhandle_t *handle; /* the newest */
     size_t inits, closes;
     int64_t last_session;
@@ -101,6 +106,13 @@ bool fake_hosts_are(const char *hosts);
 size_t fake_children(const char *path);
 /* A node of another session. */
 void fake_plant(const char *path);
+/* Data for it, of the next version. */
+void fake_set(const char *path, const char *text);
+bool fake_has_data(const char *path, const char *text);
+/* How many requests of this kind the server has had. */
+size_t fake_served(enum kind kind);
+/* And how many calls were refused. */
+size_t fake_refused(enum kind kind);
 /* Where the connection goes, by which socket. */
 void fake_peer(const struct sockaddr_in *peer, int fd);
 /* Tells of the session, on the caller's thread. */

@@ -346,6 +346,27 @@ static void a_newcomer_s_permit_is_free_or_not(void) {
         }
 }
 
+/* Of the first that keeps it out, and of no other. */
+static void a_newcomer_may_ask_a_node_that_is_kept(void) {
+    static const char *const names[] = {UUID("1") "-__READ__0000000001",
+                                        "_c_00000002-4e5f-8061-8273-8495a6b7c8d9-lease-0000000002",
+                                        "_c_00000003-4e5f-8061-8273-8495a6b7c8d9-lock-0000000003"};
+    struct zkli_sibling siblings[COUNT(names)];
+    for (size_t i = 0; i < COUNT(names); i++)
+        REQUIRE(zkli_sibling_parse(&siblings[COUNT(names) - 1 - i], names[i]));
+    struct zkli_listing listing = {.siblings = siblings, .count = COUNT(names)};
+    CHECK(zkli_listing_kept(&listing, ZKLI_KIND_MUTEX) == NULL); /* behind the reader */
+    CHECK(zkli_listing_kept(&listing, ZKLI_KIND_LEASE) == NULL);
+    CHECK(zkli_listing_kept(&listing, ZKLI_KIND_READ) == &siblings[1]);
+    siblings[2].is_leaving = true;
+    CHECK(zkli_listing_kept(&listing, ZKLI_KIND_MUTEX) == &siblings[1]);
+    CHECK(zkli_listing_kept(&listing, ZKLI_KIND_LEASE) == &siblings[1]);
+    siblings[1].is_leaving = true;
+    CHECK(zkli_listing_kept(&listing, ZKLI_KIND_READ) == &siblings[0]);
+    listing.count = 0;
+    CHECK(zkli_listing_kept(&listing, ZKLI_KIND_MUTEX) == NULL);
+}
+
 /* ---- The order itself ---- */
 
 static void the_order_is_total(void) {
@@ -412,6 +433,7 @@ int main(int argc, char **argv) {
          where_numbers_repeat_or_jump_everybody_asks_for_czxids},
         {"a node stays unless it is leaving", a_node_stays_unless_it_is_leaving},
         {"a newcomer's permit is free or not", a_newcomer_s_permit_is_free_or_not},
+        {"a newcomer may ask a node that is kept", a_newcomer_may_ask_a_node_that_is_kept},
         {"the order is total", the_order_is_total},
         {"a sibling borrows its name", a_sibling_borrows_its_name},
         {"a child that is no contender is no sibling", a_child_that_is_no_contender_is_no_sibling},

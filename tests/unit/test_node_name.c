@@ -269,10 +269,10 @@ static void a_tag_is_six_bytes_and_a_uuid_sixteen(void) {
         enum zkli_kind kind;
         const char *prefix;
     } kinds[] = {
-        {ZKLI_KIND_MUTEX, "_c_0012abff-807f-0123-4567-89abcdef00ff-lock-"},
-        {ZKLI_KIND_WRITE, "_c_0012abff-807f-0123-4567-89abcdef00ff-__WRIT__"},
-        {ZKLI_KIND_READ, "_c_0012abff-807f-0123-4567-89abcdef00ff-__READ__"},
-        {ZKLI_KIND_LEASE, "_c_0012abff-807f-0123-4567-89abcdef00ff-lease-"},
+        {ZKLI_KIND_MUTEX, "_c_0012abff-807f-4123-4567-89abcdef00ff-lock-"},
+        {ZKLI_KIND_WRITE, "_c_0012abff-807f-4123-4567-89abcdef00ff-__WRIT__"},
+        {ZKLI_KIND_READ, "_c_0012abff-807f-4123-4567-89abcdef00ff-__READ__"},
+        {ZKLI_KIND_LEASE, "_c_0012abff-807f-4123-4567-89abcdef00ff-lease-"},
     };
     char tag[ZKLI_TAG_LENGTH + 2], uuid[ZKLI_UUID_LENGTH + 2], prefix[ZKLI_PREFIX_MAX + 2];
     tag[ZKLI_TAG_LENGTH + 1] = uuid[ZKLI_UUID_LENGTH + 1] = prefix[ZKLI_PREFIX_MAX + 1] = '#';
@@ -280,7 +280,7 @@ static void a_tag_is_six_bytes_and_a_uuid_sixteen(void) {
     zkli_tag_format(tag, tag_bytes);
     CHECK_STRING(tag, "0012abff-807f");
     zkli_uuid_format(uuid, tag, bytes);
-    CHECK_STRING(uuid, "0012abff-807f-0123-4567-89abcdef00ff");
+    CHECK_STRING(uuid, "0012abff-807f-4123-4567-89abcdef00ff");
     for (size_t i = 0; i < COUNT(kinds); i++) {
         zkli_node_prefix_format(prefix, kinds[i].kind, uuid);
         CHECK_STRING(prefix, kinds[i].prefix);
@@ -463,8 +463,33 @@ static void a_root_is_a_lock_s_name_after_a_slash_or_the_slash_alone(void) {
     }
 }
 
+static void a_uuid_may_have_a_mark(void) {
+    const uint8_t random[10] = {0xab, 0xcd, 3, 4, 5, 6, 7, 8, 9, 10};
+    char plain[ZKLI_UUID_LENGTH + 1], kept[ZKLI_UUID_LENGTH + 1], other[ZKLI_UUID_LENGTH + 1];
+    char name[ZKLI_PREFIX_MAX + 1];
+    zkli_uuid_format(plain, "01234567-89ab", random);
+    CHECK_STRING(plain, "01234567-89ab-4bcd-0304-05060708090a");
+    memcpy(kept, plain, sizeof(kept));
+    zkli_uuid_mark_kept(kept);
+    CHECK_STRING(kept, "01234567-89ab-8bcd-0304-05060708090a");
+    CHECK(zkli_uuid_is_same(plain, kept) && zkli_uuid_is_same(kept, plain));
+    for (size_t i = 0; i < ZKLI_UUID_LENGTH; i++) {
+        memcpy(other, kept, sizeof(other));
+        other[i] = 'x';
+        CHECK(zkli_uuid_is_same(other, kept) == (i == ZKLI_TAG_LENGTH + 1));
+    }
+    zkli_node_prefix_format(name, ZKLI_KIND_READ, kept);
+    CHECK(zkli_node_name_may_be_kept(name));
+    zkli_node_prefix_format(name, ZKLI_KIND_READ, plain);
+    CHECK(!zkli_node_name_may_be_kept(name));
+    CHECK(!zkli_node_name_may_be_kept("_c_01234567-89ab-"));
+    CHECK(!zkli_node_name_may_be_kept("_d_01234567-89ab-8bcd-0304-05060708090a-lock-0000000001"));
+    CHECK(!zkli_node_name_may_be_kept(""));
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
+        {"a uuid may have a mark", a_uuid_may_have_a_mark},
         {"every library's contenders are told with kind and sequence",
          every_library_s_contenders_are_told_with_kind_and_sequence},
         {"any other child is no contender", any_other_child_is_no_contender},

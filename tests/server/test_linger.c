@@ -1,0 +1,211 @@
+/* A node that stays when its hold is given up: of use to its process, and in nobody's way. */
+#include "support/client.h"
+
+#define LINGER_MS 60000
+
+static client *open_lingering(const char *name, zkl_kind kind) {
+    client *c = client_open_proxied(name, T_NORMAL);
+    client_be_lingering(c, kind, LINGER_MS);
+    return c;
+}
+
+/* Held, given up, and its node watched. */
+static void become_idle(client *c) {
+    proxy_forget(c->proxy);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    CHECK_INT(client_release(c), ZKL_OK);
+    WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, c->name) >= 1, SOON_MS);
+    CHECK_INT(queue_length(c->name), 1);
+}
+
+static void it_is_acquired_again_without_a_request(void) {
+    static const zkl_kind kinds[] = {ZKL_MUTEX, ZKL_WRITE, ZKL_READ, ZKL_SEMAPHORE};
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        const char *name = fresh_name("again");
+        client *c = open_lingering(name, kinds[i]);
+
+        become_idle(c);
+        CHECK(!client_held(c));
+        CHECK_INT(client_release(c), ZKL_NOT_HELD);
+        CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+        const int64_t token = client_token(c);
+        const zkl_hold hold = zkl_hold_of(c->lock);
+        CHECK_INT(client_release(c), ZKL_OK);
+        proxy_forget(c->proxy);
+        for (int k = 0; k < 100; k++) {
+            CHECK_INT(client_acquire(c, k % 2 == 0 ? SOON_MS : 0), ZKL_OK);
+            CHECK(client_held(c) && client_token(c) == token);
+            CHECK(zkl_hold_of(c->lock) == 0 && hold == 0); /* of this thread */
+            CHECK_INT(k % 3 == 0 ? client_release_wait(c) : client_release(c), ZKL_OK);
+        }
+        CHECK_INT(proxy_count(c->proxy, PROXY_ANY, name),
+                  proxy_count(c->proxy, PROXY_BARRIER, name));
+        client_close(c);
+        CHECK_INT(queue_length(name), 0);
+    }
+}
+
+/* Idle, or held: then it goes with the hold. */
+static void who_wants_it_gets_it(void) {
+    static const zkl_kind kinds[] = {ZKL_MUTEX, ZKL_WRITE, ZKL_READ, ZKL_SEMAPHORE};
+    for (size_t i = 0; i < 2 * COUNT(kinds); i++) {
+        const char *name = fresh_name("wanted");
+        client *c = open_lingering(name, kinds[i / 2]), *other = client_open(name, T_NORMAL);
+
+        become_idle(c);
+        if (i % 2 != 0)
+            CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+        client_begin(other, SOON_MS);
+        if (i % 2 != 0) {
+            WAIT_UNTIL(client_told(other, ZKL_EVENT_QUEUED) == 1, SOON_MS);
+            CHECK_INT(client_release(c), ZKL_OK);
+        }
+        CHECK_INT(client_result(other), ZKL_OK);
+        WAIT_UNTIL(queue_length(name) == 1, SOON_MS);
+        CHECK_INT(client_acquire(c, 0), ZKL_BUSY);
+        CHECK_INT(client_release(other), ZKL_OK);
+        CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+        client_close(other);
+        client_close(c);
+    }
+}
+
+/* A try writes nothing that a holder would see, but for this. */
+static void a_try_makes_it_go(void) {
+    const char *name = fresh_name("try");
+    client *c = open_lingering(name, ZKL_MUTEX), *other = client_open_proxied(name, T_NORMAL);
+
+    become_idle(c);
+    CHECK_INT(client_acquire(other, 0), ZKL_BUSY);
+    WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
+    CHECK_INT(client_acquire(other, 0), ZKL_OK);
+    CHECK_INT(client_acquire(c, 0), ZKL_BUSY); /* this node is not one that may be idle */
+    CHECK_INT(proxy_count(c->proxy, PROXY_SET, name), 0);
+    CHECK_INT(client_release_wait(other), ZKL_OK);
+    /* While it is held, the try is noted. */
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    CHECK_INT(client_acquire(other, 0), ZKL_BUSY);
+    CHECK(client_held(c));
+    CHECK_INT(client_release(c), ZKL_OK);
+    WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
+    client_close(other);
+    client_close(c);
+}
+
+/* Nobody can tell from outside whether somebody holds by it at the moment. */
+static void the_queue_shows_that_it_may_be_idle(void) {
+    const char *name = fresh_name("shown");
+    client *c = open_lingering(name, ZKL_MUTEX), *other = client_open(name, T_NORMAL);
+    zkl_queue *queue = NULL;
+
+    become_idle(c);
+    CHECK_INT(zkl_inspect(c->session, name, &queue), ZKL_OK);
+    CHECK_INT(zkl_queue_count(queue), 1);
+    CHECK(zkl_queue_at(queue, 0)->may_be_idle && zkl_queue_at(queue, 0)->is_holder);
+    zkl_queue_free(queue);
+    CHECK_INT(client_acquire(other, SOON_MS), ZKL_OK);
+    WAIT_UNTIL(queue_length(name) == 1, SOON_MS);
+    CHECK_INT(zkl_inspect(c->session, name, &queue), ZKL_OK);
+    CHECK(!zkl_queue_at(queue, 0)->may_be_idle);
+    zkl_queue_free(queue);
+    client_close(other);
+    client_close(c);
+}
+
+/* By a thread of its own, or another: it waits for no request either. */
+static void threads_take_turns_by_it(void) {
+    const char *name = fresh_name("turns");
+    client *c = open_lingering(name, ZKL_MUTEX);
+    actor *second = actor_new();
+
+    become_idle(c);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    const int64_t token = client_token(c);
+    actor_acquire(second, c->lock, SOON_MS);
+    WAIT_UNTIL(actor_is_blocked(second), SOON_MS);
+    proxy_forget(c->proxy);
+    CHECK_INT(client_release(c), ZKL_OK);
+    CHECK_INT(actor_result(second, SOON_MS), ZKL_OK);
+    CHECK_INT(actor_token(second, c->lock), token);
+    CHECK_INT(proxy_count(c->proxy, PROXY_CREATE, name), 0);
+    CHECK_INT(actor_release(second, c->lock), ZKL_OK);
+    actor_free(second);
+    client_close(c);
+}
+
+static void it_goes_in_time_and_with_the_handle(void) {
+    const char *name = fresh_name("time");
+    client *c = client_open_proxied(name, T_NORMAL);
+
+    client_be_lingering(c, ZKL_MUTEX, 50);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    CHECK_INT(client_release(c), ZKL_OK);
+    CHECK_INT(queue_length(name), 1);
+    WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
+    client_be_lingering(c, ZKL_MUTEX, LINGER_MS);
+    become_idle(c);
+    client_close_lock(c);
+    WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
+    client_close(c);
+}
+
+static void a_reconnect_makes_it_go(void) {
+    const char *name = fresh_name("reconnect");
+    client *c = open_lingering(name, ZKL_MUTEX);
+
+    become_idle(c);
+    client_flap(c);
+    WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
+    become_idle(c);
+    client_outage_begin(c);
+    CHECK_INT(client_acquire(c, 0), ZKL_UNREACHABLE);
+    client_outage_end(c);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    CHECK_INT(client_release(c), ZKL_OK);
+    client_close(c);
+}
+
+/* Not by the node of this token. What others have deleted is held until the client is told. */
+static bool is_held_anew(client *c, int64_t token) {
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    const bool is_new = client_token(c) > token;
+    const zkl_err err = client_release(c);
+    CHECK(err == ZKL_OK || err == ZKL_LOST);
+    return is_new;
+}
+
+/* Somebody with other tools deletes it, or ends its session. */
+static void another_takes_the_place_of_one_that_has_gone(void) {
+    const char *name = fresh_name("end");
+    client *c = open_lingering(name, ZKL_MUTEX);
+    char path[RAW_PATH_MAX];
+
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+        const int64_t token = client_token(c);
+        CHECK_INT(client_release(c), ZKL_OK);
+        client_node(c, path);
+        if (i == 0)
+            uproot(path);
+        else
+            session_expire(c->session);
+        WAIT_UNTIL(is_held_anew(c, token), SOON_MS);
+    }
+    client_close(c);
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"it is acquired again without a request", it_is_acquired_again_without_a_request},
+        {"who wants it gets it", who_wants_it_gets_it},
+        {"a try makes it go", a_try_makes_it_go},
+        {"the queue shows that it may be idle", the_queue_shows_that_it_may_be_idle},
+        {"threads take turns by it", threads_take_turns_by_it},
+        {"it goes in time, and with the handle", it_goes_in_time_and_with_the_handle},
+        {"a reconnect makes it go", a_reconnect_makes_it_go},
+        {"another takes the place of one that has gone",
+         another_takes_the_place_of_one_that_has_gone},
+    };
+    fixture_start(NULL);
+    return TEST_MAIN(argc, argv, "linger", cases);
+}
