@@ -90,7 +90,9 @@ campaign() { # COUNT
         begun=$SECONDS
         result=$("$Simulate" "$next" "$count") || status=1
         grep '^seed ' <<<"$result" || :
-        read -r _ _ failed _ <<<"${result##*$'\n'}"
+        failed=""
+        read -r _ _ failed _ <<<"${result##*$'\n'}" || :
+        [[ $failed =~ ^[0-9]+$ ]] || failed=1 # it crashed
         printf '%s %s %d %d %d %d\n' "$(date -u +%Y-%m-%d)" "$commit" "$next" "$count" "$failed" \
             $((SECONDS - begun)) | tee -a "$CAMPAIGN"
         next=$((next + count)) left=$((left - count))
