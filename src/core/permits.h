@@ -36,7 +36,7 @@ struct zkli_permits {
 /* Writes the text, without a NUL, and returns its length. */
 size_t zkli_permits_format(char ret_text[ZKLI_PERMITS_TEXT_MAX], int count, int max);
 /* Reads any bytes. */
-struct zkli_permits zkli_permits_parse(const char *text, size_t length, int64_t czxid,
+struct zkli_permits zkli_permits_parse(const char *bytes, size_t length, int64_t czxid,
                                        int32_t version);
 
 #endif
