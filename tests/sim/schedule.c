@@ -30,6 +30,9 @@
 /* Of the locks there that are semaphores, for most; and of these, of those that change. */
 #define SEMAPHORE_PERCENT 50
 #define RESIZED_PERCENT 50
+/* Of those near the counter's end: where a semaphore is among the locks, and elsewhere. */
+#define COUNTED_END_PERCENT 30
+#define END_PERCENT 10
 
 static void configure(struct world *w) {
     static const int ticks[] = {2, 2, 3, 4, 5, 5, 10};
@@ -43,7 +46,10 @@ static void configure(struct world *w) {
     for (int i = 0; i < w->locks; i++)
         if (w->handles > w->locks && world_chance(w, SEMAPHORE_PERCENT))
             w->permits[i] = 1 + (int)world_below(w, PERMITS_MAX);
-    w->counter_start = world_chance(w, 10) ? INT32_MAX - (int32_t)world_below(w, 12) : 0;
+    bool counts = w->permits[0] > 0 || w->permits[1] > 0;
+    w->counter_start = world_chance(w, counts ? COUNTED_END_PERCENT : END_PERCENT)
+                           ? INT32_MAX - (int32_t)world_below(w, 12)
+                           : 0;
     w->skew = !world_chance(w, SKEWED_PERCENT) ? 0 : world_chance(w, 50) ? 1 : -1;
     w->is_late = world_chance(w, LATE_PERCENT);
     w->is_latest = world_chance(w, 50);
