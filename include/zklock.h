@@ -35,9 +35,9 @@
  * session. A hold belongs to the thread that acquired it.
  *
  * **Blocking calls** are zkl_session_open, zkl_session_close, zkl_acquire (a try, too),
- * zkl_release_wait, zkl_downgrade, zkl_set_permits, zkl_guarded_set, zkl_guarded_multi, zkl_inspect
- * and zkl_list. In a callback they return ZKL_IN_CALLBACK. zkl_lock_close, zkl_fence_check and
- * zkl_fence_begin can wait, too.
+ * zkl_release_wait, zkl_downgrade and zkl_set_permits. So are zkl_guarded_set, zkl_guarded_multi,
+ * zkl_inspect and zkl_list. In a callback they return ZKL_IN_CALLBACK. zkl_lock_close,
+ * zkl_fence_check and zkl_fence_begin can wait, too.
  *
  * **Fork:** A daemon opens its sessions after fork() or daemon(). In a child of fork(), every call
  * on an inherited object returns ZKL_FORKED, close included, and frees nothing. A function that
@@ -384,12 +384,12 @@ typedef struct zkl_lock_options {
  * node is not handed on while the session is not connected, or while its lease would be too short
  * for a grant.
  *
- * With .linger_ms a release leaves the node where it is, for so long at most, if nobody was behind
- * it when the lock was granted. Until then an acquire by this handle holds by that node again. It
- * needs no request, and the token is the same. When another client queues, the servers tell, and
- * the node goes, at once or with the hold. A try of another client does not queue: it is ZKL_BUSY,
- * and asks for the node to go. A new connection of the session makes it go, too. A node that stays
- * costs a heartbeat each T/16, as a hold does.
+ * With .linger_ms a release leaves the node where it is, for so long at most. It does so only if no
+ * other was behind it when the lock was granted. Until the node goes, an acquire by this handle
+ * holds by it again. That needs no request, and the token is the same. When another client queues,
+ * the servers tell, and the node goes, at once or with the hold. A try of another client does not
+ * queue: it is ZKL_BUSY, and asks for the node to go. A new connection of the session makes it go,
+ * too. A node that stays costs a heartbeat each T/16, as a hold does.
  * **Returns:** ZKL_OK; ZKL_CLOSED: the session is closing; ZKL_NOMEM; ZKL_FORKED.
  * ZKL_INVALID: a NULL, a bad name, an option that is out of range or unknown, permits for another
  * kind.

@@ -47,8 +47,7 @@ enum zkli_verdict {
 struct zkli_admission {
     enum zkli_verdict verdict;
     size_t position; /* contenders before us */
-    size_t
-        staying; /* so many, that are not leaving, have to end before we are admitted, at least */
+    size_t staying;  /* so many that are not leaving have to end before we are admitted */
     /* Contenders behind us. By czxid there may be others, that came after the listing, which is
      * without the nodes that have gone since: we may be admitted by their end alone. */
     bool may_have_followers;

@@ -66,14 +66,12 @@ static void log_refusal(const struct zkli_member *m, unsigned ask, const struct 
                                : "");
 }
 
-static bool is_touched(const struct zkli_reply *reply) {
+static void note_marks(struct zkli_contender_event *event, const struct zkli_reply *reply) {
     struct zkli_node_data data;
-    return zkli_node_data_parse(&data, reply->data, reply->data_length) && data.is_touched;
-}
-
-static bool is_asked(const struct zkli_reply *reply) {
-    struct zkli_node_data data;
-    return zkli_node_data_parse(&data, reply->data, reply->data_length) && data.is_asked;
+    if (!zkli_node_data_parse(&data, reply->data, reply->data_length))
+        return;
+    event->is_touched = data.is_touched;
+    event->is_asked = data.is_asked;
 }
 
 /* ask: a ZKLI_ASK_ other than LIST. */
@@ -94,10 +92,11 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
     if (is_mark && !zkli_requests_note_mark(m, ask, reply, &event.result))
         return;
     if (ask == ZKLI_ASK_OWN && reply->result == ZKLI_RESULT_OK && m->core.may_be_kept)
-        event.is_asked = is_asked(reply);
+        note_marks(&event, reply);
     if (ask == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_OK) {
         event.is_ours = zkli_node_data_is_ours(reply->data, reply->data_length);
-        event.is_touched = m->core.kind == ZKLI_KIND_LEASE && is_touched(reply);
+        if (m->core.kind == ZKLI_KIND_LEASE)
+            note_marks(&event, reply);
     }
     if (ask == ZKLI_ASK_DIRECTORY && reply->result == ZKLI_RESULT_OK)
         m->dir->permits = zkli_permits_parse(reply->data, reply->data_length, reply->stat.czxid,

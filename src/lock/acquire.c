@@ -124,22 +124,16 @@ zkl_err zkli_acquire_end(struct zkli_acquire *acquire) {
     return acquire->operation.result;
 }
 
-/* Counts the caller in. What may be said of a call that blocks before it begins. */
-static zkl_err begin_blocking(struct zkl_lock *l, int64_t timeout_ms) {
-    zkl_err err = zkli_lock_begin(l);
-    if (err != ZKL_OK)
+static zkl_err begin_timed(struct zkl_lock *l, int64_t timeout_ms) {
+    zkl_err err = zkli_lock_begin_blocking(l);
+    if (err != ZKL_OK || timeout_ms >= 0 || timeout_ms == ZKL_FOREVER)
         return err;
-    if (timeout_ms < 0 && timeout_ms != ZKL_FOREVER)
-        err = ZKL_INVALID;
-    else if (zkli_in_callback())
-        err = ZKL_IN_CALLBACK;
-    if (err != ZKL_OK)
-        zkli_lock_end(l);
-    return err;
+    zkli_lock_end(l);
+    return ZKL_INVALID;
 }
 
 zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms) {
-    zkl_err err = begin_blocking(l, timeout_ms);
+    zkl_err err = begin_timed(l, timeout_ms);
     if (err != ZKL_OK)
         return err;
     struct zkli_acquire acquire;
@@ -198,7 +192,7 @@ static void release_too_late(void *arg) {
 }
 
 zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms) {
-    zkl_err err = begin_blocking(l, timeout_ms);
+    zkl_err err = begin_timed(l, timeout_ms);
     if (err != ZKL_OK)
         return err;
     struct zkli_release waiting = {.lock = l};

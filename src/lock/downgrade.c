@@ -50,17 +50,13 @@ void zkli_downgrade_begin(struct zkli_downgrade *d) {
 }
 
 zkl_err zkl_downgrade(zkl_lock *l) {
-    zkl_err err = zkli_lock_begin(l);
+    zkl_err err = zkli_lock_begin_blocking(l);
     if (err != ZKL_OK)
         return err;
     struct zkli_downgrade d;
-    if (zkli_in_callback())
-        err = ZKL_IN_CALLBACK;
-    else if (!zkli_downgrade_init(&d, l))
-        err = ZKL_NOMEM;
-    if (err != ZKL_OK) {
+    if (!zkli_downgrade_init(&d, l)) {
         zkli_lock_end(l);
-        return err;
+        return ZKL_NOMEM;
     }
     zkli_lock_enter(l);
     zkli_downgrade_begin(&d);

@@ -242,13 +242,9 @@ zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w) {
 }
 
 zkl_err zkli_write_run(struct zkl_lock *l, struct zkli_write *w) {
-    zkl_err err = zkli_lock_begin(l);
+    zkl_err err = zkli_lock_begin_blocking(l);
     if (err != ZKL_OK)
         return err;
-    if (zkli_in_callback()) {
-        zkli_lock_end(l);
-        return ZKL_IN_CALLBACK;
-    }
     zkli_lock_enter(l);
     err = zkli_write_begin(l, w);
     if (err == ZKL_OK) {

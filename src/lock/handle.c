@@ -63,6 +63,14 @@ zkl_err zkli_lock_begin(struct zkl_lock *l) {
     return ZKL_FORKED;
 }
 
+zkl_err zkli_lock_begin_blocking(struct zkl_lock *l) {
+    zkl_err err = zkli_lock_begin(l);
+    if (err != ZKL_OK || !zkli_in_callback())
+        return err;
+    zkli_lock_end(l);
+    return ZKL_IN_CALLBACK;
+}
+
 void zkli_lock_enter(struct zkl_lock *l) {
     zkli_session_lock(l->session);
 }

@@ -121,6 +121,8 @@ struct zkli_write {
  * before it reads anything of the handle, which then stays until the caller is counted out, though
  * another thread closes it meanwhile. ZKL_INVALID and ZKL_FORKED: not counted. */
 zkl_err zkli_lock_begin(struct zkl_lock *l);
+/* The same for a call that waits. ZKL_IN_CALLBACK: not counted either. */
+zkl_err zkli_lock_begin_blocking(struct zkl_lock *l);
 /* Takes the session's mutex. */
 void zkli_lock_enter(struct zkl_lock *l);
 /* Releases it, and counts out. The last one out of a closed handle frees it. */

@@ -156,13 +156,9 @@ static zkl_err run(struct zkl_lock *l, int permits) {
 zkl_err zkl_set_permits(zkl_lock *l, int permits) {
     if (permits < 1)
         return ZKL_INVALID;
-    zkl_err err = zkli_lock_begin(l);
+    zkl_err err = zkli_lock_begin_blocking(l);
     if (err != ZKL_OK)
         return err;
-    if (zkli_in_callback()) {
-        zkli_lock_end(l);
-        return ZKL_IN_CALLBACK;
-    }
     zkli_lock_enter(l);
     err = check(l);
     if (err == ZKL_OK)
