@@ -190,7 +190,7 @@ END
 
 write_command() { # N
     local home=$Dir/$1
-    local -a line=(setsid)
+    local -a line=()
     [[ -z ${Namespaces[$1 - 1]-} ]] || line+=(ip netns exec "${Namespaces[$1 - 1]}")
     # LC_ALL: "Address already in use" is looked for in the log, and comes from strerror.
     line+=(env LC_ALL=C.UTF-8 java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xmx128m
@@ -200,11 +200,14 @@ write_command() { # N
     printf '%s\0' "${line[@]}" >"$home/command"
 }
 
-# setsid, ip netns exec and env end in an exec, so the subshell's pid becomes java's.
+# ip netns exec and env end in an exec, so the subshell's pid becomes java's. In a process group of
+# its own, so that a terminal's Ctrl-C does not reach it; in our session, because the kernel shares
+# the processors out by session: beside a busy one, a server in another has stood still for 13 s.
 launch() { # N
     local home=$Dir/$1
     local -a line
     mapfile -d '' -t line <"$home/command"
+    set -m
     (
         cd "$home"
         exec </dev/null >>log 2>&1
@@ -213,6 +216,7 @@ launch() { # N
         exec "${line[@]}"
     ) &
     Children+=($!)
+    set +m
 }
 
 # That the answer is from our own server and not from another that was quicker on the same port
