@@ -34,10 +34,10 @@
  * Do not close while you hold a mutex that such a callback may want. Only one call may close a
  * session. A hold belongs to the thread that acquired it.
  *
- * **Blocking calls** are zkl_session_open, zkl_session_close, zkl_acquire (a try, too),
- * zkl_release_wait, zkl_downgrade and zkl_set_permits. So are zkl_guarded_set, zkl_guarded_multi,
- * zkl_inspect and zkl_list. In a callback they return ZKL_IN_CALLBACK. zkl_lock_close,
- * zkl_fence_check and zkl_fence_begin can wait, too.
+ * **Blocking calls** are zkl_session_open, zkl_session_close, zkl_acquire and zkl_acquire_all (a
+ * try, too), zkl_release_wait, zkl_downgrade and zkl_set_permits. So are zkl_guarded_set,
+ * zkl_guarded_multi, zkl_inspect and zkl_list. In a callback they return ZKL_IN_CALLBACK.
+ * zkl_lock_close, zkl_fence_check and zkl_fence_begin can wait, too.
  *
  * **Fork:** A daemon opens its sessions after fork() or daemon(). In a child of fork(), every call
  * on an inherited object returns ZKL_FORKED, close included, and frees nothing. A function that
@@ -475,6 +475,33 @@ ZKL_API zkl_err zkl_release(zkl_lock *l);
  * ZKL_INVALID, ZKL_IN_CALLBACK, ZKL_NOMEM: nothing was done.
  */
 ZKL_API zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms);
+
+#define ZKL_ALL_MAX 64
+
+/*
+ * Acquires count locks, from 1 to ZKL_ALL_MAX, in one step: all of them or none. Their kinds may be
+ * mixed, and their order does not matter. They are of one session, and no two have one name. The
+ * nodes are made in one transaction. So callers that name the same locks do not wait for each other
+ * in a circle. While one is waited for, those that are free are taken for others. If a node is lost
+ * meanwhile, all go to the ends of their queues. Such nodes do not linger. Their tokens are equal.
+ *
+ * A thread that holds a lock of this session is refused: it could wait for a caller that waits for
+ * that lock. What it holds by other sessions, or acquires on top of these, is its own care.
+ * **Returns:** as zkl_acquire, for all together, and:
+ * ZKL_DEADLOCK: the calling thread holds a lock of this session.
+ * ZKL_CANCELED, ZKL_CLOSED: that was so of one of the handles.
+ * ZKL_LIMIT: also for too many locks.
+ * ZKL_INVALID: also for no locks, handles of two sessions, and two of one name.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_acquire_all(zkl_lock *const *locks, size_t count,
+                                             int64_t timeout_ms);
+
+/*
+ * Gives up the calling thread's holds of these locks, each as zkl_release does.
+ * **Returns:** ZKL_OK: all were held. ZKL_LOST: one had been lost before. Else what zkl_release
+ * says of the first that failed. ZKL_LIMIT, ZKL_INVALID: as zkl_acquire_all; nothing was done.
+ */
+ZKL_API zkl_err zkl_release_all(zkl_lock *const *locks, size_t count);
 
 /*
  * Makes the calling thread's hold of a ZKL_WRITE lock that of a reader. Readers that wait behind it

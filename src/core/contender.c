@@ -180,7 +180,7 @@ static unsigned resume(contender *c, const event *e) {
         return zkli_contender_send(c, ZKLI_ASK_PARENT);
     if (c->state == ZKLI_CLAIMING)
         return zkli_contender_send(c, ZKLI_ASK_OWNER);
-    if (c->state == ZKLI_LEAVING)
+    if (c->state == ZKLI_LEAVING || c->state == ZKLI_CLEARING)
         return zkli_contender_remove_node(c);
     if (c->state == ZKLI_UNSURE) {
         zkli_contender_move(c, ZKLI_SEARCHING);
@@ -281,6 +281,11 @@ static unsigned on_turn(contender *c, const event *e) {
     return may_turn ? zkli_contender_turn(c, e) : 0;
 }
 
+static unsigned on_grant(contender *c, const event *e) {
+    (void)e;
+    return zkli_contender_grant(c);
+}
+
 static unsigned on_leave(contender *c, const event *e) {
     if (zkli_contender_has_left(c))
         return 0;
@@ -317,6 +322,9 @@ static unsigned (*const handlers[ZKLI_EVENT_TYPES])(contender *c, const event *e
     [ZKLI_EV_HEARTBEAT] = on_heartbeat,
     [ZKLI_EV_TURN] = on_turn,
     [ZKLI_EV_IDLE] = on_idle,
+    [ZKLI_EV_GRANT] = on_grant,
+    [ZKLI_EV_ADOPT] = zkli_contender_adopt,
+    [ZKLI_EV_ANEW] = zkli_contender_clear,
     [ZKLI_EV_RELEASE] = on_leave,
     [ZKLI_EV_ABANDON] = on_leave,
 };

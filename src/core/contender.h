@@ -8,6 +8,8 @@
  *                      parenting                      claiming -> leaving   turning
  *
  * A semaphore's: recording, and fronting -> front in place of arming -> waiting.
+ * One of several that are acquired at once: searched between searching and adopting; clearing, when
+ * all of them begin anew.
  *
  * Not here: requests in flight, retries' timing, watches shared by path (session/).
  */
@@ -24,6 +26,7 @@ enum zkli_contender_state {
     ZKLI_ENQUEUING, /* create and list in one flight, behind the lock's directory if need be */
     ZKLI_UNSURE,    /* the create's reply was lost; search when connected */
     ZKLI_SEARCHING, /* barrier and list in one flight: is there a node with our uuid? */
+    ZKLI_SEARCHED,  /* one of several: it was looked for; the others' searches may go on */
     ZKLI_ADOPTING,  /* read the node found, whose is it, and list */
     ZKLI_LISTING,   /* our node is known, its place is not */
     ZKLI_ORDERING,  /* as listing, by czxid, near the counter's end */
@@ -33,7 +36,9 @@ enum zkli_contender_state {
     ZKLI_FRONTING,  /* a semaphore's: set the watches on own node, data and children, and list */
     ZKLI_FRONT,     /* all three are set, and nothing has changed since that listing */
     ZKLI_ASKING,    /* a try: ask the holder of a node that may be idle to let go */
-    ZKLI_ADMITTED,  /* its turn has come; the lease is too short to begin on; watch the own node */
+    ZKLI_ADMITTED,  /* its turn has come; the lease is too short to begin on, or it is one of
+                       several, and not all are admitted; watch the own node */
+    ZKLI_CLEARING,  /* one of several: delete our node, and then begin anew with the others */
     ZKLI_HELD,
     ZKLI_TURNING,  /* held, by a writer that becomes a reader */
     ZKLI_CLAIMING, /* a node that bears our session's tag: read whose it is */
@@ -124,6 +129,10 @@ enum zkli_contender_event_type {
     ZKLI_EV_HEARTBEAT, /* the time for what need not be done at once */
     ZKLI_EV_TURN,      /* a writer that holds is to become a reader */
     ZKLI_EV_IDLE,      /* nobody holds by it for the moment */
+    ZKLI_EV_GRANT,     /* one of several: all are ready */
+    ZKLI_EV_ADOPT,     /* one of several, SEARCHED: every one of them has its node, or found it */
+    ZKLI_EV_ANEW,      /* one of several, SEARCHED or with a node: not every one has. What is in
+                          flight is void */
     ZKLI_EV_RELEASE,   /* the holder is done */
     ZKLI_EV_ABANDON,   /* the waiter is done: .error says why */
     ZKLI_EVENT_TYPES
@@ -158,6 +167,7 @@ struct zkli_contender {
     enum zkli_contender_state state;
     enum zkli_kind kind;
     bool is_try;
+    bool is_grouped;       /* one of several that are acquired at once */
     bool has_probed;       /* a try: it found no other contender */
     unsigned depth;        /* components of the directory's path */
     unsigned parent_level; /* which one is created: 1 the directory, 2 its parent; 0 none */
@@ -223,6 +233,17 @@ static inline bool zkli_contender_watches_directory(const struct zkli_contender 
 static inline bool zkli_contender_watches_children(const struct zkli_contender *c) {
     return c->state == ZKLI_FRONTING || (c->state == ZKLI_ENQUEUING && c->may_be_kept);
 }
+/*
+ * One of several that are acquired at once (engine/groups.c). Their nodes are made in one
+ * transaction, under one uuid. If one node is lost, all are made anew: each is deleted, and the
+ * next transaction is sent when all have gone. (If one alone were made anew, behind others, two
+ * callers could wait for each other.) Before CONNECTED.
+ */
+void zkli_contender_join(struct zkli_contender *c);
+/* Its create is about to be sent under this uuid, which the others' creates have, too. */
+void zkli_contender_share_uuid(struct zkli_contender *c, const char *uuid);
+/* Whether it could be granted, but for the others and the lease. */
+bool zkli_contender_is_ready(const struct zkli_contender *c, uint64_t connection);
 /* Its node may stay while nobody holds by it. Before CONNECTED. */
 void zkli_contender_keep(struct zkli_contender *c);
 /* Whether that is so now: nobody stood behind it when it was listed, and the watch on the children

@@ -109,10 +109,20 @@ static unsigned decide_no_directory(contender *c, const event *e) {
     return zkli_contender_fail_or_retry(c, e, result);
 }
 
+/* The transaction was refused because of another one of the several. */
+static unsigned decide_undone(contender *c, const event *e) {
+    if (zkli_contender_result_of(c, ZKLI_ASK_LIST) == ZKLI_RESULT_NO_NODE)
+        return decide_no_directory(c, e);
+    c->parent_level = 0;
+    return zkli_contender_enqueue(c, e);
+}
+
 static unsigned decide_enqueuing(contender *c, const event *e) {
     enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_CREATE);
     if (result == ZKLI_RESULT_OK)
         return decide_place(c, e, zkli_contender_result_of(c, ZKLI_ASK_LIST));
+    if (result == ZKLI_RESULT_UNDONE)
+        return decide_undone(c, e);
     if (result == ZKLI_RESULT_NO_NODE)
         return decide_no_directory(c, e);
     if (result == ZKLI_RESULT_EXISTS) { /* another program made a node with our uuid */
@@ -141,11 +151,11 @@ static unsigned decide_searching(contender *c, const event *e) {
         zkli_contender_move(c, ZKLI_UNSURE);
         return zkli_contender_park(c, e);
     }
-    if (c->found[0] == '\0')
-        return zkli_contender_begin_anew(c, e);
-    zkli_contender_move(c, ZKLI_ADOPTING);
-    memcpy(c->node, c->found, sizeof(c->node));
-    return zkli_contender_adopt(c, e);
+    if (c->is_grouped) {
+        zkli_contender_move(c, ZKLI_SEARCHED);
+        return 0;
+    }
+    return c->found[0] == '\0' ? zkli_contender_begin_anew(c, e) : zkli_contender_adopt(c, e);
 }
 
 static unsigned decide_adopting(contender *c, const event *e) {
@@ -233,6 +243,12 @@ static unsigned decide_admitted(contender *c, const event *e) {
         return c->in_flight == 0 ? zkli_contender_requeue(c, e) : 0;
     return own == ZKLI_RESULT_OK ? zkli_contender_try_to_hold(c, e)
                                  : zkli_contender_fail_or_retry(c, e, own);
+}
+
+static unsigned decide_clearing(contender *c, const event *e) {
+    enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_DELETE);
+    bool is_gone = result == ZKLI_RESULT_OK || result == ZKLI_RESULT_NO_NODE;
+    return is_gone ? zkli_contender_begin_anew(c, e) : zkli_contender_park(c, e);
 }
 
 /* A tag has 48 bits. Any client can read it in the queue and make a node that bears it. */
@@ -339,7 +355,7 @@ unsigned zkli_contender_decide(contender *c, const event *e) {
         [ZKLI_ORDERING] = decide_ordering,   [ZKLI_ARMING] = decide_arming,
         [ZKLI_ADMITTED] = decide_admitted,   [ZKLI_CLAIMING] = decide_claiming,
         [ZKLI_FRONTING] = decide_fronting,   [ZKLI_RECORDING] = decide_recording,
-        [ZKLI_ASKING] = decide_asking,
+        [ZKLI_ASKING] = decide_asking,       [ZKLI_CLEARING] = decide_clearing,
     };
     assert(deciders[c->state] != NULL);
     return deciders[c->state](c, e);

@@ -15,6 +15,8 @@
 #define PLACED                                                                                     \
     (BIT(ZKLI_RECORDING) | BIT(ZKLI_ORDERING) | BIT(ZKLI_ARMING) | BIT(ZKLI_FRONTING) |            \
      BIT(ZKLI_ADMITTED))
+/* From where our node is known. */
+#define WITH_NODE (FROM_ANY_WAIT | ANEW | BIT(ZKLI_CLEARING))
 
 /* Whether a contender in the state has requests in flight, between two events. */
 enum flight {
@@ -32,29 +34,29 @@ static const struct {
     [ZKLI_PROBING] = {"probing", SOMETIMES, FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING) | BIT(ZKLI_ASKING)},
     [ZKLI_PARENTING] = {"parenting", SOMETIMES, FROM_ANY_WAIT | BIT(ZKLI_ENQUEUING)},
     [ZKLI_ENQUEUING] = {"enqueuing", ALWAYS,
-                        FROM_ANY_WAIT | ANEW | BIT(ZKLI_PARENTING) | BIT(ZKLI_UNSURE) |
-                            BIT(ZKLI_SEARCHING) | BIT(ZKLI_LISTING) | PLACED},
+                        WITH_NODE | BIT(ZKLI_PARENTING) | BIT(ZKLI_UNSURE) | BIT(ZKLI_SEARCHING) |
+                            BIT(ZKLI_LISTING) | PLACED},
     [ZKLI_UNSURE] = {"unsure", NEVER, FROM_ANY_WAIT | BIT(ZKLI_SEARCHING)},
     [ZKLI_SEARCHING] = {"searching", ALWAYS,
-                        FROM_ANY_WAIT | ANEW | BIT(ZKLI_UNSURE) | BIT(ZKLI_ADOPTING)},
+                        FROM_ANY_WAIT | ANEW | BIT(ZKLI_UNSURE) | BIT(ZKLI_SEARCHED) |
+                            BIT(ZKLI_ADOPTING)},
+    [ZKLI_SEARCHED] = {"searched", NEVER, WITH_NODE | BIT(ZKLI_ADOPTING)},
     [ZKLI_ADOPTING] = {"adopting", ALWAYS,
-                       FROM_ANY_WAIT | ANEW | BIT(ZKLI_UNSURE) | BIT(ZKLI_LISTING) | PLACED},
-    [ZKLI_LISTING] = {"listing", SOMETIMES, FROM_ANY_WAIT | ANEW | PLACED | BIT(ZKLI_WAITING)},
+                       WITH_NODE | BIT(ZKLI_UNSURE) | BIT(ZKLI_LISTING) | PLACED},
+    [ZKLI_LISTING] = {"listing", SOMETIMES, WITH_NODE | PLACED | BIT(ZKLI_WAITING)},
     [ZKLI_ORDERING] = {"ordering", ALWAYS,
-                       FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | PLACED | BIT(ZKLI_WAITING) |
+                       WITH_NODE | BIT(ZKLI_LISTING) | PLACED | BIT(ZKLI_WAITING) |
                            BIT(ZKLI_FRONT)},
-    [ZKLI_ARMING] = {"arming", ALWAYS,
-                     FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_WAITING)},
+    [ZKLI_ARMING] = {"arming", ALWAYS, WITH_NODE | BIT(ZKLI_LISTING) | BIT(ZKLI_WAITING)},
     [ZKLI_WAITING] = {"waiting", NEVER,
-                      FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_ARMING) |
-                          BIT(ZKLI_ADMITTED)},
-    [ZKLI_RECORDING] = {"recording", ALWAYS, FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING)},
+                      WITH_NODE | BIT(ZKLI_LISTING) | BIT(ZKLI_ARMING) | BIT(ZKLI_ADMITTED)},
+    [ZKLI_RECORDING] = {"recording", ALWAYS, WITH_NODE | BIT(ZKLI_LISTING)},
     [ZKLI_FRONTING] = {"fronting", ALWAYS,
-                       FROM_ANY_WAIT | ANEW | PLACED | BIT(ZKLI_LISTING) | BIT(ZKLI_FRONT)},
-    [ZKLI_FRONT] = {"front", NEVER, FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_FRONTING)},
+                       WITH_NODE | PLACED | BIT(ZKLI_LISTING) | BIT(ZKLI_FRONT)},
+    [ZKLI_FRONT] = {"front", NEVER, WITH_NODE | BIT(ZKLI_LISTING) | BIT(ZKLI_FRONTING)},
     [ZKLI_ASKING] = {"asking", ALWAYS, FROM_ANY_WAIT},
-    [ZKLI_ADMITTED] = {"admitted", SOMETIMES,
-                       FROM_ANY_WAIT | ANEW | BIT(ZKLI_LISTING) | BIT(ZKLI_HELD)},
+    [ZKLI_ADMITTED] = {"admitted", SOMETIMES, WITH_NODE | BIT(ZKLI_LISTING) | BIT(ZKLI_HELD)},
+    [ZKLI_CLEARING] = {"clearing", SOMETIMES, FROM_ANY_WAIT | ANEW},
     [ZKLI_HELD] = {"held", SOMETIMES, BIT(ZKLI_TURNING) | BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE)},
     [ZKLI_TURNING] = {"turning", SOMETIMES, BIT(ZKLI_HELD) | BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE)},
     [ZKLI_CLAIMING] = {"claiming", SOMETIMES, BIT(ZKLI_LEAVING) | BIT(ZKLI_GONE)},
@@ -82,7 +84,8 @@ void zkli_contender_check(const contender *c) {
             c->children_watch == ZKLI_WATCHED));
     assert((c->in_flight & ZKLI_ASK_TOUCH) == 0 || c->state == ZKLI_ADMITTED ||
            c->state == ZKLI_HELD || c->state == ZKLI_GONE);
-    assert(c->state != ZKLI_UNSURE || !has_node);
+    assert((c->state != ZKLI_UNSURE && c->state != ZKLI_SEARCHED) || !has_node);
+    assert(c->state != ZKLI_CLEARING || (has_node && c->is_grouped));
     assert(states[c->state].flight != NEVER || c->in_flight == 0);
     assert(states[c->state].flight != ALWAYS || c->in_flight != 0);
 }
@@ -106,8 +109,8 @@ unsigned zkli_contender_send(contender *c, unsigned ops) {
 
 bool zkli_contender_is_parked(const contender *c) {
     const unsigned parking = BIT(ZKLI_IDLE) | BIT(ZKLI_PROBING) | BIT(ZKLI_PARENTING) |
-                             BIT(ZKLI_UNSURE) | BIT(ZKLI_LISTING) | BIT(ZKLI_CLAIMING) |
-                             BIT(ZKLI_LEAVING);
+                             BIT(ZKLI_UNSURE) | BIT(ZKLI_LISTING) | BIT(ZKLI_CLEARING) |
+                             BIT(ZKLI_CLAIMING) | BIT(ZKLI_LEAVING);
     return c->in_flight == 0 && (parking & BIT(c->state)) != 0;
 }
 
@@ -161,6 +164,8 @@ unsigned zkli_contender_probe(contender *c, const event *e) {
 }
 
 unsigned zkli_contender_adopt(contender *c, const event *e) {
+    zkli_contender_move(c, ZKLI_ADOPTING);
+    memcpy(c->node, c->found, sizeof(c->node));
     return zkli_contender_send(c, ZKLI_ASK_OWN | ZKLI_ASK_LIST | directory_too(c, e));
 }
 
@@ -180,6 +185,14 @@ void zkli_contender_take_uuid(contender *c, const event *e) {
     memcpy(c->uuid, e->fresh_uuid, sizeof(c->uuid));
     if (c->may_be_kept)
         zkli_uuid_mark_kept(c->uuid);
+}
+
+void zkli_contender_join(contender *c) {
+    c->is_grouped = true;
+}
+
+void zkli_contender_share_uuid(contender *c, const char *uuid) {
+    memcpy(c->uuid, uuid, sizeof(c->uuid));
 }
 
 void zkli_contender_keep(contender *c) {
@@ -212,6 +225,16 @@ unsigned zkli_contender_begin_anew(contender *c, const event *e) {
 
 unsigned zkli_contender_requeue(contender *c, const event *e) {
     return ZKLI_TELL_REQUEUED | zkli_contender_begin_anew(c, e);
+}
+
+unsigned zkli_contender_clear(contender *c, const event *e) {
+    if (c->state == ZKLI_SEARCHED)
+        memcpy(c->node, c->found, sizeof(c->node));
+    if (c->node[0] == '\0')
+        return zkli_contender_begin_anew(c, e);
+    c->in_flight = 0;
+    zkli_contender_move(c, ZKLI_CLEARING);
+    return ZKLI_TELL_REQUEUED | (e->is_connected ? zkli_contender_send(c, ZKLI_ASK_DELETE) : 0);
 }
 
 unsigned zkli_contender_forget(contender *c) {
@@ -254,7 +277,8 @@ bool zkli_contender_is_unsure(const contender *c) {
         return false;
     if (c->state == ZKLI_ENQUEUING)
         return (c->in_flight & ZKLI_ASK_CREATE) == 0 && may_have_created(c);
-    return c->state == ZKLI_UNSURE || c->state == ZKLI_SEARCHING || c->state == ZKLI_LEAVING;
+    return c->state == ZKLI_UNSURE || c->state == ZKLI_SEARCHING || c->state == ZKLI_SEARCHED ||
+           c->state == ZKLI_LEAVING;
 }
 
 unsigned zkli_contender_leave(contender *c, const event *e) {
@@ -327,7 +351,8 @@ unsigned zkli_contender_admit(contender *c, const event *e) {
         c->children_watch = ZKLI_UNWATCHED;
     c->owes_touch = c->kind == ZKLI_KIND_LEASE && c->may_have_followers;
     unsigned touch = zkli_contender_touch(c, e);
-    return touch | (e->is_ample ? grant(c) : zkli_contender_try_to_hold(c, e));
+    bool is_grant = e->is_ample && !c->is_grouped;
+    return touch | (is_grant ? grant(c) : zkli_contender_try_to_hold(c, e));
 }
 
 /* Once first, a contender stays first while its node exists, and the watch reports the end of that
@@ -344,7 +369,18 @@ unsigned zkli_contender_try_to_hold(contender *c, const event *e) {
     }
     if (c->own_watch != ZKLI_WATCHED)
         return zkli_contender_send(c, ZKLI_ASK_OWN);
-    return e->is_ample ? grant(c) : 0;
+    return e->is_ample && !c->is_grouped ? grant(c) : 0;
+}
+
+bool zkli_contender_is_ready(const contender *c, uint64_t connection) {
+    return c->state == ZKLI_ADMITTED && (c->in_flight & ~(unsigned)ZKLI_ASK_TOUCH) == 0 &&
+           c->own_watch == ZKLI_WATCHED && c->listed_on == connection;
+}
+
+unsigned zkli_contender_grant(contender *c) {
+    assert(c->state == ZKLI_ADMITTED);
+    c->is_grouped = false;
+    return grant(c);
 }
 
 unsigned zkli_contender_list_again(contender *c, const event *e) {

@@ -43,8 +43,10 @@ unsigned zkli_contender_begin(contender *c, const event *e);
 unsigned zkli_contender_enqueue(contender *c, const event *e);
 /* A try's list. */
 unsigned zkli_contender_probe(contender *c, const event *e);
-/* Reads a node that was found, and lists. */
+/* Takes the node that was found for ours, reads it, and lists. */
 unsigned zkli_contender_adopt(contender *c, const event *e);
+/* Deletes our node, or the one that was found, and begins anew. */
+unsigned zkli_contender_clear(contender *c, const event *e);
 /*
  * There is no node of ours: begin once more, under a new uuid. Numbers repeat at the counter's end.
  * So a create under the old uuid could get the very name of a node that was deleted. A waiter that
@@ -66,7 +68,7 @@ unsigned zkli_contender_list_again(contender *c, const event *e);
 unsigned zkli_contender_arm(contender *c);
 /* The same, unless that was a look behind a mark, and the watches stand. */
 unsigned zkli_contender_arm_once(contender *c);
-/* Admitted by the queue; granted only on an ample lease. */
+/* Admitted by the queue; granted only on an ample lease, and one of several with the others. */
 unsigned zkli_contender_admit(contender *c, const event *e);
 /*
  * Marks our node, if that is owed. Who stands behind us may watch our node, and nothing else. It is
@@ -74,6 +76,8 @@ unsigned zkli_contender_admit(contender *c, const event *e);
  * gone, which tells as well.
  */
 unsigned zkli_contender_touch(contender *c, const event *e);
+/* One of several, with the others. */
+unsigned zkli_contender_grant(contender *c);
 /* What an admitted one does when something has changed. */
 unsigned zkli_contender_try_to_hold(contender *c, const event *e);
 

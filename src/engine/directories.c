@@ -147,7 +147,7 @@ void zkli_dir_mark_leaving(const struct zkli_dir *dir, struct zkli_sibling *sibl
     const struct zkli_list *head = &dir->members;
     for (const struct zkli_list *link = head->next; link != head; link = link->next) {
         const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, dir_link);
-        if (m->core.state != ZKLI_LEAVING)
+        if (m->core.state != ZKLI_LEAVING && m->core.state != ZKLI_CLEARING)
             continue;
         for (size_t i = 0; i < count; i++)
             if (strcmp(siblings[i].name, m->core.node) == 0)

@@ -3,9 +3,9 @@
  * part that it concerns, and settles.
  *
  * The parts call downwards only, in this order: life, succession, orphans, heartbeat, silence,
- * members, requests, directories, queries, watches, slots, host. What a part has to say upwards it
- * returns, or leaves in a list of the engine: members with notices, watches that fired, requests
- * that could not be sent.
+ * groups, members, requests, directories, queries, watches, slots, host. What a part has to say
+ * upwards it returns, or leaves in a list of the engine: members with notices, watches that fired,
+ * groups that have changed, requests that could not be sent.
  */
 #include "engine/engine_internal.h"
 
@@ -117,6 +117,15 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
     zkli_member_step(m, &event);
 }
 
+static void answer_group(struct zkli_group *group, const struct zkli_reply *reply) {
+    group->is_sent = false;
+    for (size_t i = 0; i < group->count; i++) {
+        struct zkli_reply its = zkli_group_reply_for(group, i, reply);
+        if (group->members[i] != NULL)
+            answer(group->members[i], ZKLI_ASK_CREATE, &its);
+    }
+}
+
 /* All reads of the member's ordering are answered. */
 static void answer_ordering(struct zkli_member *m) {
     struct zkli_ordering *ordering = m->ordering;
@@ -214,6 +223,9 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
     case ZKLI_USE_LIST:
         answer_list(e, &askers, reply);
         break;
+    case ZKLI_USE_GROUP:
+        answer_group(slot.group, reply);
+        break;
     case ZKLI_USE_QUERY:
         zkli_query_done(e, slot.query, reply->result == ZKLI_RESULT_LOST ? NULL : reply);
         break;
@@ -262,8 +274,13 @@ void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const c
 static void send_member(struct zkli_member *m) {
     struct zkli_reply unsent = {.result = ZKLI_RESULT_OK};
     unsigned ask = 0;
-    if (!zkli_requests_send_next(m, &ask, &unsent.result))
+    if (zkli_requests_await_group(m)) {
+        zkli_list_remove(&m->work.link);
+        if (!zkli_group_send(m->group, &unsent.result))
+            answer_group(m->group, &unsent);
+    } else if (!zkli_requests_send_next(m, &ask, &unsent.result)) {
         answer(m, ask, &unsent);
+    }
 }
 
 static void send_listing(struct zkli_dir *dir) {
@@ -304,11 +321,12 @@ void zkli_engine_enter(struct zkli_engine *e) {
 
 int64_t zkli_engine_settle(struct zkli_engine *e) {
     do {
+        zkli_groups_go_on(e);
         zkli_members_hand_out(e);
         zkli_life_go_on(e);
         zkli_heartbeat_hasten(e);
         send_all(e);
-    } while (!zkli_list_is_empty(&e->noticed));
+    } while (!zkli_list_is_empty(&e->noticed) || !zkli_list_is_empty(&e->changed_groups));
     if (e->pace == ZKLI_PACE_REST && e->in_flight > 0)
         zkli_look_later(e); /* there is no heartbeat that would find it asleep */
     int64_t next_ns = zkli_timers_next(&e->timers);
@@ -323,18 +341,29 @@ void zkli_engine_tick(struct zkli_engine *e) {
 
 /* ---- Members ---- */
 
-zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e,
-                        const struct zkli_wish *wish, zkli_notify_fn notify, void *arg) {
+static zkl_err add_member(struct zkli_member **ret_member, struct zkli_engine *e,
+                          const struct zkli_wish *wish, struct zkli_group *group,
+                          zkli_notify_fn notify, void *arg) {
     if (e->state == ZKL_STATE_CLOSED)
         return ZKL_CLOSED;
     if (e->state == ZKL_STATE_AUTH_FAILED)
         return ZKL_AUTH_FAILED;
     zkli_heartbeat_want(e);
-    zkl_err err = zkli_members_add(ret_member, e, wish);
+    zkl_err err = zkli_members_add(ret_member, e, wish, group);
     if (err != ZKL_OK)
         return err;
     zkli_member_attach(*ret_member, notify, arg);
     return ZKL_OK;
+}
+
+zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e,
+                        const struct zkli_wish *wish, zkli_notify_fn notify, void *arg) {
+    return add_member(ret_member, e, wish, NULL, notify, arg);
+}
+
+zkl_err zkli_group_add(struct zkli_group *group, struct zkli_member **ret_member,
+                       const struct zkli_wish *wish, zkli_notify_fn notify, void *arg) {
+    return add_member(ret_member, group->engine, wish, group, notify, arg);
 }
 
 /* ---- What it says of itself ---- */

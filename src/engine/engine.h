@@ -137,6 +137,20 @@ struct zkli_wish {
 /* A new contender, or an error: LIMIT, NOMEM, CLOSED, AUTH_FAILED. */
 zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e,
                         const struct zkli_wish *wish, zkli_notify_fn notify, void *arg);
+/*
+ * Several new contenders that are granted in one step, or not at all: if one fails, all do. NULL:
+ * out of memory.
+ */
+struct zkli_group *zkli_group_new(struct zkli_engine *e, size_t count);
+/* As zkli_member_new, of one of them. */
+zkl_err zkli_group_add(struct zkli_group *group, struct zkli_member **ret_member,
+                       const struct zkli_wish *wish, zkli_notify_fn notify, void *arg);
+/* All of them are there. From now on the group is the engine's. */
+void zkli_group_begin(struct zkli_group *group);
+/* Not all of them could be added: nothing was sent, and nobody is told. */
+void zkli_group_drop(struct zkli_group *group);
+/* Whether the thread with this number holds any lock. */
+bool zkli_engine_thread_holds(const struct zkli_engine *e, uint64_t thread_number);
 /* That by which the thread with this number holds the lock of this name; NULL: there is none. */
 struct zkli_member *zkli_engine_held_by(struct zkli_engine *e, const char *name,
                                         uint64_t thread_number);

@@ -84,10 +84,25 @@ struct zkli_ordering {
     char names[];
 };
 
+/* Members that are granted in one step, or not at all. It goes when they are granted, or with the
+ * last of them. */
+struct zkli_group {
+    struct zkli_list changed; /* in engine->changed_groups */
+    struct zkli_engine *engine;
+    size_t count;                  /* of the members when it was begun */
+    size_t left_count;             /* of those that have gone since */
+    int error;                     /* of the first that left, or 0 */
+    bool is_begun;                 /* all are there */
+    bool is_sent;                  /* the transaction that makes their nodes is under way */
+    struct zkli_member *members[]; /* NULL: gone */
+};
+
 struct zkli_member {
     struct zkli_contender core;
     struct zkli_engine *engine;
     struct zkli_dir *dir;
+    struct zkli_group *group;         /* NULL: alone */
+    size_t place;                     /* in the group */
     struct zkli_list link;            /* in engine->members */
     struct zkli_list dir_link;        /* in dir->members */
     struct zkli_work work;            /* the requests in unsent */
@@ -123,6 +138,7 @@ enum zkli_slot_use {
     ZKLI_USE_MEMBER,
     ZKLI_USE_ORDER,
     ZKLI_USE_LIST,
+    ZKLI_USE_GROUP,
     ZKLI_USE_QUERY,
     ZKLI_USE_HEARTBEAT
 };
@@ -133,6 +149,7 @@ struct zkli_slot {
     size_t index;               /* ORDER */
     struct zkli_member *member; /* MEMBER, ORDER; HEARTBEAT: whose node it checks, or NULL */
     struct zkli_list askers;    /* LIST */
+    struct zkli_group *group;   /* GROUP */
     struct zkli_query *query;
     size_t bytes;             /* QUERY, and VOID that was one */
     struct zkli_watch *watch; /* MEMBER, reads that set a watch */
@@ -221,8 +238,9 @@ struct zkli_engine {
     int heartbeat_refusal; /* the code of the last answer, if that was a refusal; the log has it */
     /* Members */
     struct zkli_list members;
-    size_t standing;           /* members with a node, or about to have one */
-    struct zkli_list noticed;  /* members with notices to hand out */
+    size_t standing;          /* members with a node, or about to have one */
+    struct zkli_list noticed; /* members with notices to hand out */
+    struct zkli_list changed_groups;
     struct zkli_member *spare; /* to delete an orphan when there is no memory */
     struct zkli_list dirs[ZKLI_BUCKETS];
     struct zkli_list visits;               /* under way */
@@ -378,6 +396,17 @@ void zkli_requests_forget(struct zkli_member *m);
 void zkli_requests_reset(struct zkli_engine *e, struct zkli_list *ret_queries);
 /* Whether there are slots for the next request of this one. */
 bool zkli_requests_have_slots(const struct zkli_engine *e, struct zkli_work *work);
+/* What its create consists of. */
+struct zkli_create {
+    char path[ZKLI_PATH_MAX]; /* without the number */
+    char data[ZKLI_NODE_DATA_MAX];
+    size_t length; /* of the data */
+};
+void zkli_requests_format_create(struct zkli_create *ret_create, const struct zkli_member *m);
+/* Whether its next request is a create that is sent with those of its group. */
+bool zkli_requests_await_group(const struct zkli_member *m);
+/* That was sent, or was taken back. */
+void zkli_requests_skip_create(struct zkli_member *m);
 /* Sends the member's next request. False: this one could not be sent, and that is its answer. */
 bool zkli_requests_send_next(struct zkli_member *m, unsigned *ret_ask,
                              enum zkli_result *ret_result);
@@ -395,9 +424,9 @@ void zkli_ordering_free(struct zkli_ordering *ordering);
 /* In this memory, or NULL. */
 struct zkli_member *zkli_member_init(struct zkli_member *m, struct zkli_engine *e,
                                      struct zkli_dir *dir);
-/* As zkli_member_new, in a session that is not over. */
+/* As zkli_member_new, in a session that is not over. One of a group is not connected yet. */
 zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e,
-                         const struct zkli_wish *wish);
+                         const struct zkli_wish *wish, struct zkli_group *group);
 /* What it needs of the budgets of nodes and of watches. */
 void zkli_member_set_budget(struct zkli_member *m, size_t node_bytes, size_t watch_bytes);
 /* Tells a new one that there is a connection, if there is. */
@@ -405,6 +434,10 @@ void zkli_member_connect(struct zkli_member *m);
 /* A member whose node a heartbeat may check: it is known, and no release has asked to delete it.
  * NULL: none. */
 struct zkli_member *zkli_members_witness(struct zkli_engine *e);
+/* Begins anew with its group: replies to what is under way mean nothing any more. */
+void zkli_member_begin_anew(struct zkli_member *m);
+/* Whether a hold may begin on the lease as it is now. */
+bool zkli_lease_is_ample(const struct zkli_engine *e);
 /* An event for the contender, with what every event carries filled in here. */
 void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event);
 void zkli_members_step_all(struct zkli_engine *e, enum zkli_contender_event_type type);
@@ -429,6 +462,18 @@ void zkli_silence_listen(struct zkli_engine *e);
 void zkli_silence_broken(struct zkli_engine *e, bool is_answered);
 /* There is no connection any more. */
 void zkli_silence_end(struct zkli_engine *e);
+
+/* ---- Groups (groups.c) ---- */
+
+/* Grants those that are ready, and frees those that are over. One that has lost a node begins
+ * anew. */
+void zkli_groups_go_on(struct zkli_engine *e);
+/* Sends the creates, if every member's is to be sent now. False: that could not be done, and
+ * *ret_result is the answer. */
+bool zkli_group_send(struct zkli_group *group, enum zkli_result *ret_result);
+/* What the reply to the transaction means for the member in this place. */
+struct zkli_reply zkli_group_reply_for(const struct zkli_group *group, size_t place,
+                                       const struct zkli_reply *reply);
 
 /* ---- Heartbeats and the lease (heartbeat.c) ---- */
 

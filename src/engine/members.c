@@ -66,8 +66,17 @@ void zkli_member_connect(struct zkli_member *m) {
     zkli_member_step(m, &event);
 }
 
+static void join(struct zkli_member *m, struct zkli_group *group) {
+    if (group == NULL)
+        return;
+    m->group = group;
+    m->place = group->count++;
+    group->members[m->place] = m;
+    zkli_contender_join(&m->core);
+}
+
 zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e,
-                         const struct zkli_wish *wish) {
+                         const struct zkli_wish *wish, struct zkli_group *group) {
     struct zkli_dir *dir = zkli_dir_get(e, wish->name);
     if (dir == NULL)
         return ZKL_NOMEM;
@@ -94,8 +103,10 @@ zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e,
     m->thread = wish->thread;
     zkli_node_data_cut(m->label, wish->label == NULL ? e->who.label : wish->label);
     zkli_member_set_budget(m, bytes, watches * bytes);
+    join(m, group);
     *ret_member = m;
-    zkli_member_connect(m);
+    if (group == NULL)
+        zkli_member_connect(m);
     return ZKL_OK;
 }
 
@@ -117,8 +128,25 @@ static void drop_watchers(struct zkli_member *m, enum zkli_watched first) {
         zkli_watcher_drop(&m->watchers[what]);
 }
 
+static void note_change(struct zkli_group *group) {
+    if (!zkli_list_is_linked(&group->changed))
+        zkli_list_append(&group->engine->changed_groups, &group->changed);
+}
+
+static void leave_group(struct zkli_member *m) {
+    if (m->group == NULL)
+        return;
+    m->group->members[m->place] = NULL;
+    m->group->left_count++;
+    if (m->group->error == 0)
+        m->group->error = m->core.error;
+    note_change(m->group);
+    m->group = NULL;
+}
+
 /* No node of the member is left on the servers. Its last notices are still to be handed out. */
 static void detach(struct zkli_member *m) {
+    leave_group(m);
     zkli_requests_forget(m);
     drop_watchers(m, ZKLI_WATCHED_OWN);
     zkli_timer_clear(&m->engine->timers, &m->retry);
@@ -161,6 +189,8 @@ static void adjust(struct zkli_member *m) {
         zkli_list_prepend(&m->dir->members, &m->dir_link);
         zkli_watcher_drop(&m->watchers[ZKLI_WATCHED_PREDECESSOR]);
         zkli_member_set_budget(m, m->node_bytes, (core->may_be_kept ? 2 : 1) * m->node_bytes);
+    } else if (core->state == ZKLI_CLEARING) {
+        drop_watchers(m, ZKLI_WATCHED_OWN);
     } else if (core->state == ZKLI_LEAVING) {
         zkli_list_remove(&m->dir_link);
         zkli_list_append(&m->dir->members, &m->dir_link);
@@ -204,8 +234,7 @@ static void carry_out(struct zkli_member *m, const struct zkli_actions *actions)
         zkli_list_append(&m->engine->noticed, &m->noticed);
 }
 
-/* Whether a hold may begin on the lease as it is now. */
-static bool is_ample(const struct zkli_engine *e) {
+bool zkli_lease_is_ample(const struct zkli_engine *e) {
     return zkli_engine_is_certain(e) && e->now_ns < e->ample_until_ns;
 }
 
@@ -215,7 +244,7 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
         return;
     event->is_connected = zkli_is_connected(e);
     event->is_certain = zkli_engine_is_certain(e);
-    event->is_ample = is_ample(e);
+    event->is_ample = zkli_lease_is_ample(e);
     event->is_to_be_replaced = zkli_is_to_be_replaced(e);
     event->connection = e->connection;
     event->session_id = e->session_id;
@@ -236,7 +265,16 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
         e->is_heartbeat_wanted = true; /* a barrier may be all it takes */
     if (actions.awaits_session)
         e->is_successor_wanted = true;
+    if (m->group != NULL)
+        note_change(m->group);
     carry_out(m, &actions);
+}
+
+void zkli_member_begin_anew(struct zkli_member *m) {
+    struct zkli_contender_event event = {.type = ZKLI_EV_ANEW};
+    zkli_requests_forget(m);
+    m->mark = ZKLI_MARK_FRESH;
+    zkli_member_step(m, &event);
 }
 
 void zkli_members_step_all(struct zkli_engine *e, enum zkli_contender_event_type type) {
@@ -303,6 +341,16 @@ void zkli_members_hand_out(struct zkli_engine *e) {
     }
 }
 
+bool zkli_engine_thread_holds(const struct zkli_engine *e, uint64_t thread_number) {
+    const struct zkli_list *head = &e->members;
+    for (const struct zkli_list *link = head->next; link != head; link = link->next) {
+        const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
+        if (zkli_contender_holds(&m->core) && m->thread.number == thread_number)
+            return true;
+    }
+    return false;
+}
+
 bool zkli_members_hold(const struct zkli_engine *e) {
     const struct zkli_list *head = &e->members;
     for (const struct zkli_list *link = head->next; link != head; link = link->next)
@@ -315,7 +363,8 @@ struct zkli_member *zkli_members_witness(struct zkli_engine *e) {
     for (struct zkli_list *link = e->members.next; link != &e->members; link = link->next) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
         if (m->core.node[0] != '\0' && !zkli_contender_has_left(&m->core) &&
-            m->core.state != ZKLI_TURNING && m->core.czxid != m->refused_czxid)
+            m->core.state != ZKLI_TURNING && m->core.state != ZKLI_CLEARING &&
+            m->core.czxid != m->refused_czxid)
             return m;
     }
     return NULL;
@@ -372,7 +421,8 @@ bool zkli_member_is_or_was_writer(const struct zkli_member *m) {
 
 bool zkli_member_may_be_handed_on(const struct zkli_member *m) {
     const struct zkli_engine *e = m->engine;
-    return m->core.state == ZKLI_HELD && !m->core.has_turned && is_ample(e) && zkli_is_connected(e);
+    return m->core.state == ZKLI_HELD && !m->core.has_turned && zkli_lease_is_ample(e) &&
+           zkli_is_connected(e);
 }
 
 struct zkli_permits zkli_member_permits(const struct zkli_member *m) {

@@ -27,7 +27,7 @@ static bool is_known(const struct zkli_dir *dir, const char *child) {
 }
 
 static bool has_node(const struct zkli_contender *c) {
-    return c->node[0] != '\0' && c->state != ZKLI_LEAVING;
+    return c->node[0] != '\0' && c->state != ZKLI_LEAVING && c->state != ZKLI_CLEARING;
 }
 
 /* Replies come in order. So a member whose node is in the listing knows its name, or has lost the

@@ -141,9 +141,9 @@ void zkli_requests_reset(struct zkli_engine *e, struct zkli_list *ret_queries) {
         if (work->kind == ZKLI_WORK_QUERY)
             continue; /* asks the next session */
         zkli_list_remove(&work->link);
-        if (work->kind == ZKLI_WORK_MEMBER)
-            ZKLI_CONTAINER(work, struct zkli_member, work)->unsent_count = 0;
     }
+    for (link = e->members.next; link != &e->members; link = link->next)
+        ZKLI_CONTAINER(link, struct zkli_member, link)->unsent_count = 0;
 }
 
 /* ---- Sending for members ---- */
@@ -190,16 +190,24 @@ static size_t format_data(char ret_data[ZKLI_NODE_DATA_MAX], const struct zkli_m
     who.thread = m->thread.id;
     who.token = token;
     memcpy(who.label, m->label, sizeof(who.label));
+    if (m->group != NULL)
+        memcpy(who.attempt, m->core.uuid, sizeof(m->core.uuid));
     return zkli_node_data_format(ret_data, &who);
+}
+
+void zkli_requests_format_create(struct zkli_create *ret_create, const struct zkli_member *m) {
+    char prefix[ZKLI_PREFIX_MAX + 1];
+    zkli_node_prefix_format(prefix, m->core.kind, m->core.uuid);
+    zkli_dir_child_path(ret_create->path, m->dir, prefix);
+    ret_create->length = format_data(ret_create->data, m, 0);
 }
 
 static bool send_create(struct zkli_member *m, unsigned slot) {
     struct zkli_engine *e = m->engine;
-    char prefix[ZKLI_PREFIX_MAX + 1], path[ZKLI_PATH_MAX], data[ZKLI_NODE_DATA_MAX];
-    zkli_node_prefix_format(prefix, m->core.kind, m->core.uuid);
-    size_t length = format_data(data, m, 0);
-    zkli_dir_child_path(path, m->dir, prefix);
-    return e->port->ops->create(e->port, slot, path, data, length, ZKLI_EPHEMERAL_SEQUENTIAL);
+    struct zkli_create create;
+    zkli_requests_format_create(&create, m);
+    return e->port->ops->create(e->port, slot, create.path, create.data, create.length,
+                                ZKLI_EPHEMERAL_SEQUENTIAL);
 }
 
 /* The set is for those who watch the writer's node: see contender_moves.h. */
@@ -376,6 +384,18 @@ static void drop_first_unsent(struct zkli_member *m) {
         zkli_list_remove(&m->work.link);
 }
 
+bool zkli_requests_await_group(const struct zkli_member *m) {
+    return m->group != NULL && m->unsent_count > 0 && m->unsent[0] == ZKLI_ASK_CREATE;
+}
+
+void zkli_requests_skip_create(struct zkli_member *m) {
+    drop_first_unsent(m);
+    if (m->unsent_count > 0)
+        zkli_line_join(m->engine, &m->work);
+    if (zkli_list_is_linked(&m->asker))
+        zkli_line_join(m->engine, &m->dir->work);
+}
+
 /* Sends the next read of the member's ordering. False: there was no memory for an ordering, or it
  * was not sent, and all the others are answered. */
 static bool send_order(struct zkli_member *m, enum zkli_result *ret_result) {
@@ -449,12 +469,21 @@ static struct zkli_watch *watch_wanted(const struct zkli_list *askers) {
     return NULL;
 }
 
+/* Else they wait for others of their groups, or there are none. */
+static bool has_asker_in_line(const struct zkli_dir *dir) {
+    const struct zkli_list *head = &dir->askers;
+    for (const struct zkli_list *link = head->next; link != head; link = link->next)
+        if (zkli_list_is_linked(&ZKLI_CONTAINER(link, struct zkli_member, asker)->work.link))
+            return true;
+    return false;
+}
+
 bool zkli_requests_send_listing(struct zkli_dir *dir, struct zkli_list *ret_askers) {
     struct zkli_engine *e = dir->engine;
     zkli_list_init(ret_askers);
     move_askers(ret_askers, dir);
     zkli_list_remove(&dir->work.link);
-    if (!zkli_list_is_empty(&dir->askers))
+    if (has_asker_in_line(dir))
         zkli_line_join(e, &dir->work); /* behind what they have in line */
     if (zkli_list_is_empty(ret_askers))
         return true; /* all have left, or are in line */

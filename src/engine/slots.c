@@ -52,6 +52,8 @@ void zkli_slots_reset(struct zkli_engine *e, struct zkli_list *ret_queries) {
             zkli_list_append(ret_queries, &slot->query->work.link);
         while (slot->use == ZKLI_USE_LIST && zkli_list_take_first(&slot->askers) != NULL)
             ;
+        if (slot->use == ZKLI_USE_GROUP)
+            slot->group->is_sent = false;
         slot->use = ZKLI_USE_FREE;
         slot->next_free = i + 1;
     }

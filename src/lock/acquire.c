@@ -4,8 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* What can be said of a try without asking the servers; ZKL_OK: ask them. */
-static zkl_err try_at_once(const struct zkl_lock *l) {
+zkl_err zkli_lock_try_at_once(const struct zkl_lock *l) {
     const struct zkli_engine *e = l->session->engine;
     if (l->current != NULL || !zkli_list_is_empty(&l->acquires))
         return ZKL_BUSY;
@@ -34,7 +33,7 @@ static zkl_err enter_again(const struct zkl_lock *l, struct zkli_hold *hold) {
 
 static void on_deadline(void *arg) {
     struct zkli_acquire *acquire = arg;
-    zkli_lock_abandon(acquire->lock, acquire, zkli_acquire_too_late(acquire));
+    zkli_lock_abandon(acquire->lock, acquire, zkli_acquire_too_late(acquire->is_try));
 }
 
 bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l) {
@@ -42,9 +41,7 @@ bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l) {
     return zkli_operation_init(&acquire->operation, l->session, on_deadline, acquire);
 }
 
-/* A grant needs memory, for the hold and for its events: now, not then. False: there is none, and
- * what was had is freed by the acquire's end. */
-static bool prepare_grant(struct zkli_acquire *acquire) {
+bool zkli_acquire_prepare(struct zkli_acquire *acquire) {
     const struct zkl_lock *l = acquire->lock;
     acquire->hold = malloc(sizeof(*acquire->hold));
     if (l->on_event != NULL)
@@ -67,7 +64,7 @@ static struct zkli_hold *outer_hold(const struct zkli_acquire *acquire) {
 static zkl_err decide_at_once(const struct zkli_acquire *acquire, const struct zkli_hold *outer) {
     const struct zkl_lock *l = acquire->lock;
     if (outer == NULL)
-        return acquire->is_try ? try_at_once(l) : ZKL_OK;
+        return acquire->is_try ? zkli_lock_try_at_once(l) : ZKL_OK;
     /* A writer reads inside. Otherwise the thread would wait for itself: who reads, behind a writer
      * that has come since. */
     bool may_nest = l->kind == ZKLI_KIND_READ && zkli_member_is_or_was_writer(outer->member);
@@ -88,7 +85,7 @@ static void decide_or_submit(struct zkli_acquire *acquire) {
     }
     struct zkli_hold *outer = outer_hold(acquire);
     zkl_err err = decide_at_once(acquire, outer);
-    if (err == ZKL_OK && !prepare_grant(acquire))
+    if (err == ZKL_OK && !zkli_acquire_prepare(acquire))
         err = ZKL_NOMEM;
     if (mine != NULL && err != ZKL_NOMEM)
         zkli_hold_drop(mine);
@@ -101,25 +98,31 @@ static void decide_or_submit(struct zkli_acquire *acquire) {
     zkli_operation_finish(&acquire->operation, err);
 }
 
-void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms) {
-    struct zkl_lock *l = acquire->lock;
-    acquire->is_try = timeout_ms == 0;
+int64_t zkli_acquire_until_ns(const struct zkl_session *s, int64_t timeout_ms) {
     /* A try is answered in a few round trips, or with the first proof of the lease on a connection.
        That takes up to 0.6 T where round trips take T/15. A silent server must not hold the try up
        for much longer. */
-    int64_t limit_ms = acquire->is_try ? zkli_engine_timeout_ms(l->session->engine) * INT64_C(2) / 3
-                                       : timeout_ms;
-    acquire->until_ns = zkli_operation_until_ns(l->session, limit_ms);
+    int64_t try_ms = zkli_engine_timeout_ms(s->engine) * INT64_C(2) / 3;
+    return zkli_operation_until_ns(s, timeout_ms == 0 ? try_ms : timeout_ms);
+}
+
+void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms) {
+    acquire->is_try = timeout_ms == 0;
+    acquire->until_ns = zkli_acquire_until_ns(acquire->lock->session, timeout_ms);
     zkli_operation_begin(&acquire->operation, acquire->until_ns);
     decide_or_submit(acquire);
 }
 
-zkl_err zkli_acquire_end(struct zkli_acquire *acquire) {
+void zkli_acquire_let_go(struct zkli_acquire *acquire) {
     struct zkli_hold *hold = zkli_lock_find_hold(acquire->lock, acquire->hold_id);
     if (hold != NULL)
         hold->acquire = NULL;
     free(acquire->hold); /* NULL if the lock has taken it over */
     zkli_events_release(acquire->events);
+}
+
+zkl_err zkli_acquire_end(struct zkli_acquire *acquire) {
+    zkli_acquire_let_go(acquire);
     zkli_operation_fini(&acquire->operation);
     return acquire->operation.result;
 }
@@ -151,8 +154,8 @@ zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms) {
 
 /* ---- Giving up ---- */
 
-/* Gives up one level. If that ends the hold, what waits for the release, if anything, is begun. */
-static zkl_err release(struct zkl_lock *l, struct zkli_hold *hold, struct zkli_release *waiting) {
+zkl_err zkli_lock_release(struct zkl_lock *l, struct zkli_hold *hold,
+                          struct zkli_release *waiting) {
     if (zkli_lock_is_closed(l))
         return ZKL_CLOSED;
     if (hold == NULL)
@@ -172,7 +175,7 @@ zkl_err zkl_release(zkl_lock *l) {
     if (err != ZKL_OK)
         return err;
     zkli_lock_enter(l);
-    err = release(l, zkli_lock_hold_of(l, zkli_thread_number()), NULL);
+    err = zkli_lock_release(l, zkli_lock_hold_of(l, zkli_thread_number()), NULL);
     zkli_lock_leave(l);
     return err;
 }
@@ -182,7 +185,7 @@ zkl_err zkl_release_hold(zkl_lock *l, zkl_hold hold) {
     if (err != ZKL_OK)
         return err;
     zkli_lock_enter(l);
-    err = release(l, zkli_lock_find_hold(l, hold), NULL);
+    err = zkli_lock_release(l, zkli_lock_find_hold(l, hold), NULL);
     zkli_lock_leave(l);
     return err;
 }
@@ -202,7 +205,7 @@ zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms) {
     }
     zkli_lock_enter(l);
     waiting.until_ns = zkli_operation_until_ns(l->session, timeout_ms);
-    err = release(l, zkli_lock_hold_of(l, zkli_thread_number()), &waiting);
+    err = zkli_lock_release(l, zkli_lock_hold_of(l, zkli_thread_number()), &waiting);
     if (err == ZKL_OK)
         err = zkli_operation_wait(&waiting.operation); /* OK at once if nothing was begun */
     zkli_operation_fini(&waiting.operation);

@@ -29,6 +29,18 @@ struct zkli_acquire {
                                    takes it over with the grant, and it is NULL again */
     struct zkli_events *events; /* likewise; NULL: the handle has no function for events */
     zkl_hold hold_id;           /* OK: the grant */
+    struct zkli_several *all;   /* that it is one of; NULL: alone, with its own operation */
+};
+
+/* Acquires of several handles that are granted in one step, or not at all, for one caller. */
+struct zkli_several {
+    struct zkli_operation operation;
+    size_t count;
+    size_t granted;  /* of them, in the step that is under way or over */
+    bool is_started; /* they have contenders */
+    bool is_try;
+    int64_t until_ns;
+    struct zkli_acquire parts[];
 };
 
 /* A grant, until it is released. A lost one stays with its thread. So that thread's next call, made
@@ -168,7 +180,11 @@ void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire);
 void zkli_lock_abandon(struct zkl_lock *l, struct zkli_acquire *acquire, zkl_err error);
 void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error);
 /* What an acquire says whose time is over. */
-zkl_err zkli_acquire_too_late(const struct zkli_acquire *acquire);
+zkl_err zkli_acquire_too_late(bool is_try);
+/* Puts each of them in line, all in this one step. */
+void zkli_several_submit(struct zkli_several *all);
+/* None of them is granted, and this is why. */
+void zkli_several_fail(struct zkli_several *all, zkl_err error);
 /* Takes the acquire's memory for a hold that its thread has inside this one, by the same node. */
 void zkli_hold_nest(struct zkli_hold *outer, struct zkli_acquire *acquire);
 /* Gives up a hold that is not lost. Its node is handed on to the next in line, if that may be; or,
@@ -190,5 +206,24 @@ bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l);
 void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms);
 /* The caller has woken up. */
 zkl_err zkli_acquire_end(struct zkli_acquire *acquire);
+/* What can be said of a try without asking the servers; ZKL_OK: ask them. */
+zkl_err zkli_lock_try_at_once(const struct zkl_lock *l);
+/* A grant needs memory, for the hold and for its events: now, not then. False: there is none, and
+ * what was had is freed by let_go. */
+bool zkli_acquire_prepare(struct zkli_acquire *acquire);
+/* The caller has woken up from one of several. */
+void zkli_acquire_let_go(struct zkli_acquire *acquire);
+/* When an acquire with this timeout gives up. */
+int64_t zkli_acquire_until_ns(const struct zkl_session *s, int64_t timeout_ms);
+/* Gives up one level. If that ends the hold, what waits for the release, if anything, is begun. */
+zkl_err zkli_lock_release(struct zkl_lock *l, struct zkli_hold *hold, struct zkli_release *waiting);
+
+/* ---- Several at once (several.c) ---- */
+
+/* As an acquire, of these handles of one session, which stay counted in. NULL: out of memory. */
+struct zkli_several *zkli_several_new(zkl_lock *const *locks, size_t count);
+void zkli_several_begin(struct zkli_several *all, int64_t timeout_ms);
+/* Frees it, too. */
+zkl_err zkli_several_end(struct zkli_several *all);
 
 #endif

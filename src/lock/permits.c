@@ -127,6 +127,7 @@ static void on_answer(struct zkli_query *query, const struct zkli_reply *reply) 
         try_later(r);
         break;
     case ZKLI_RESULT_EXISTS:
+    case ZKLI_RESULT_UNDONE:
     case ZKLI_RESULT_DENIED:
     case ZKLI_RESULT_ERROR:
         on_refused(r, reply);

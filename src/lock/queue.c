@@ -27,7 +27,7 @@ static void tell(struct zkli_hold *hold, zkl_event_type type) {
          (zkl_event){.type = type, .hold = hold->id, .token = hold->token});
 }
 
-static struct zkli_acquire *first_acquire(struct zkl_lock *l) {
+static struct zkli_acquire *first_acquire(const struct zkl_lock *l) {
     return ZKLI_CONTAINER(l->acquires.next, struct zkli_acquire, link);
 }
 
@@ -38,8 +38,19 @@ static void finish(struct zkli_acquire *acquire, zkl_err result) {
 
 /* ---- The hold ---- */
 
-zkl_err zkli_acquire_too_late(const struct zkli_acquire *acquire) {
-    return acquire->is_try ? ZKL_UNREACHABLE : ZKL_TIMEOUT;
+zkl_err zkli_acquire_too_late(bool is_try) {
+    return is_try ? ZKL_UNREACHABLE : ZKL_TIMEOUT;
+}
+
+static void take_back_several(struct zkli_several *all);
+
+/* The acquire has its memory again. */
+static void reclaim(struct zkli_hold *hold) {
+    struct zkli_acquire *acquire = hold->acquire;
+    zkli_list_remove(&hold->link);
+    acquire->hold = hold;
+    acquire->events = hold->events;
+    acquire->hold_id = 0;
 }
 
 /* Its hold is over before its caller has woken up. So the caller never had one: the acquire stands
@@ -47,12 +58,13 @@ zkl_err zkli_acquire_too_late(const struct zkli_acquire *acquire) {
 static void take_back(struct zkli_hold *hold) {
     struct zkli_acquire *acquire = hold->acquire;
     struct zkl_lock *l = acquire->lock;
-    zkli_list_remove(&hold->link);
-    acquire->hold = hold;
-    acquire->events = hold->events;
-    acquire->hold_id = 0;
+    if (acquire->all != NULL) {
+        take_back_several(acquire->all);
+        return;
+    }
+    reclaim(hold);
     if (zkli_engine_now_ns(l->session->engine) >= acquire->until_ns) {
-        zkli_operation_revise(&acquire->operation, zkli_acquire_too_late(acquire));
+        zkli_operation_revise(&acquire->operation, zkli_acquire_too_late(acquire->is_try));
         return;
     }
     zkli_operation_resume(&acquire->operation, acquire->until_ns);
@@ -136,6 +148,14 @@ static struct zkli_hold *hold_begin(struct zkli_acquire *acquire, struct zkli_me
     return hold;
 }
 
+/* All are granted in one step, and the last one's notice is the end of it. */
+static void finish_part(struct zkli_acquire *acquire) {
+    struct zkli_several *all = acquire->all;
+    zkli_list_remove(&acquire->link);
+    if (++all->granted == all->count)
+        zkli_operation_finish(&all->operation, ZKL_OK);
+}
+
 static struct zkli_hold *grant(struct zkl_lock *l, struct zkli_member *m) {
     struct zkli_acquire *acquire = first_acquire(l);
     struct zkli_hold *hold = hold_begin(acquire, m);
@@ -146,15 +166,18 @@ static struct zkli_hold *grant(struct zkl_lock *l, struct zkli_member *m) {
     l->member = NULL;
     l->current = hold;
     tell(hold, ZKL_EVENT_HELD);
-    finish(acquire, ZKL_OK);
+    if (acquire->all == NULL)
+        finish(acquire, ZKL_OK);
+    else
+        finish_part(acquire);
     return hold;
 }
 
 /* A write that is under way could come after the next holder's. */
 static bool may_hand_on(const struct zkl_lock *l, const struct zkli_hold *hold) {
     return l->current == hold && hold->turns < l->turns_max && !zkli_list_is_empty(&l->acquires) &&
-           zkli_list_is_empty(&hold->nest) && !zkli_lock_has_writes(l, hold->id) &&
-           zkli_member_may_be_handed_on(hold->member);
+           first_acquire(l)->all == NULL && zkli_list_is_empty(&hold->nest) &&
+           !zkli_lock_has_writes(l, hold->id) && zkli_member_may_be_handed_on(hold->member);
 }
 
 static void hand_on(struct zkli_hold *hold) {
@@ -249,7 +272,7 @@ static void begin_idle(struct zkl_lock *l, struct zkli_member *m) {
 
 /* The next in line holds by it, as if it had been handed on. False: it is not as good as that. */
 static bool grant_idle(struct zkl_lock *l) {
-    if (!zkli_member_may_idle(l->idle)) {
+    if (first_acquire(l)->all != NULL || !zkli_member_may_idle(l->idle)) {
         zkli_lock_end_idle(l);
         return false;
     }
@@ -270,8 +293,14 @@ void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release) {
     struct zkli_member *m = hold->member;
     struct zkli_hold *heir = next_in_nest(hold);
     bool is_owner = zkli_member_owner(m) == hold;
-    if (hold->acquire != NULL) /* by another thread, or the handle is being closed */
-        zkli_operation_revise(&hold->acquire->operation, l->is_closed ? ZKL_CLOSED : ZKL_CANCELED);
+    /* By another thread, or the handle is being closed, before the caller has woken up: */
+    zkl_err why = l->is_closed ? ZKL_CLOSED : ZKL_CANCELED;
+    if (hold->acquire != NULL && hold->acquire->all != NULL) {
+        zkli_several_fail(hold->acquire->all, why);
+        return;
+    }
+    if (hold->acquire != NULL)
+        zkli_operation_revise(&hold->acquire->operation, why);
     zkli_lock_end_writes(l, hold->id, ZKL_NOT_HELD);
     zkli_lock_end_downgrades(l, ZKL_NOT_HELD);
     if (may_hand_on(l, hold)) {
@@ -298,9 +327,14 @@ void zkli_lock_end_releases(struct zkl_lock *l) {
 /* ---- The local queue ---- */
 
 static void fail(struct zkl_lock *l, struct zkli_member *m) {
+    struct zkli_acquire *acquire = first_acquire(l);
+    if (acquire->all != NULL) {
+        zkli_several_fail(acquire->all, zkli_member_error(m));
+        return;
+    }
     zkli_member_attach(m, NULL, NULL);
     l->member = NULL;
-    finish(first_acquire(l), zkli_member_error(m));
+    finish(acquire, zkli_member_error(m));
     start_next(l);
 }
 
@@ -331,20 +365,32 @@ static void lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notic
     }
 }
 
+static struct zkli_wish wish_of(const struct zkli_acquire *acquire) {
+    const struct zkl_lock *l = acquire->lock;
+    return (struct zkli_wish){.name = l->name,
+                              .kind = l->kind,
+                              .label = l->label,
+                              .is_try = acquire->is_try,
+                              .thread = acquire->thread,
+                              .may_be_kept = l->linger_ms > 0 && acquire->all == NULL,
+                              .permits = l->permits,
+                              .recorded = l->recorded,
+                              .session_id = l->recorded_in};
+}
+
+static bool start_several(struct zkli_several *all);
+
 static void start_next(struct zkl_lock *l) {
     while (l->member == NULL && l->current == NULL && !zkli_list_is_empty(&l->acquires)) {
         struct zkli_acquire *acquire = first_acquire(l);
         if (l->idle != NULL && grant_idle(l))
             return;
-        const struct zkli_wish wish = {.name = l->name,
-                                       .kind = l->kind,
-                                       .label = l->label,
-                                       .is_try = acquire->is_try,
-                                       .thread = acquire->thread,
-                                       .may_be_kept = l->linger_ms > 0,
-                                       .permits = l->permits,
-                                       .recorded = l->recorded,
-                                       .session_id = l->recorded_in};
+        if (acquire->all != NULL) {
+            if (!start_several(acquire->all))
+                return;
+            continue;
+        }
+        const struct zkli_wish wish = wish_of(acquire);
         zkl_err err = ZKL_CLOSED;
         if (!zkli_lock_is_closed(l))
             err = zkli_member_new(&l->member, l->session->engine, &wish, lock_notify, l);
@@ -353,8 +399,129 @@ static void start_next(struct zkl_lock *l) {
     }
 }
 
+/* ---- Several at once ---- */
+
+static bool may_start(const struct zkli_several *all) {
+    for (size_t i = 0; i < all->count; i++) {
+        struct zkl_lock *l = all->parts[i].lock;
+        if (l->member != NULL || l->current != NULL || first_acquire(l) != &all->parts[i])
+            return false;
+    }
+    return true;
+}
+
+static zkl_err add_all(struct zkli_several *all, struct zkli_group *group) {
+    zkl_err err = ZKL_OK;
+    for (size_t i = 0; i < all->count && err == ZKL_OK; i++) {
+        struct zkl_lock *l = all->parts[i].lock;
+        const struct zkli_wish wish = wish_of(&all->parts[i]);
+        zkli_lock_end_idle(l); /* its end goes out before the new node's beginning */
+        err = zkli_lock_is_closed(l) ? ZKL_CLOSED
+                                     : zkli_group_add(group, &l->member, &wish, lock_notify, l);
+    }
+    return err;
+}
+
+/* When each stands first in its line. False: not yet. */
+static bool start_several(struct zkli_several *all) {
+    if (!may_start(all))
+        return false;
+    struct zkli_group *group = zkli_group_new(all->parts[0].lock->session->engine, all->count);
+    zkl_err err = group == NULL ? ZKL_NOMEM : add_all(all, group);
+    if (err == ZKL_OK) {
+        all->is_started = true;
+        zkli_group_begin(group);
+        return true;
+    }
+    if (group != NULL)
+        zkli_group_drop(group);
+    for (size_t i = 0; i < all->count; i++)
+        all->parts[i].lock->member = NULL;
+    zkli_several_fail(all, err);
+    return true;
+}
+
+/* A grant whose caller has not woken up, and that is not to be. */
+static void take_from_hold(struct zkli_acquire *part, struct zkli_hold *hold) {
+    struct zkl_lock *l = part->lock;
+    struct zkli_member *m = hold->member;
+    reclaim(hold);
+    if (m == NULL)
+        return; /* lost */
+    l->current = NULL;
+    zkli_lock_end_writes(l, hold->id, ZKL_NOT_HELD);
+    zkli_lock_end_downgrades(l, ZKL_NOT_HELD);
+    tell(hold, ZKL_EVENT_LOST);
+    leave(l, m, NULL);
+}
+
+static void take_from_member(struct zkl_lock *l) {
+    struct zkli_member *m = l->member;
+    l->member = NULL;
+    zkli_member_attach(m, NULL, NULL);
+    zkli_member_release(m); /* it is granted, and we are about to be told */
+    zkli_member_abandon(m, ZKL_CANCELED);
+}
+
+/* From their lines, with what they have come to. */
+static void take_out(struct zkli_several *all) {
+    for (size_t i = 0; i < all->count; i++) {
+        struct zkli_acquire *part = &all->parts[i];
+        struct zkli_hold *hold = zkli_lock_find_hold(part->lock, part->hold_id);
+        zkli_list_remove(&part->link);
+        if (hold != NULL)
+            take_from_hold(part, hold);
+        else if (all->is_started)
+            take_from_member(part->lock);
+    }
+    all->is_started = false;
+    all->granted = 0;
+}
+
+static void start_lines(struct zkli_several *all) {
+    for (size_t i = 0; i < all->count; i++)
+        start_next(all->parts[i].lock);
+}
+
+static void end_several(struct zkli_several *all, zkl_err error) {
+    if (zkli_operation_is_running(&all->operation))
+        zkli_operation_finish(&all->operation, error);
+    else
+        zkli_operation_revise(&all->operation, error);
+}
+
+void zkli_several_fail(struct zkli_several *all, zkl_err error) {
+    take_out(all);
+    end_several(all, error);
+    start_lines(all);
+}
+
+/* One hold is over before the caller has woken up, who so never had any: see take_back. */
+static void take_back_several(struct zkli_several *all) {
+    take_out(all);
+    if (zkli_engine_now_ns(all->operation.session->engine) >= all->until_ns) {
+        end_several(all, zkli_acquire_too_late(all->is_try));
+    } else {
+        if (!zkli_operation_is_running(&all->operation))
+            zkli_operation_resume(&all->operation, all->until_ns);
+        for (size_t i = 0; i < all->count; i++)
+            zkli_list_prepend(&all->parts[i].lock->acquires, &all->parts[i].link);
+    }
+    start_lines(all);
+}
+
+void zkli_several_submit(struct zkli_several *all) {
+    for (size_t i = 0; i < all->count; i++)
+        zkli_list_append(&all->parts[i].lock->acquires, &all->parts[i].link);
+    start_next(all->parts[0].lock);
+}
+
+/* ---- The end of waits ---- */
+
 void zkli_lock_abandon(struct zkl_lock *l, struct zkli_acquire *acquire, zkl_err error) {
-    if (l->member != NULL && acquire == first_acquire(l))
+    if (acquire->all != NULL)
+        zkli_several_fail(acquire->all, error);
+    else if (l->member != NULL && acquire == first_acquire(l))
         zkli_member_abandon(l->member, error);
     else
         finish(acquire, error);
@@ -364,8 +531,11 @@ void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error) {
     struct zkli_list *link = l->acquires.next;
     while (link != &l->acquires) {
         struct zkli_acquire *acquire = ZKLI_CONTAINER(link, struct zkli_acquire, link);
+        bool is_part = acquire->all != NULL;
         link = link->next;
         zkli_lock_abandon(l, acquire, error);
+        if (is_part) /* others may have come to their ends with it */
+            link = l->acquires.next;
     }
 }
 

@@ -125,6 +125,7 @@ static zkl_err error_of(const struct zkli_read *read) {
     case ZKLI_RESULT_AGAIN:
     case ZKLI_RESULT_ERROR:
     case ZKLI_RESULT_BAD_VERSION:
+    case ZKLI_RESULT_UNDONE:
         break;
     }
     return ZKL_SERVER;

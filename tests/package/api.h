@@ -29,6 +29,8 @@
     X(zkl_err, zkl_acquire, (zkl_lock *, int64_t)) \
     X(zkl_err, zkl_release, (zkl_lock *)) \
     X(zkl_err, zkl_release_wait, (zkl_lock *, int64_t)) \
+    X(zkl_err, zkl_acquire_all, (zkl_lock *const *, size_t, int64_t)) \
+    X(zkl_err, zkl_release_all, (zkl_lock *const *, size_t)) \
     X(zkl_err, zkl_downgrade, (zkl_lock *)) \
     X(zkl_err, zkl_set_permits, (zkl_lock *, int)) \
     X(zkl_err, zkl_cancel, (zkl_lock *)) \

@@ -27,6 +27,10 @@ bool situation_has(enum situation situation, enum zkli_contender_event_type type
     case ZKLI_EV_DIRECTORY_EVENT:
     case ZKLI_EV_CHILDREN_EVENT:
         return v <= V_DELETED;
+    case ZKLI_EV_GRANT: /* to one of several: test_contender_several.c */
+    case ZKLI_EV_ADOPT:
+    case ZKLI_EV_ANEW:
+        return false;
     case ZKLI_EV_CONNECTED:
     case ZKLI_EV_EXPIRED:
     case ZKLI_EV_RETRY:

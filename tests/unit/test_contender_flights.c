@@ -62,6 +62,7 @@ static struct expected when_enqueued(unsigned create, unsigned list) {
     case ZKLI_RESULT_DENIED:
     case ZKLI_RESULT_ERROR:
     case ZKLI_RESULT_BAD_VERSION:
+    case ZKLI_RESULT_UNDONE:
         break;
     }
     return (struct expected){ZKLI_GONE, ZKLI_DO_FAIL | ZKLI_DO_FORGET};

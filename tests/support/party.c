@@ -1,0 +1,110 @@
+/* See party.h. */
+#include "support/party.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static party *finish(party *p, const char *hosts, int timeout_ms) {
+    p->session = session_open(hosts, timeout_ms, NULL);
+    p->actor = actor_new();
+    return p;
+}
+
+static party *new_party(void) {
+    party *p = calloc(1, sizeof(*p));
+
+    if (!p)
+        abort();
+    return p;
+}
+
+party *party_open(int timeout_ms) {
+    return finish(new_party(), server_hosts(), timeout_ms);
+}
+
+party *party_open_proxied(int timeout_ms) {
+    party *p = new_party();
+
+    p->proxy = proxy_new();
+    return finish(p, proxy_hosts(p->proxy), timeout_ms);
+}
+
+void party_add(party *p, const char *name, zkl_kind kind, int permits) {
+    const size_t i = p->count++;
+
+    (void)snprintf(p->names[i], sizeof(p->names[i]), "%s", name);
+    p->events[i] = events_new();
+    REQUIRE_INT(zkl_lock_open(&p->locks[i], p->session, name,
+                              &ZKL_LOCK_OPTIONS(.kind = kind, .permits = permits,
+                                                .on_event = events_on, .arg = p->events[i])),
+                ZKL_OK);
+}
+
+void party_add_mutexes(party *p, const char *const *names, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        party_add(p, names[i], ZKL_MUTEX, 0);
+}
+
+void party_close(party *p) {
+    for (size_t i = 0; i < p->count; i++)
+        lock_close(p->locks[i]);
+    session_close(p->session);
+    actor_free(p->actor);
+    for (size_t i = 0; i < p->count; i++)
+        events_free(p->events[i]);
+    proxy_close(p->proxy);
+    free(p);
+}
+
+static zkl_err acquire(void *arg) {
+    const party *p = arg;
+
+    return zkl_acquire_all(p->locks, p->count, p->timeout_ms);
+}
+
+static zkl_err release(void *arg) {
+    const party *p = arg;
+
+    return zkl_release_all(p->locks, p->count);
+}
+
+void party_begin(party *p, int64_t timeout_ms) {
+    p->timeout_ms = timeout_ms;
+    actor_begin(p->actor, acquire, p);
+}
+
+zkl_err party_result(party *p) {
+    return actor_result(p->actor, SOON_MS);
+}
+
+zkl_err party_acquire(party *p, int64_t timeout_ms) {
+    party_begin(p, timeout_ms);
+    return party_result(p);
+}
+
+zkl_err party_release(party *p) {
+    actor_begin(p->actor, release, p);
+    return actor_result(p->actor, SOON_MS);
+}
+
+size_t party_held(party *p) {
+    size_t held = 0;
+
+    for (size_t i = 0; i < p->count; i++)
+        held += actor_held(p->actor, p->locks[i]);
+    return held;
+}
+
+void party_queue_up(party *p, size_t position) {
+    party_begin(p, ZKL_FOREVER);
+    for (size_t i = 0; i < p->count; i++)
+        WAIT_UNTIL(queue_length(p->names[i]) == position, SOON_MS);
+}
+
+size_t party_nodes(party *p) {
+    size_t nodes = 0;
+
+    for (size_t i = 0; i < p->count; i++)
+        nodes += queue_owned(p->names[i], zkl_session_id(p->session));
+    return nodes;
+}

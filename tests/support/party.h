@@ -1,0 +1,45 @@
+/*
+ * A party: a session with handles of several locks, and one thread that acquires them all at once;
+ * perhaps a proxy between it and the server.
+ */
+#ifndef SUPPORT_PARTY_H
+#define SUPPORT_PARTY_H
+
+#include "support/fixture.h"
+
+#define PARTY_LOCKS_MAX (ZKL_ALL_MAX + 1)
+
+typedef struct party {
+    zkl_session *session;
+    proxy *proxy; /* NULL: straight to the server */
+    actor *actor;
+    size_t count;
+    zkl_lock *locks[PARTY_LOCKS_MAX];
+    char names[PARTY_LOCKS_MAX][64];
+    events *events[PARTY_LOCKS_MAX];
+    int64_t timeout_ms; /* of the acquire that runs */
+} party;
+
+/* Without locks yet. These leave the test if they fail. */
+party *party_open(int timeout_ms);
+party *party_open_proxied(int timeout_ms);
+/* One more handle. */
+void party_add(party *p, const char *name, zkl_kind kind, int permits);
+/* Handles of mutexes of these names. */
+void party_add_mutexes(party *p, const char *const *names, size_t count);
+/* Closes all of it; then the thread must be idle. */
+void party_close(party *p);
+
+void party_begin(party *p, int64_t timeout_ms);
+zkl_err party_result(party *p);
+zkl_err party_acquire(party *p, int64_t timeout_ms);
+zkl_err party_release(party *p);
+/* How many of its locks the thread holds. */
+size_t party_held(party *p);
+/* Begins an acquire without end and waits until its nodes stand in the queues, in each as the last
+ * of so many. */
+void party_queue_up(party *p, size_t position);
+/* How many nodes of its present session stand in its queues. */
+size_t party_nodes(party *p);
+
+#endif
