@@ -288,6 +288,16 @@ static void inherit(struct zkli_hold *heir, struct zkli_member *m) {
     zkli_member_turn(m); /* of no effect on a reader */
 }
 
+/* A grant whose caller has not woken up, and that is not to be. */
+static void take_from_hold(struct zkli_hold *hold) {
+    struct zkl_lock *l = hold->lock;
+    reclaim(hold);
+    l->current = NULL;
+    zkli_lock_end_writes(l, hold->id, ZKL_NOT_HELD);
+    zkli_lock_end_downgrades(l, ZKL_NOT_HELD);
+    leave(l, hold->member, NULL);
+}
+
 void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release) {
     struct zkl_lock *l = hold->lock;
     struct zkli_member *m = hold->member;
@@ -296,7 +306,9 @@ void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release) {
     /* By another thread, or the handle is being closed, before the caller has woken up: */
     zkl_err why = l->is_closed ? ZKL_CLOSED : ZKL_CANCELED;
     if (hold->acquire != NULL && hold->acquire->all != NULL) {
-        zkli_several_fail(hold->acquire->all, why);
+        struct zkli_several *all = hold->acquire->all;
+        take_from_hold(hold);
+        zkli_several_fail(all, why);
         return;
     }
     if (hold->acquire != NULL)
@@ -441,20 +453,6 @@ static bool start_several(struct zkli_several *all) {
     return true;
 }
 
-/* A grant whose caller has not woken up, and that is not to be. */
-static void take_from_hold(struct zkli_acquire *part, struct zkli_hold *hold) {
-    struct zkl_lock *l = part->lock;
-    struct zkli_member *m = hold->member;
-    reclaim(hold);
-    if (m == NULL)
-        return; /* lost */
-    l->current = NULL;
-    zkli_lock_end_writes(l, hold->id, ZKL_NOT_HELD);
-    zkli_lock_end_downgrades(l, ZKL_NOT_HELD);
-    tell(hold, ZKL_EVENT_LOST);
-    leave(l, m, NULL);
-}
-
 static void take_from_member(struct zkl_lock *l) {
     struct zkli_member *m = l->member;
     l->member = NULL;
@@ -469,10 +467,14 @@ static void take_out(struct zkli_several *all) {
         struct zkli_acquire *part = &all->parts[i];
         struct zkli_hold *hold = zkli_lock_find_hold(part->lock, part->hold_id);
         zkli_list_remove(&part->link);
-        if (hold != NULL)
-            take_from_hold(part, hold);
-        else if (all->is_started)
+        if (hold != NULL && hold->member == NULL) {
+            reclaim(hold); /* it is lost */
+        } else if (hold != NULL) {
+            tell(hold, ZKL_EVENT_LOST);
+            take_from_hold(hold);
+        } else if (all->is_started && part->lock->member != NULL) {
             take_from_member(part->lock);
+        }
     }
     all->is_started = false;
     all->granted = 0;

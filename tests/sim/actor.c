@@ -34,11 +34,17 @@ static bool is_quiet(const struct world *w, unsigned number) {
     return w->log_takes_ns > 0 && (int)(number / THREADS_MAX) == w->keeper;
 }
 
+/* Of its acquire. */
+static const struct zkli_operation *operation_of(const struct actor *a) {
+    return a->all == NULL ? &a->acquire.operation : &a->all->operation;
+}
+
 static bool is_finished(const struct zkli_operation *operation) {
     return operation->state == ZKLI_OPERATION_FINISHED;
 }
 
 void actor_rest(struct world *w, unsigned number) {
+    both_release(w, number);
     actor_of(w, number)->state = ACTOR_IDLE;
     act_at(w, number, w->now_ns + world_between(w, 1, w->rest_ns));
 }
@@ -114,16 +120,12 @@ void actor_look_again(struct world *w, unsigned number) {
 }
 
 /* With the session's lock; releases it. */
-static void finish(struct world *w, unsigned number) {
+static zkl_err finish_one(struct world *w, unsigned number) {
     struct actor *a = actor_of(w, number);
-    int client = (int)(number / THREADS_MAX);
     a->hold = a->acquire.hold_id;
     zkl_err err = zkli_acquire_end(&a->acquire);
-    count_outcome(w, err);
-    TRACE(w, "client %d thread %u: acquire says %s", client, number % THREADS_MAX,
-          zkl_errname(err));
     const struct zkli_hold *now = a->lock->current;
-    int lock = w->list[client].handles[a->handle].name;
+    int lock = w->list[number / THREADS_MAX].handles[a->handle].name;
     if (err == ZKL_MISMATCH && !permits_ever_differed(w, lock, a->lock->permits))
         world_violate(w, CHECK_PERMITS, "%d permits are said to be another number",
                       a->lock->permits);
@@ -131,6 +133,16 @@ static void finish(struct world *w, unsigned number) {
         (now == NULL || now->thread != sim_thread || !zkli_member_is_held(now->member)))
         world_violate(w, CHECK_LOSS, "an acquire says OK without a hold");
     zkli_lock_leave(a->lock);
+    return err;
+}
+
+/* The same. */
+static void finish(struct world *w, unsigned number) {
+    struct actor *a = actor_of(w, number);
+    zkl_err err = a->all == NULL ? finish_one(w, number) : both_finish(w, number);
+    count_outcome(w, err);
+    TRACE(w, "client %u thread %u: acquire says %s", number / THREADS_MAX, number % THREADS_MAX,
+          zkl_errname(err));
     if (err != ZKL_OK) {
         actor_rest(w, number);
         return;
@@ -216,14 +228,16 @@ static void begin(struct world *w, unsigned number) {
     a->is_waking = false;
     TRACE(w, "client %u thread %u: acquire %c, %lld ms", number / THREADS_MAX, number % THREADS_MAX,
           'a' + c->handles[a->handle].name, (long long)timeout_ms);
-    if (zkli_lock_begin(a->lock) != ZKL_OK || !zkli_acquire_init(&a->acquire, a->lock))
-        abort();
-    zkli_lock_enter(a->lock);
-    zkli_acquire_begin(&a->acquire, timeout_ms);
+    if (!both_begin(w, number, timeout_ms)) {
+        if (zkli_lock_begin(a->lock) != ZKL_OK || !zkli_acquire_init(&a->acquire, a->lock))
+            abort();
+        zkli_lock_enter(a->lock);
+        zkli_acquire_begin(&a->acquire, timeout_ms);
+    }
     a->deadline_ns = timeout_ms == 0             ? client_clock(c) + w->timeout_ns * 2 / 3
                      : timeout_ms == ZKL_FOREVER ? 0
                                                  : client_clock(c) + timeout_ms * MS;
-    if (is_finished(&a->acquire.operation)) {
+    if (is_finished(operation_of(a))) {
         finish(w, number);
         return;
     }
@@ -239,7 +253,7 @@ static void look(struct world *w, unsigned number) {
     struct client *c = &w->list[number / THREADS_MAX];
     a->is_waking = false;
     zkli_session_lock(&c->session);
-    if (is_finished(&a->acquire.operation))
+    if (is_finished(operation_of(a)))
         finish(w, number);
     else
         zkli_session_unlock(&c->session);
@@ -252,7 +266,7 @@ void actors_look(struct world *w, int client) {
     c->seen_news = c->session.engine->news + c->session.posted;
     for (unsigned i = 0; i < THREADS_MAX; i++) {
         struct actor *a = &c->actors[i];
-        bool is_done = a->state == ACTOR_WAITING   ? is_finished(&a->acquire.operation)
+        bool is_done = a->state == ACTOR_WAITING   ? is_finished(operation_of(a))
                        : a->state == ACTOR_WRITING ? is_finished(&a->write.operation)
                        : a->state == ACTOR_TURNING ? is_finished(&a->downgrade.operation)
                                                    : false;
@@ -440,7 +454,8 @@ static void hold(struct world *w, unsigned number) {
         return;
     }
     if (a->levels > 0) /* else another thread has given it up */
-        checks_hold(w, (int)(number / THREADS_MAX), a);
+        checks_hold(w, (int)(number / THREADS_MAX), a->handle, a->hold);
+    both_look(w, number);
     if (w->phase == PHASE_RUN && world_chance(w, 10))
         acquire_again(w, number);
     if (a->lock->kind == ZKLI_KIND_WRITE && !is_quiet(w, number) && zkl_held(a->lock) &&
@@ -527,6 +542,8 @@ void actors_end(struct world *w, int client) {
         c->actors[i].state = ACTOR_IDLE;
         c->actors[i].stamp++;
     }
+    for (int i = 0; i < w->threads; i++)
+        c->actors[i].second.lock = NULL;
     for (int i = 0; i < HANDLES_MAX; i++) {
         if (c->handles[i].lock != NULL)
             (void)zkl_lock_close(c->handles[i].lock);
@@ -558,6 +575,9 @@ void actor_close_lock(struct world *w, int client) {
     if (!c->is_open || c->is_paused || lock == NULL)
         return;
     TRACE(w, "client %d closes its handle of %c", client, 'a' + c->handles[number].name);
+    for (unsigned i = 0; i < THREADS_MAX; i++)
+        if (c->actors[i].second.lock == lock && c->actors[i].state != ACTOR_WAITING)
+            c->actors[i].second.lock = NULL;
     for (unsigned i = 0; i < THREADS_MAX; i++)
         if (c->actors[i].lock == lock &&
             (c->actors[i].state == ACTOR_HOLDING || c->actors[i].state == ACTOR_LATE))

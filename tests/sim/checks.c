@@ -277,8 +277,8 @@ static void check_loss(struct world *w, int client, const struct handle *h,
                        const zkl_event *event) {
     const struct client *c = &w->list[client];
     const struct name *node = &w->names[h->node];
-    bool has_reason = h->seen != event->hold || node->gone_zxid != 0 || c->is_closing ||
-                      !c->was_certain ||
+    bool has_reason = h->seen != event->hold || h->part == event->hold || node->gone_zxid != 0 ||
+                      c->is_closing || !c->was_certain ||
                       !zkli_lease_is_certain(&c->session.engine->lease, client_clock(c));
     if (!has_reason)
         world_violate(w, CHECK_LOSS, "client %d is told that %c is lost, without a reason", client,
@@ -292,8 +292,8 @@ static void check_loss(struct world *w, int client, const struct handle *h,
 }
 
 /* Nothing else has happened, and the library could have kept it. */
-static void check_kept(struct world *w, int client, const struct handle *h) {
-    if (client != w->keeper || w->disturbances != w->keeper_disturbances ||
+static void check_kept(struct world *w, int client, const struct handle *h, zkl_hold hold) {
+    if (h->part == hold || client != w->keeper || w->disturbances != w->keeper_disturbances ||
         w->now_ns > w->keeper_until_ns || w->list[client].is_closing || w->phase != PHASE_RUN ||
         w->keeper_may_lose || w->names[h->node].gone_zxid != 0)
         return;
@@ -306,6 +306,12 @@ void checks_released(struct handle *h, zkl_hold hold) {
     h->released[h->released_count++ % (THREADS_MAX + 1)] = hold;
 }
 
+/* One of several whose caller is yet to wake up: with any of the others it may be taken back. */
+static void note_part(struct handle *h, zkl_hold hold) {
+    const struct zkli_acquire *acquire = zkli_lock_find_hold(h->lock, hold)->acquire;
+    h->part = acquire != NULL && acquire->all != NULL ? hold : 0;
+}
+
 void checks_event(struct world *w, struct handle *handle, const zkl_event *event) {
     int client = (int)(handle->client - w->list);
     switch (event->type) {
@@ -314,6 +320,7 @@ void checks_event(struct world *w, struct handle *handle, const zkl_event *event
         break;
     case ZKL_EVENT_HELD:
         TRACE(w, "client %d holds %c", client, 'a' + handle->name);
+        note_part(handle, event->hold);
         if (is_outermost(zkli_lock_find_hold(handle->lock, event->hold)))
             check_grant(w, client, handle);
         break;
@@ -321,7 +328,7 @@ void checks_event(struct world *w, struct handle *handle, const zkl_event *event
         TRACE(w, "client %d has lost %c", client, 'a' + handle->name);
         w->figures->losses++;
         check_loss(w, client, handle, event);
-        check_kept(w, client, handle);
+        check_kept(w, client, handle, event->hold);
         handle->lost[handle->lost_count++ % (THREADS_MAX + 1)] = event->hold;
         break;
     case ZKL_EVENT_QUEUED:
@@ -340,10 +347,9 @@ int checks_node_of(struct world *w, const struct actor *a) {
     return has_node ? world_name(w, path) : 0;
 }
 
-void checks_hold(struct world *w, int client, const struct actor *a) {
-    const struct client *c = &w->list[client];
-    const struct handle *h = &c->handles[a->handle];
-    if (!has_hold(h->lost, a->hold) && zkli_lock_find_good_hold(h->lock, a->hold) == NULL)
+void checks_hold(struct world *w, int client, int handle, zkl_hold hold) {
+    const struct handle *h = &w->list[client].handles[handle];
+    if (!has_hold(h->lost, hold) && zkli_lock_find_good_hold(h->lock, hold) == NULL)
         world_violate(w, CHECK_LOSS, "a hold of client %d on %c ended without a word", client,
                       'a' + h->name);
 }
@@ -513,7 +519,9 @@ static void check_members(struct world *w, int client) {
         char path[ZKLI_PATH_MAX];
         checks_idle(w, client, m);
         bool waits = zkli_contender_rests(&m->core);
-        if (!waits && m->core.state != ZKLI_HELD) {
+        if (m->group != NULL)
+            checks_group(w, client, m->group);
+        if (!waits && m->core.state != ZKLI_HELD && m->group == NULL) {
             world_violate(w, CHECK_LIVENESS,
                           "a contender of client %d is still %s when all is well", client,
                           zkli_contender_state_name(m->core.state));

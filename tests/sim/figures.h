@@ -44,6 +44,7 @@ enum checker {
     CHECK_TOKENS,    /* tokens grow from node to node */
     CHECK_PERMITS,   /* at most as many hold a semaphore as it has permits */
     CHECK_LINGER,    /* an idle node is in nobody's way */
+    CHECK_TOGETHER,  /* several at once are granted together, by nodes of one transaction */
     CHECK_TURNS,     /* a node is handed on in its process as often as was asked for, at most */
     CHECK_ORDER,     /* grants in the queue's order, and only on nodes not known to be gone */
     CHECK_GHOSTS,    /* after quiet, a node for each contender that has one, and no other */
@@ -65,6 +66,7 @@ struct figures {
     uint64_t faults[FAULT_KINDS];
     uint64_t guarded, guarded_unsure, guarded_lost, guarded_unsent, guarded_again;
     uint64_t several, several_refused;
+    uint64_t both, both_granted; /* acquires of both locks at once */
     uint64_t grants, hand_offs, handed_on, nested, shared, lingered, permits, touches, resizes,
         mismatches, turns, losses, requeues, timeouts, busy, cancels, closes, unreachable, late;
     uint64_t again, again_refused, again_lost, given_up, given_up_early, unreleased;

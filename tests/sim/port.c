@@ -273,10 +273,10 @@ static bool port_multi(struct zkli_port *base, unsigned slot, const struct zkli_
     assert(count <= PARTS_MAX);
     r->part_count = r->refused = (int)count;
     for (size_t i = 0; i < count; i++) {
-        assert((ops[i].flags & ZKLI_CREATE_SEQUENTIAL) == 0 && "no writer makes such nodes");
         int name = world_name(w, ops[i].path);
         r->parts[i] = (struct part){.type = ops[i].type,
-                                    .is_ephemeral = ops[i].flags == ZKLI_CREATE_EPHEMERAL,
+                                    .is_ephemeral = (ops[i].flags & ZKLI_CREATE_EPHEMERAL) != 0,
+                                    .is_sequential = (ops[i].flags & ZKLI_CREATE_SEQUENTIAL) != 0,
                                     .name = name,
                                     .data = world_data(w, name, ops[i].data, ops[i].length),
                                     .version = ops[i].version};

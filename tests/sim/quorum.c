@@ -163,9 +163,9 @@ static void propose(struct world *w, int leader, struct txn *txn) {
     }
 }
 
-/* The name with the number that the parent's counter gives; the next number into the txn. */
-static int sequential_name(struct world *w, int prefix, struct txn *txn) {
-    struct znode *parent = tree_find(&w->prepared, w->names[prefix].parent);
+/* The name with the number that the parent's counter gives; and the next number. */
+static int sequential_name(struct world *w, struct tree *tree, int prefix, int32_t *ret_next) {
+    struct znode *parent = tree_find(tree, w->names[prefix].parent);
     /* With nothing under way the counter is what was committed: it does not pass its end. */
     if (parent->touched_by <= w->committed)
         parent->counter = tree_find(&w->truth, parent->name)->counter;
@@ -173,7 +173,7 @@ static int sequential_name(struct world *w, int prefix, struct txn *txn) {
     (void)snprintf(path, sizeof(path), "%s%010d", w->names[prefix].text, (int)parent->counter);
     if (parent->counter == INT32_MAX || parent->counter < 0)
         w->figures->past_counter++;
-    txn->counter = (int32_t)((uint32_t)parent->counter + 1);
+    *ret_next = (int32_t)((uint32_t)parent->counter + 1);
     return world_name(w, path);
 }
 
@@ -204,7 +204,7 @@ static enum code prepare_create(struct world *w, const struct message *r, struct
     txn->data = r->data;
     txn->session = 0;
     if (r->kind == OP_CREATE_SEQUENTIAL) {
-        txn->name = sequential_name(w, r->name, txn);
+        txn->name = sequential_name(w, &w->prepared, r->name, &txn->counter);
         txn->session = r->session;
     } else if (parent != NONE) {
         txn->counter = tree_find(&w->prepared, parent)->counter + 1;
@@ -234,8 +234,10 @@ static enum code check_version(const struct znode *node, int32_t version) {
 
 /* Puts into the part what it will do. */
 static enum code prepare_part(struct world *w, struct tree *tree, struct part *part) {
-    const struct znode *node = tree_find(tree, part->name);
     const struct znode *parent = tree_find(tree, w->names[part->name].parent);
+    if (parent != NULL && part->is_sequential)
+        part->name = sequential_name(w, tree, part->name, &part->counter);
+    const struct znode *node = tree_find(tree, part->name);
     enum code code = CODE_OK;
     switch (part->type) {
     case ZKLI_OP_CHECK:
@@ -243,7 +245,8 @@ static enum code prepare_part(struct world *w, struct tree *tree, struct part *p
     case ZKLI_OP_CREATE:
         if (parent == NULL)
             return CODE_NO_NODE;
-        part->counter = parent->counter + 1;
+        if (!part->is_sequential)
+            part->counter = parent->counter + 1;
         return node != NULL ? CODE_EXISTS : CODE_OK;
     case ZKLI_OP_SET:
         code = check_version(node, part->version);

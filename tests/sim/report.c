@@ -37,6 +37,8 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "permits", f->permits, n);
     row(out, "nodes marked as admitted", f->touches, n);
     row(out, "numbers of permits changed", f->resizes, n);
+    row(out, "both at once", f->both, n);
+    row(out, "both at once, granted", f->both_granted, n);
     row(out, "another number of permits", f->mismatches, n);
     row(out, "writers turned readers", f->turns, n);
     row(out, "losses told", f->losses, n);

@@ -30,6 +30,8 @@
 /* Of the locks there that are semaphores, for most; and of these, of those that change. */
 #define SEMAPHORE_PERCENT 50
 #define RESIZED_PERCENT 50
+/* Of those with two locks: in which both are acquired at once, now and then. */
+#define BOTH_PERCENT 60
 /* Of those near the counter's end: where a semaphore is among the locks, and elsewhere. */
 #define COUNTED_END_PERCENT 30
 #define END_PERCENT 10
@@ -46,6 +48,7 @@ static void configure(struct world *w) {
     for (int i = 0; i < w->locks; i++)
         if (w->handles > w->locks && world_chance(w, SEMAPHORE_PERCENT))
             w->permits[i] = 1 + (int)world_below(w, PERMITS_MAX);
+    w->both_percent = w->locks > 1 && world_chance(w, BOTH_PERCENT) ? world_below(w, 80) : 0;
     bool counts = w->permits[0] > 0 || w->permits[1] > 0;
     w->counter_start = world_chance(w, counts ? COUNTED_END_PERCENT : END_PERCENT)
                            ? INT32_MAX - (int32_t)world_below(w, 12)

@@ -293,10 +293,11 @@ static const char *const op_names[] = {
 };
 
 /* The connection breaks with this request. */
-/* A create, or the transaction by which a writer becomes a reader. */
+/* A create or several, or the transaction by which a writer becomes a reader. */
 static bool makes_contender(const struct world *w, const struct message *r) {
     return r->kind == OP_CREATE_SEQUENTIAL ||
-           (r->kind == OP_MULTI && parts_turn(w, r->parts, r->part_count));
+           (r->kind == OP_MULTI &&
+            (r->parts[0].is_sequential || parts_turn(w, r->parts, r->part_count)));
 }
 
 static bool is_doomed(const struct world *w, int conn, const struct message *request) {

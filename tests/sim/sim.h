@@ -6,8 +6,8 @@
  *
  * Files: state.h what all of it goes by; world.c time, randomness, names, data, trees, trace;
  * quorum.c the log, election.c who leads; server.c connections, requests; watches.c both ends'
- * watches; port.c the client library; client.c processes with their sessions; actor.c and writer.c
- * threads that use locks; permits.c semaphores; schedule.c one seed from its settings to its end;
+ * watches; port.c the client library; client.c processes with their sessions; actor.c, both.c and
+ * writer.c threads that use locks; permits.c semaphores; schedule.c one seed from its settings to its end;
  * faults.c and scenes.c what befalls it; checks*.c what must hold at every step;
  * report.c figures; many.c many seeds; main.c the command.
  */
@@ -194,6 +194,16 @@ bool actors_are_idle(const struct world *w, int client);
 void actor_cancel(struct world *w, int client);
 void actor_close_lock(struct world *w, int client);
 
+/* ---- both.c ---- */
+
+/* An acquire of both locks at once: of this handle's and of one of the other's. False: not now. */
+bool both_begin(struct world *w, unsigned actor, int64_t timeout_ms);
+/* With the session's lock, which it releases: what it came to. */
+zkl_err both_finish(struct world *w, unsigned actor);
+/* The second hold of the two, if there is one: a look at it; its end, before the thread rests. */
+void both_look(struct world *w, unsigned actor);
+void both_release(struct world *w, unsigned actor);
+
 /* ---- checks.c ---- */
 
 /* The node of the handle's hold; 0 if it has none. */
@@ -216,7 +226,11 @@ void checks_step(struct world *w);
 void checks_event(struct world *w, struct handle *handle, const zkl_event *event);
 /* A release says OK. */
 void checks_released(struct handle *h, zkl_hold hold);
-void checks_hold(struct world *w, int client, const struct actor *a);
+void checks_hold(struct world *w, int client, int handle, zkl_hold hold);
+/* (checks_several.c) When all is quiet. */
+void checks_group(struct world *w, int client, const struct zkli_group *group);
+/* An acquire of both locks has come to its end, for a thread that is about to wake up. */
+void checks_both(struct world *w, const struct zkli_several *all);
 void checks_committed(struct world *w, const struct txn *txn, const struct tree *before);
 void checks_watch_told(struct world *w, int client, int name, enum zkli_watch_type type);
 void checks_frozen(struct world *w);

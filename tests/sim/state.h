@@ -129,8 +129,8 @@ struct watches {
 /* An operation of a transaction. In the log it has what was made of it. */
 struct part {
     enum zkli_op_type type;
-    bool is_ephemeral;
-    int name, data;
+    bool is_ephemeral, is_sequential;
+    int name, data;  /* in the log, of a sequential create: the name with the number */
     int32_t version; /* in the log, of a set: the new one */
     int32_t counter; /* in the log, of a create: its parent's */
 };
@@ -329,6 +329,7 @@ struct handle {
     int64_t token;    /* the last hold's */
     int turns;        /* holds by that node, but for the first */
     int wanted_turns; /* since it was told that it is wanted */
+    zkl_hold part;    /* a hold beside others, whose caller has not woken up; or 0 */
     zkl_hold seen;    /* the hold whose node this is */
     int node;
     zkl_hold lost[THREADS_MAX + 1];     /* the last holds that LOST was told for */
@@ -356,6 +357,12 @@ struct actor {
     bool is_waking;
     struct zkli_acquire acquire;
     struct zkl_lock *lock;
+    struct zkli_several *all; /* both at once; NULL: only that lock */
+    struct second {           /* the other lock of such a hold; lock NULL: none */
+        int handle;
+        struct zkl_lock *lock;
+        zkl_hold hold;
+    } second;
     unsigned attempt;    /* a number for each acquire */
     int64_t deadline_ns; /* on the client's clock; 0: none */
     zkl_hold hold;
@@ -462,6 +469,7 @@ struct world {
     int64_t tick_ns, timeout_ns;
     int sync_limit, clients, threads, locks, handles;
     int permits[LOCKS_MAX]; /* of a semaphore, in the beginning; 0: it is none */
+    unsigned both_percent;  /* of the acquires, of both locks at once */
     int32_t counter_start;
     unsigned operations_wanted, operations, faults_wanted, faults_done;
     enum phase phase;

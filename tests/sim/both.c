@@ -1,0 +1,91 @@
+/* both - a thread of a client that takes both locks at once, and gives both up; see sim.h. */
+#include "sim/sim.h"
+
+#include <stdlib.h>
+
+static struct actor *actor_of(struct world *w, unsigned number) {
+    return &w->list[number / THREADS_MAX].actors[number % THREADS_MAX];
+}
+
+/* A handle of the other lock. NONE: none is open. */
+static int choose_other(struct world *w, const struct client *c, int handle) {
+    int first = (int)world_below(w, (unsigned)w->handles);
+    for (int i = 0; i < w->handles; i++) {
+        int other = (first + i) % w->handles;
+        if (c->handles[other].name != c->handles[handle].name && c->handles[other].lock != NULL)
+            return other;
+    }
+    return NONE;
+}
+
+bool both_begin(struct world *w, unsigned number, int64_t timeout_ms) {
+    struct actor *a = actor_of(w, number);
+    struct client *c = &w->list[number / THREADS_MAX];
+    int other = w->locks > 1 && world_chance(w, w->both_percent) ? choose_other(w, c, a->handle)
+                                                                 : NONE;
+    if (other == NONE)
+        return false;
+    a->second = (struct second){.handle = other, .lock = c->handles[other].lock};
+    bool is_first = world_chance(w, 50);
+    zkl_lock *locks[] = {is_first ? a->lock : a->second.lock, is_first ? a->second.lock : a->lock};
+    if (zkli_lock_begin(locks[0]) != ZKL_OK || zkli_lock_begin(locks[1]) != ZKL_OK ||
+        (a->all = zkli_several_new(locks, 2)) == NULL)
+        abort();
+    TRACE(w, "client %u thread %u: both, %c too", number / THREADS_MAX, number % THREADS_MAX,
+          'a' + c->handles[other].name);
+    w->figures->both++;
+    zkli_session_lock(&c->session);
+    zkli_several_begin(a->all, timeout_ms);
+    return true;
+}
+
+zkl_err both_finish(struct world *w, unsigned number) {
+    struct actor *a = actor_of(w, number);
+    struct client *c = &w->list[number / THREADS_MAX];
+    for (size_t i = 0; i < a->all->count; i++) {
+        const struct zkli_acquire *part = &a->all->parts[i];
+        *(part->lock == a->lock ? &a->hold : &a->second.hold) = part->hold_id;
+    }
+    checks_both(w, a->all);
+    zkl_err err = zkli_several_end(a->all);
+    a->all = NULL;
+    if (err == ZKL_DEADLOCK)
+        world_violate(w, CHECK_TOGETHER, "a thread that holds nothing is refused both locks");
+    w->figures->both_granted += err == ZKL_OK;
+    for (int i = 0; i < w->handles && err == ZKL_OK; i++)
+        if (c->handles[i].lock == a->lock || c->handles[i].lock == a->second.lock)
+            c->handles[i].part = 0;
+    zkli_session_unlock(&c->session);
+    zkl_lock *second = a->second.lock;
+    if (err != ZKL_OK)
+        a->second.lock = NULL;
+    zkli_lock_end(second);
+    zkli_lock_end(a->lock);
+    return err;
+}
+
+void both_look(struct world *w, unsigned number) {
+    const struct actor *a = actor_of(w, number);
+    if (a->second.lock != NULL)
+        checks_hold(w, (int)(number / THREADS_MAX), a->second.handle, a->second.hold);
+}
+
+void both_release(struct world *w, unsigned number) {
+    struct actor *a = actor_of(w, number);
+    if (a->second.lock == NULL)
+        return;
+    uint64_t thread = sim_thread;
+    sim_thread = number + 1;
+    bool is_held = zkl_held(a->second.lock);
+    zkl_err err = zkl_release(a->second.lock);
+    TRACE(w, "client %u thread %u: release of the other says %s", number / THREADS_MAX,
+          number % THREADS_MAX, zkl_errname(err));
+    bool is_other_s = err == ZKL_NOT_HELD; /* another thread has given it up */
+    if (err != (is_held ? ZKL_OK : ZKL_LOST) && !is_other_s)
+        world_violate(w, CHECK_LOSS, "release of one of two, %s, says %s",
+                      is_held ? "good" : "lost", zkl_errname(err));
+    if (err == ZKL_OK)
+        checks_released(&w->list[number / THREADS_MAX].handles[a->second.handle], a->second.hold);
+    a->second.lock = NULL;
+    sim_thread = thread;
+}
