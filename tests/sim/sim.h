@@ -7,9 +7,9 @@
  * Files: state.h what all of it goes by; world.c time, randomness, names, data, trees, trace;
  * quorum.c the log, election.c who leads; server.c connections, requests; watches.c both ends'
  * watches; port.c the client library; client.c processes with their sessions; actor.c, both.c and
- * writer.c threads that use locks; permits.c semaphores; schedule.c one seed from its settings to its end;
- * faults.c and scenes.c what befalls it; checks*.c what must hold at every step;
- * report.c figures; many.c many seeds; main.c the command.
+ * writer.c threads that use locks; permits.c semaphores; schedule.c one seed from its settings to
+ * its end; faults.c and scenes.c what befalls it; checks*.c what must hold at every step; report.c
+ * figures; many.c many seeds; main.c the command.
  */
 #ifndef SIM_H
 #define SIM_H
