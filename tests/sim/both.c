@@ -80,8 +80,9 @@ void both_release(struct world *w, unsigned number) {
     zkl_err err = zkl_release(a->second.lock);
     TRACE(w, "client %u thread %u: release of the other says %s", number / THREADS_MAX,
           number % THREADS_MAX, zkl_errname(err));
-    bool is_other_s = err == ZKL_NOT_HELD; /* another thread has given it up */
-    if (err != (is_held ? ZKL_OK : ZKL_LOST) && !is_other_s)
+    /* Another thread has given it up, or the session is closed. */
+    bool is_over = err == ZKL_NOT_HELD || err == ZKL_CLOSED;
+    if (err != (is_held ? ZKL_OK : ZKL_LOST) && (!is_over || is_held))
         world_violate(w, CHECK_LOSS, "release of one of two, %s, says %s",
                       is_held ? "good" : "lost", zkl_errname(err));
     if (err == ZKL_OK)

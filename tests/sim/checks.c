@@ -67,14 +67,17 @@ int checks_node(struct world *w, struct handle *h) {
 /* A third party has deleted the node behind everybody's back, and its holder cannot know it yet: it
  * had no reply as new as that, or the read that sets its watch is still under way. That goes out
  * behind the first heartbeat after the grant, or on a new connection: so a heartbeat that is sent
- * after that one was acknowledged comes back after it. */
+ * after that one was acknowledged comes back after it. (While it turns, a search has to tell. Where
+ * memory is short, that is refused again and again.) */
 static bool is_uprooted(const struct world *w, int client, struct handle *h,
                         const struct name *node) {
     const struct client *c = &w->list[client];
     const struct zkli_engine *e = c->session.engine;
     if (!node->was_uprooted)
         return false;
-    if (w->ports[c->port].answered_zxid < node->gone_zxid) {
+    bool is_searching = current_hold(h)->member->core.state == ZKLI_TURNING &&
+                        c->refused_percent > 0;
+    if (is_searching || w->ports[c->port].answered_zxid < node->gone_zxid) {
         h->known_ns = 0;
         return true;
     }

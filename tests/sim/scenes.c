@@ -237,7 +237,8 @@ static bool beats_steadily(const struct zkli_lease *lease) {
                (STEADY_BEATS + 1) * zkli_lease_period_ns(lease->timeout_ns);
 }
 
-/* A client that holds, with as much of the lease as there is in good order; NONE: there is none. */
+/* A client that holds, and knows that it is connected, with as much of the lease as there is in good
+ * order; NONE: there is none. */
 static int a_steady_holder(struct world *w) {
     int client = fault_is_none(w) && w->timeout_ns >= 2000 * MS
                      ? a_holder_at(w, ROLE_FOLLOWING, ROLE_LEADING)
@@ -246,7 +247,7 @@ static int a_steady_holder(struct world *w) {
         return NONE;
     const struct client *c = &w->list[client];
     const struct zkli_engine *e = c->session.engine;
-    bool is_steady = beats_steadily(&e->lease) &&
+    bool is_steady = beats_steadily(&e->lease) && zkli_engine_is_connected(e) &&
                      e->lease.certain_until_ns - client_clock(c) >= w->timeout_ns / 2 &&
                      client_clock(c) >= e->no_drop_until_ns;
     return is_steady ? client : NONE;
