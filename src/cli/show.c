@@ -93,10 +93,12 @@ static void add_contender(cli_table *table, const zkl_queue *queue, size_t i) {
     add_decimal(table, c->token);
     add_session(table, c->session_id);
     cli_table_add(table, c->node);
-    if (before == NULL)
-        cli_table_add(table, c->is_holder ? "holds" : "waits");
-    else
+    if (before != NULL)
         cli_table_addf(table, "waits on %s", before);
+    else if (!c->is_holder)
+        cli_table_add(table, "waits");
+    else /* which of the two, the servers do not know */
+        cli_table_add(table, c->may_be_idle ? "holds or lingers" : "holds");
 }
 
 static bool print_table(const zkl_queue *queue) {
@@ -130,8 +132,8 @@ static void print_json_contender(const zkl_queue *queue, size_t i) {
     const char *before = waits_on(queue, i);
     char since[ISO_TIME_BYTES];
     format_time(since, sizeof(since), c->since_ms);
-    printf("{\"position\":%zu,\"holder\":%s,\"kind\":\"%s\"", i + 1,
-           c->is_holder ? "true" : "false", kind_name(c->kind));
+    printf("{\"position\":%zu,\"holder\":%s,\"kind\":\"%s\",\"may_linger\":%s", i + 1,
+           c->is_holder ? "true" : "false", kind_name(c->kind), c->may_be_idle ? "true" : "false");
     print_string_or_null("node", c->node);
     print_string_or_null("waits_on", before == NULL ? "" : before);
     print_string_or_null("host", c->host);

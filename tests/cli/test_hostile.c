@@ -95,6 +95,21 @@ static void hostile_names_are_escaped(void) {
     CHECK(strstr(Output, "\"n\\u00e9\\u06db\\\"\\\\x\"") != NULL);
 }
 
+/* Nobody but its process knows whether it holds. */
+static void a_node_that_may_stay_is_shown_as_such(void) {
+    put_contender("stays", "_c_00000000-0000-8000-8000-000000000000-lock-", "", 0);
+    put_contender("stays", Child, "", 0);
+    CHECK_INT(shell(command("show stays")), 0);
+    CHECK(strstr(Output, "-lock-0000000000  holds or lingers\n") != NULL);
+    CHECK_INT(shell(command("show --json stays")), 0);
+    CHECK(json_is_valid(Output));
+    CHECK(strstr(Output, "\"position\":1,\"holder\":true,\"kind\":\"mutex\",\"may_linger\":true") !=
+          NULL);
+    CHECK(
+        strstr(Output, "\"position\":2,\"holder\":false,\"kind\":\"mutex\",\"may_linger\":false") !=
+        NULL);
+}
+
 /* Its number is higher, so the library queues behind it; it never says who it is. */
 static void a_contender_of_another_library_is_shown(void) {
     put_contender("foreign", "x-0000000007-", "", 0);
@@ -145,6 +160,7 @@ int main(int argc, char **argv) {
         {"any bytes in a node leave the output harmless",
          any_bytes_in_a_node_leave_the_output_harmless},
         {"hostile names are escaped", hostile_names_are_escaped},
+        {"a node that may stay is shown as such", a_node_that_may_stay_is_shown_as_such},
         {"a contender of another library is shown", a_contender_of_another_library_is_shown},
         {"denied is 77 and says where", denied_is_77_and_says_where},
         {"ls lists the rest beside what it may not read",
