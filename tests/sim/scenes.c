@@ -237,8 +237,8 @@ static bool beats_steadily(const struct zkli_lease *lease) {
                (STEADY_BEATS + 1) * zkli_lease_period_ns(lease->timeout_ns);
 }
 
-/* A client that holds, and knows that it is connected, with as much of the lease as there is in good
- * order; NONE: there is none. */
+/* A client that holds, and knows that it is connected, with as much of the lease as there is in
+ * good order; NONE: there is none. */
 static int a_steady_holder(struct world *w) {
     int client = fault_is_none(w) && w->timeout_ns >= 2000 * MS
                      ? a_holder_at(w, ROLE_FOLLOWING, ROLE_LEADING)
