@@ -196,7 +196,7 @@ static unsigned on_expired(contender *c, const event *e) {
         return ZKLI_DO_LOSE | zkli_contender_forget(c);
     if (zkli_contender_has_left(c))
         return zkli_contender_forget(c);
-    bool had_place = c->node[0] != '\0';
+    bool had_place = c->node[0] != '\0' && c->state != ZKLI_CLEARING; /* else it was told */
     if (c->state != ZKLI_IDLE) /* else it waits for another session, to make its node there */
         c->has_probed = false;
     zkli_contender_forget_node(c);

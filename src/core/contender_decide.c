@@ -248,7 +248,7 @@ static unsigned decide_admitted(contender *c, const event *e) {
 static unsigned decide_clearing(contender *c, const event *e) {
     enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_DELETE);
     bool is_gone = result == ZKLI_RESULT_OK || result == ZKLI_RESULT_NO_NODE;
-    return is_gone ? zkli_contender_begin_anew(c, e) : zkli_contender_park(c, e);
+    return is_gone ? zkli_contender_begin_anew(c, e) : zkli_contender_fail_or_retry(c, e, result);
 }
 
 /* A tag has 48 bits. Any client can read it in the queue and make a node that bears it. */

@@ -228,13 +228,14 @@ unsigned zkli_contender_requeue(contender *c, const event *e) {
 }
 
 unsigned zkli_contender_clear(contender *c, const event *e) {
+    unsigned tell = c->state == ZKLI_SEARCHED ? 0 : ZKLI_TELL_REQUEUED; /* there was no place yet */
     if (c->state == ZKLI_SEARCHED)
         memcpy(c->node, c->found, sizeof(c->node));
     if (c->node[0] == '\0')
         return zkli_contender_begin_anew(c, e);
     c->in_flight = 0;
     zkli_contender_move(c, ZKLI_CLEARING);
-    return ZKLI_TELL_REQUEUED | (e->is_connected ? zkli_contender_send(c, ZKLI_ASK_DELETE) : 0);
+    return tell | (e->is_connected ? zkli_contender_send(c, ZKLI_ASK_DELETE) : 0);
 }
 
 unsigned zkli_contender_forget(contender *c) {

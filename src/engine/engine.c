@@ -271,16 +271,32 @@ void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const c
 
 /* ---- Sending ---- */
 
-static void send_member(struct zkli_member *m) {
+static void send_next(struct zkli_member *m) {
     struct zkli_reply unsent = {.result = ZKLI_RESULT_OK};
     unsigned ask = 0;
-    if (zkli_requests_await_group(m)) {
-        zkli_list_remove(&m->work.link);
-        if (!zkli_group_send(m->group, &unsent.result))
-            answer_group(m->group, &unsent);
-    } else if (!zkli_requests_send_next(m, &ask, &unsent.result)) {
+    if (!zkli_requests_send_next(m, &ask, &unsent.result))
         answer(m, ask, &unsent);
+}
+
+/* The directories go with the nodes in them, as they do for one: see requests_have_slots. */
+static void send_group(struct zkli_group *group) {
+    struct zkli_reply unsent = {.result = ZKLI_RESULT_OK};
+    if (!zkli_group_is_gathered(group))
+        return;
+    for (size_t i = 0; i < group->count; i++)
+        if (group->members[i]->unsent[0] == ZKLI_ASK_PARENT)
+            send_next(group->members[i]);
+    if (!zkli_group_send(group, &unsent.result))
+        answer_group(group, &unsent);
+}
+
+static void send_member(struct zkli_member *m) {
+    if (!zkli_requests_await_group(m)) {
+        send_next(m);
+        return;
     }
+    zkli_list_remove(&m->work.link);
+    send_group(m->group);
 }
 
 static void send_listing(struct zkli_dir *dir) {

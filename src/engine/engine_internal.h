@@ -103,6 +103,7 @@ struct zkli_member {
     struct zkli_dir *dir;
     struct zkli_group *group;         /* NULL: alone */
     size_t place;                     /* in the group */
+    bool bears_attempt;               /* it is, or was, one of a group */
     struct zkli_list link;            /* in engine->members */
     struct zkli_list dir_link;        /* in dir->members */
     struct zkli_work work;            /* the requests in unsent */
@@ -403,7 +404,8 @@ struct zkli_create {
     size_t length; /* of the data */
 };
 void zkli_requests_format_create(struct zkli_create *ret_create, const struct zkli_member *m);
-/* Whether its next request is a create that is sent with those of its group. */
+/* Whether its next request is a create that is sent with those of its group, or the directory's
+ * before that. */
 bool zkli_requests_await_group(const struct zkli_member *m);
 /* That was sent, or was taken back. */
 void zkli_requests_skip_create(struct zkli_member *m);
@@ -468,8 +470,10 @@ void zkli_silence_end(struct zkli_engine *e);
 /* Grants those that are ready, and frees those that are over. One that has lost a node begins
  * anew. */
 void zkli_groups_go_on(struct zkli_engine *e);
-/* Sends the creates, if every member's is to be sent now. False: that could not be done, and
- * *ret_result is the answer. */
+/* Whether every member's create is to be sent now; if need be, behind that of its directory. */
+bool zkli_group_is_gathered(const struct zkli_group *group);
+/* Sends them; the directories' are sent. False: that could not be done, and *ret_result is the
+ * answer. */
 bool zkli_group_send(struct zkli_group *group, enum zkli_result *ret_result);
 /* What the reply to the transaction means for the member in this place. */
 struct zkli_reply zkli_group_reply_for(const struct zkli_group *group, size_t place,

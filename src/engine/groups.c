@@ -52,7 +52,7 @@ void zkli_group_drop(struct zkli_group *group) {
 
 /* ---- The transaction ---- */
 
-static bool is_gathered(const struct zkli_group *group) {
+bool zkli_group_is_gathered(const struct zkli_group *group) {
     for (size_t i = 0; i < group->count; i++)
         if (group->members[i] == NULL || !zkli_requests_await_group(group->members[i]))
             return false;
@@ -84,8 +84,6 @@ static void name_attempt(struct zkli_group *group) {
 
 bool zkli_group_send(struct zkli_group *group, enum zkli_result *ret_result) {
     struct zkli_engine *e = group->engine;
-    if (!is_gathered(group))
-        return true;
     struct zkli_op *ops = calloc(group->count, sizeof(*ops));
     struct zkli_create *creates = calloc(group->count, sizeof(*creates));
     *ret_result = ZKLI_RESULT_AGAIN;
@@ -110,10 +108,14 @@ struct zkli_reply zkli_group_reply_for(const struct zkli_group *group, size_t pl
     struct zkli_reply its = *reply;
     bool is_another_s = reply->refused < group->count && reply->refused != place;
     its.stat.owner = group->engine->session_id;
-    if (reply->result == ZKLI_RESULT_OK)
+    if (reply->result == ZKLI_RESULT_OK) {
         its.path = reply->op_results[place].path;
-    else if (is_another_s && reply->result != ZKLI_RESULT_LOST &&
-             reply->result != ZKLI_RESULT_NOMEM && reply->result != ZKLI_RESULT_AGAIN)
+        if (its.path == NULL)
+            its.result = ZKLI_RESULT_LOST; /* the client library had no memory for it */
+        return its;
+    }
+    if (is_another_s && reply->result != ZKLI_RESULT_LOST && reply->result != ZKLI_RESULT_NOMEM &&
+        reply->result != ZKLI_RESULT_AGAIN)
         its.result = ZKLI_RESULT_UNDONE;
     return its;
 }
@@ -182,6 +184,18 @@ static void adopt(struct zkli_group *group) {
     }
 }
 
+/* A reply that was lost, without a word of the connection, makes old what was listed before. Those
+ * that are admitted hear of it by nothing else. */
+static void look_again(struct zkli_group *group) {
+    for (size_t i = 0; i < group->count; i++) {
+        struct zkli_member *m = group->members[i];
+        struct zkli_contender_event event = {.type = ZKLI_EV_LEASE};
+        if (m->core.state == ZKLI_ADMITTED && m->core.in_flight == 0 &&
+            m->core.listed_on != m->engine->connection)
+            zkli_member_step(m, &event);
+    }
+}
+
 static void go_on(struct zkli_group *group) {
     const struct zkli_engine *e = group->engine;
     size_t parts[PARTS] = {0};
@@ -198,7 +212,9 @@ static void go_on(struct zkli_group *group) {
         begin_anew(group);
     else if (parts[PART_FOUND] > 0 && zkli_is_connected(e))
         adopt(group);
-    else if (parts[PART_READY] == group->count && zkli_is_connected(e) && zkli_lease_is_ample(e))
+    else if (parts[PART_READY] < group->count && zkli_is_connected(e))
+        look_again(group);
+    else if (zkli_is_connected(e) && zkli_lease_is_ample(e))
         grant(group);
 }
 

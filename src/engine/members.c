@@ -70,6 +70,7 @@ static void join(struct zkli_member *m, struct zkli_group *group) {
     if (group == NULL)
         return;
     m->group = group;
+    m->bears_attempt = true;
     m->place = group->count++;
     group->members[m->place] = m;
     zkli_contender_join(&m->core);

@@ -190,7 +190,7 @@ static size_t format_data(char ret_data[ZKLI_NODE_DATA_MAX], const struct zkli_m
     who.thread = m->thread.id;
     who.token = token;
     memcpy(who.label, m->label, sizeof(who.label));
-    if (m->group != NULL)
+    if (m->bears_attempt)
         memcpy(who.attempt, m->core.uuid, sizeof(m->core.uuid));
     return zkli_node_data_format(ret_data, &who);
 }
@@ -385,7 +385,8 @@ static void drop_first_unsent(struct zkli_member *m) {
 }
 
 bool zkli_requests_await_group(const struct zkli_member *m) {
-    return m->group != NULL && m->unsent_count > 0 && m->unsent[0] == ZKLI_ASK_CREATE;
+    size_t at = m->unsent_count > 1 && m->unsent[0] == ZKLI_ASK_PARENT ? 1 : 0;
+    return m->group != NULL && m->unsent_count > at && m->unsent[at] == ZKLI_ASK_CREATE;
 }
 
 void zkli_requests_skip_create(struct zkli_member *m) {
@@ -501,11 +502,14 @@ bool zkli_requests_send_listing(struct zkli_dir *dir, struct zkli_list *ret_aske
 }
 
 /* Two for a directory and the node in it, which are sent together or not at all. Else a wait that
- * ends between them would leave a directory that never had a node. */
+ * ends between them would leave a directory that never had a node. For those of a group, one for
+ * each directory, and one. */
 bool zkli_requests_have_slots(const struct zkli_engine *e, struct zkli_work *work) {
     if (e->free_slot == ZKLI_SLOTS || work->kind != ZKLI_WORK_MEMBER)
         return e->free_slot != ZKLI_SLOTS;
     const struct zkli_member *m = ZKLI_CONTAINER(work, struct zkli_member, work);
+    if (zkli_requests_await_group(m))
+        return e->in_flight + m->group->count < ZKLI_WINDOW;
     bool is_pair = m->unsent[0] == ZKLI_ASK_PARENT && m->unsent_count > 1;
     return !is_pair || e->slots[e->free_slot].next_free != ZKLI_SLOTS;
 }

@@ -34,7 +34,8 @@ static bool is_lost(const struct zkli_acquire *part) {
 
 /* What is known without waiting; ZKL_OK: nothing. A thread that holds a lock and waits for others
  * could wait for a caller that waits for it. */
-static zkl_err decide_at_once(struct zkli_several *all) {
+/* What they are refused for, whatever the servers say. */
+static zkl_err refuse(const struct zkli_several *all) {
     const struct zkli_acquire *first = &all->parts[0];
     zkl_err err = ZKL_OK;
     for (size_t i = 0; i < all->count && err == ZKL_OK; i++)
@@ -44,11 +45,26 @@ static zkl_err decide_at_once(struct zkli_several *all) {
         err = ZKL_DEADLOCK;
     for (size_t i = 0; i < all->count && err == ZKL_OK; i++)
         err = is_lost(&all->parts[i]) ? ZKL_LOST : ZKL_OK;
+    return err;
+}
+
+static zkl_err decide_at_once(struct zkli_several *all) {
+    zkl_err err = ZKL_OK;
     for (size_t i = 0; i < all->count && err == ZKL_OK && all->is_try; i++)
         err = zkli_lock_try_at_once(all->parts[i].lock);
     for (size_t i = 0; i < all->count && err == ZKL_OK; i++)
         err = zkli_acquire_prepare(&all->parts[i]) ? ZKL_OK : ZKL_NOMEM;
     return err;
+}
+
+/* Lost ones, as by any acquire. */
+static void forget_holds(struct zkli_several *all) {
+    for (size_t i = 0; i < all->count; i++) {
+        struct zkli_acquire *part = &all->parts[i];
+        struct zkli_hold *lost = zkli_lock_hold_of(part->lock, part->thread.number);
+        if (lost != NULL)
+            zkli_hold_drop(lost);
+    }
 }
 
 void zkli_several_begin(struct zkli_several *all, int64_t timeout_ms) {
@@ -57,18 +73,14 @@ void zkli_several_begin(struct zkli_several *all, int64_t timeout_ms) {
     zkli_operation_begin(&all->operation, all->until_ns);
     for (size_t i = 0; i < all->count; i++)
         all->parts[i].is_try = all->is_try;
-    zkl_err err = decide_at_once(all);
-    if (err != ZKL_OK) {
+    zkl_err refusal = refuse(all);
+    zkl_err err = refusal == ZKL_OK ? decide_at_once(all) : refusal;
+    if (refusal == ZKL_OK && err != ZKL_NOMEM)
+        forget_holds(all);
+    if (err == ZKL_OK)
+        zkli_several_submit(all);
+    else
         zkli_operation_finish(&all->operation, err);
-        return;
-    }
-    for (size_t i = 0; i < all->count; i++) {
-        struct zkli_acquire *part = &all->parts[i];
-        struct zkli_hold *lost = zkli_lock_hold_of(part->lock, part->thread.number);
-        if (lost != NULL)
-            zkli_hold_drop(lost);
-    }
-    zkli_several_submit(all);
 }
 
 zkl_err zkli_several_end(struct zkli_several *all) {

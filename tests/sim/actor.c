@@ -198,6 +198,8 @@ static void give_up(struct world *w, unsigned number, zkl_hold hold) {
 /* What another thread of the client holds by the handle. False: there is none. */
 static bool give_up_anothers(struct world *w, unsigned number) {
     unsigned other = number - number % THREADS_MAX + world_below(w, (unsigned)w->threads);
+    if (other != number && both_give_up(w, other, actor_of(w, number)->lock))
+        return true;
     zkl_hold hold = other == number ? 0
                                     : hold_of(actor_of(w, other), actor_of(w, number)->lock, other);
     if (hold != 0)

@@ -66,8 +66,33 @@ zkl_err both_finish(struct world *w, unsigned number) {
 
 void both_look(struct world *w, unsigned number) {
     const struct actor *a = actor_of(w, number);
-    if (a->second.lock != NULL)
+    if (a->second.lock != NULL && a->second.hold != 0) /* else another thread has given it up */
         checks_hold(w, (int)(number / THREADS_MAX), a->second.handle, a->second.hold);
+}
+
+bool both_give_up(struct world *w, unsigned number, const struct zkl_lock *lock) {
+    struct actor *a = actor_of(w, number);
+    if (a->second.lock == NULL || a->second.lock != lock)
+        return false;
+    bool is_early = a->state == ACTOR_WAITING;
+    const struct zkli_hold *now = lock->current;
+    bool is_granted = now != NULL && now->thread == number + 1;
+    zkl_hold hold = !is_early ? a->second.hold : is_granted ? now->id : 0;
+    if (hold == 0)
+        return false;
+    bool is_held = zkl_hold_valid(a->second.lock, hold);
+    zkl_err err = zkl_release_hold(a->second.lock, hold);
+    TRACE(w, "client %u: release of thread %u's other hold says %s", number / THREADS_MAX,
+          number % THREADS_MAX, zkl_errname(err));
+    if (err == ZKL_OK ? !is_held : is_held)
+        world_violate(w, CHECK_LOSS, "release of another thread's second hold, %s, says %s",
+                      is_held ? "good" : "lost", zkl_errname(err));
+    if (err == ZKL_OK && !zkl_hold_valid(a->second.lock, hold))
+        checks_released(&w->list[number / THREADS_MAX].handles[a->second.handle], hold);
+    w->figures->given_up += err == ZKL_OK;
+    w->figures->given_up_early += is_early;
+    a->second.hold = 0;
+    return true;
 }
 
 void both_release(struct world *w, unsigned number) {

@@ -456,6 +456,14 @@ static void make_results(const struct world *w, const struct message *m,
     }
 }
 
+/* It has no memory for the path of a node that was made, more often where that is short. The engine is told that
+ * the reply was lost, and nothing of the connection, which goes on. */
+static bool lacks_path(struct world *w, const struct port *p, const struct message *m) {
+    bool has_paths = m->code == CODE_OK &&
+                     (m->index == OP_CREATE_SEQUENTIAL || m->index == OP_MULTI);
+    return has_paths && world_chance(w, w->list[p->client].refused_percent > 0 ? 20 : 1);
+}
+
 static void deliver_reply(struct world *w, struct port *p, const struct message *m) {
     char *children[CHILDREN_MAX];
     struct zkli_stat stats[PARTS_MAX];
@@ -474,6 +482,10 @@ static void deliver_reply(struct world *w, struct port *p, const struct message 
     reply.data = world_data_read(w, m->name, m->data, &reply.data_length);
     for (int i = 0; i < m->count; i++)
         children[i] = strrchr(w->names[m->list[i]].text, '/') + 1;
+    if (lacks_path(w, p, m) && m->index == OP_MULTI)
+        results[world_below(w, (unsigned)m->part_count)].path = NULL;
+    else if (m->index == OP_CREATE_SEQUENTIAL && lacks_path(w, p, m))
+        reply.result = ZKLI_RESULT_LOST;
     const struct zkli_port_receiver *receiver = client_receiver();
     /* As zk_client.c does: the client library itself finds out when it connects. */
     if (m->code == CODE_EXPIRED) {

@@ -202,6 +202,8 @@ bool both_begin(struct world *w, unsigned actor, int64_t timeout_ms);
 zkl_err both_finish(struct world *w, unsigned actor);
 /* The second hold of the two, if there is one: a look at it; its end, before the thread rests. */
 void both_look(struct world *w, unsigned actor);
+/* Another thread gives up the second, if it is by this lock. False: it is not. */
+bool both_give_up(struct world *w, unsigned actor, const struct zkl_lock *lock);
 void both_release(struct world *w, unsigned actor);
 
 /* ---- checks.c ---- */
