@@ -29,19 +29,12 @@ static enum zkli_result serve_sets(const struct request *request) {
     return ZKLI_RESULT_OK;
 }
 
-static bool has_directory(const char *path) {
-    char directory[NODE_PATH_MAX];
-    (void)snprintf(directory, sizeof(directory), "%s", path);
-    *strrchr(directory, '/') = '\0';
-    return tiny_find(&Bench.server, directory) != NULL;
-}
-
-/* All nodes have the transaction's number. */
+/* All nodes have the transaction's number, which the reply does not say. */
 static struct zkli_reply serve_creates(const struct request *request) {
     static struct zkli_op_result results[BENCH_OPS_MAX];
     struct zkli_reply reply = {.path = "", .data = "", .refused = request->op_count};
     for (size_t i = 0; i < request->op_count; i++)
-        if (!has_directory(request->ops[i].path)) {
+        if (!tiny_has_parent(&Bench.server, request->ops[i].path)) {
             reply.result = ZKLI_RESULT_NO_NODE;
             reply.refused = i;
             return reply;
@@ -56,7 +49,6 @@ static struct zkli_reply serve_creates(const struct request *request) {
         tiny_set(node, op->data, op->length);
         node->version = 0;
         results[i].path = node->path;
-        reply.stat.czxid = made.reply.stat.czxid;
     }
     reply.op_results = results;
     return reply;
