@@ -48,6 +48,8 @@ static const char *grant_broken(const struct zkli_contender *was, const struct z
     bool is_granted = (actions & ZKLI_DO_GRANT) != 0, is_lost = (actions & ZKLI_DO_LOSE) != 0;
     if (is_granted != (zkli_contender_holds(is) && !zkli_contender_holds(was)))
         return "to be granted is to be held";
+    if (is_granted && was->is_grouped && e->type != ZKLI_EV_GRANT)
+        return "one of several is granted alone";
     if (is_granted && !may_grant(was, is, e))
         return "granted without a reason, a node of the session, or an ample lease";
     bool is_goodbye = e->type == ZKLI_EV_RELEASE || e->type == ZKLI_EV_ABANDON;
@@ -115,8 +117,8 @@ static const char *flow_broken(const struct zkli_contender *was, const struct zk
         return "asked for, and not noted as in flight";
     bool is_parked = zkli_contender_is_parked(is), is_first = is->state == ZKLI_ADMITTED;
     bool rests = zkli_contender_rests(is) || is->state == ZKLI_HELD || is->state == ZKLI_GONE;
-    bool is_turning = is->state == ZKLI_TURNING;
-    if (!is_parked && is->in_flight == 0 && !rests && !is_first && !is_turning)
+    bool is_turning = is->state == ZKLI_TURNING, awaits_others = is->state == ZKLI_SEARCHED;
+    if (!is_parked && is->in_flight == 0 && !rests && !is_first && !is_turning && !awaits_others)
         return "waits for nothing";
     bool owes = is->owes_touch && (is->in_flight & ZKLI_ASK_TOUCH) == 0;
     bool may_retry = ((is_parked || is_first) && is->in_flight == 0) || owes ||
@@ -134,9 +136,12 @@ static const char *flow_broken(const struct zkli_contender *was, const struct zk
         return "parked while connected, without a retry";
     if ((ops & ZKLI_ASK_CREATE) != 0 && (is->node[0] != '\0' || is->state != ZKLI_ENQUEUING))
         return "creates a second node";
-    if ((actions & ZKLI_TELL_REQUEUED) != 0 &&
+    bool is_new_place = (actions & ZKLI_TELL_REQUEUED) != 0 || was->state == ZKLI_CLEARING;
+    if (is_new_place && is->state != ZKLI_CLEARING && !zkli_contender_has_left(is) &&
         (is->node[0] != '\0' || !zkli_uuid_is_same(is->uuid, e->fresh_uuid)))
         return "a new place under the old name";
+    if (is->state == ZKLI_CLEARING && (ops & ~(unsigned)ZKLI_ASK_DELETE) != 0)
+        return "asks for more before its last node has gone";
     if (is->state == ZKLI_FRONT && is->recorded.state != ZKLI_PERMITS_RECORDED)
         return "waits for permits of which it does not know how many there are";
     if (is->state == ZKLI_WAITING && (is->own_watch != ZKLI_WATCHED || is->position == 0))

@@ -108,8 +108,12 @@ static bool port_multi(struct zkli_port *port, unsigned slot, const struct zkli_
                                 .has_our_acl = ops[i].has_our_acl};
         (void)snprintf(op->path, sizeof(op->path), "%s", ops[i].path);
         size_t length = (size_t)ops[i].length;
-        if (request.length == 0 && length > 0 && length <= sizeof(request.data)) {
-            memcpy(request.data, ops[i].data, length);
+        if (length == 0 || length > sizeof(op->data))
+            continue;
+        memcpy(op->data, ops[i].data, length);
+        op->length = length;
+        if (request.length == 0) {
+            memcpy(request.data, op->data, length);
             request.length = length;
         }
     }
@@ -241,35 +245,9 @@ void set_node(const char *path, const char *text) {
         tell_watch(path, ZKLI_WATCH_CHANGED);
 }
 
-/* Of checks and sets alone, with data at most in one of them. */
-static enum zkli_result serve_sets(const struct request *request) {
-    for (size_t i = 0; i < request->op_count; i++) {
-        const struct bench_op *op = &request->ops[i];
-        const struct node *node = tiny_find(&Bench.server, op->path);
-        if (node == NULL)
-            return ZKLI_RESULT_NO_NODE;
-        if (op->version >= 0 && op->version != node->version)
-            return ZKLI_RESULT_BAD_VERSION;
-    }
-    for (size_t i = 0; i < request->op_count; i++)
-        if (request->ops[i].type == ZKLI_OP_SET)
-            tiny_set(tiny_find(&Bench.server, request->ops[i].path), request->data,
-                     request->length);
-    return ZKLI_RESULT_OK;
-}
-
-static bool has_only_sets(const struct request *request) {
-    for (size_t i = 0; i < request->op_count; i++)
-        if (i == BENCH_OPS_MAX ||
-            (request->ops[i].type != ZKLI_OP_SET && request->ops[i].type != ZKLI_OP_CHECK))
-            return false;
-    return request->kind == MULTI;
-}
-
 struct tiny_answer serve(const struct request *request) {
-    if (has_only_sets(request))
-        return (struct tiny_answer){
-            .reply = {.path = "", .data = "", .result = serve_sets(request)}};
+    if (has_only(request, ZKLI_OP_SET) || has_only(request, ZKLI_OP_CREATE))
+        return serve_transaction(request);
     struct tiny_answer served = tiny_serve(&Bench.server, request->kind, request->path,
                                            Bench.last_session, request->is_watched);
     bool is_made = served.reply.result == ZKLI_RESULT_OK &&
@@ -290,7 +268,9 @@ static void tell_watchers(const struct request *request, const struct tiny_answe
         return;
     if (request->kind == CREATE || request->kind == REMOVE)
         tell_directory(request->path);
-    for (size_t i = 0; has_only_sets(request) && i < request->op_count; i++) {
+    for (size_t i = 0; has_only(request, ZKLI_OP_CREATE) && i < request->op_count; i++)
+        tell_directory(request->ops[i].path);
+    for (size_t i = 0; has_only(request, ZKLI_OP_SET) && i < request->op_count; i++) {
         struct node *node = tiny_find(&Bench.server, request->ops[i].path);
         if (request->ops[i].type != ZKLI_OP_SET || !node->is_watched)
             continue;

@@ -28,13 +28,15 @@ struct request {
     size_t length; /* of the data */
     char data[ZKLI_NODE_DATA_MAX];
     char path[ZKLI_PATH_MAX]; /* MULTI: of the last operation */
-    /* MULTI: the first few. Their own paths; data: that of the first that has any. */
+    /* MULTI: the first few. Their own paths and data; data: that of the first that has any. */
     size_t op_count;
     struct bench_op {
         enum zkli_op_type type;
         int32_t flags, version;
         bool has_our_acl;
         char path[ZKLI_PATH_MAX];
+        size_t length; /* of the data */
+        char data[ZKLI_NODE_DATA_MAX];
     } ops[BENCH_OPS_MAX];
 };
 
@@ -105,6 +107,11 @@ void tell_watch(const char *path, enum zkli_watch_type type);
 /* By another client; the watch on it fires. */
 void delete_node(const char *path);
 void set_node(const char *path, const char *text);
+/* Whether it is a transaction of sets, and of checks besides; or of creates alone. All operations
+ * are known. */
+bool has_only(const struct request *request, enum zkli_op_type type);
+/* What the server does with such a one. */
+struct tiny_answer serve_transaction(const struct request *request);
 /* What the server does; the reply is the caller's to deliver. */
 struct tiny_answer serve(const struct request *request);
 /* The same, and delivers what the server says. */
@@ -171,6 +178,8 @@ void fill_window(void);
 struct owner *hold(const char *name);
 void release(struct owner *owner);
 void abandon(struct owner *owner);
+/* Mutexes of these names, at once; the owners stand in their order. Else there are none. */
+zkl_err enter_all(const char *const *names, size_t count, bool is_try, struct owner **ret_owners);
 /* Of its node; valid until the next call for this owner. */
 const char *path_of(struct owner *owner);
 /* A node in /locks/a that bears our session's tag, and has this owner: its path. Static. */

@@ -233,6 +233,36 @@ static int serve_set(const struct call *call) {
     return code;
 }
 
+static bool is_of_creates(const struct call *call) {
+    for (int i = 0; i < call->op_count; i++)
+        if (call->ops[i].type != ZOO_CREATE_OP)
+            return false;
+    return call->kind == MULTI && call->op_count > 0;
+}
+
+/* All, or none. The paths stand where those of the nodes are to be. */
+static int serve_creates(const struct call *call, int64_t session) {
+    int refused = -1;
+    for (int i = call->op_count - 1; i >= 0; i--)
+        if (!tiny_has_parent(&Fake.server, call->results[i].value))
+            refused = i;
+    const int64_t zxid = Fake.server.zxid;
+    for (int i = 0; i < call->op_count; i++) {
+        zoo_op_result_t *result = &call->results[i];
+        result->err = refused < 0 || i < refused ? ZOK
+                      : i == refused             ? ZNONODE
+                                                 : ZRUNTIMEINCONSISTENCY;
+        Fake.server.zxid = zxid; /* one for all */
+        if (refused >= 0)
+            result->value = NULL;
+        else
+            (void)snprintf(
+                result->value, (size_t)result->valuelen, "%s",
+                tiny_serve(&Fake.server, CREATE, result->value, session, false).reply.path);
+    }
+    return refused < 0 ? ZOK : ZNONODE;
+}
+
 /* What the server says, unless this code is ordered instead. Called with the mutex held, which it
  * releases for the completion. */
 static void carry_out(zhandle_t *handle, const struct call *call, int code) {
@@ -242,6 +272,8 @@ static void carry_out(zhandle_t *handle, const struct call *call, int code) {
     if (call->set_path[0] != '\0') {
         code = code == ZOK ? serve_set(call) : code;
         call->results[0].err = code;
+    } else if (is_of_creates(call)) {
+        code = code == ZOK ? serve_creates(call, handle->id.client_id) : code;
     } else if (code == ZOK)
         served = tiny_serve(&Fake.server, call->kind, call->path, handle->id.client_id,
                             call->watcher != NULL);
@@ -430,6 +462,8 @@ int zoo_amulti(zhandle_t *zh, int count, const zoo_op_t *ops, zoo_op_result_t *r
         if (ops[i].type == ZOO_CREATE_OP) {
             results[i].value = ops[i].create_op.buf;
             results[i].valuelen = ops[i].create_op.buflen;
+            (void)snprintf(results[i].value, (size_t)results[i].valuelen, "%s",
+                           ops[i].create_op.path);
         } else if (ops[i].type == ZOO_SETDATA_OP) {
             results[i].stat = ops[i].set_op.stat;
         }

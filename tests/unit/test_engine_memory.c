@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "unit/engine_bench.h"
+#include "unit/engine_several.h"
 
 /* ---- Allocations ---- */
 
@@ -181,6 +181,63 @@ static void who_waits_for_a_permit_is_granted_it_in_turn(void) {
     fail_each(three_leases_follow_each_other);
 }
 
+/* They are granted together or not at all; without memory their transaction is sent later. */
+static void several_at_once(void) {
+    struct owner *owners = NULL;
+    zkl_err err = enter_all(Names, SEVERAL, false, &owners);
+    CHECK(err == ZKL_OK || (err == ZKL_NOMEM && Memory.has_failed));
+    for (int i = 0; i < 20; i++) {
+        serve_all();
+        CHECK(holders() == 0 || holders() == SEVERAL);
+        advance(100 * MS);
+    }
+    disarm();
+    come_to_rest();
+    if (err != ZKL_OK) {
+        CHECK_INT(Bench.request_count + nodes(), 0);
+        return;
+    }
+    for (size_t i = 0; i < SEVERAL; i++) {
+        check_end(&owners[i]);
+        CHECK_INT(owners[i].grants, owners[0].grants);
+        if (owners[i].member != NULL)
+            release(&owners[i]);
+    }
+    come_to_rest();
+    CHECK_INT(nodes(), 0);
+    CHECK(!has_directories());
+}
+
+static void several_are_granted_together_or_told(void) {
+    fail_each(several_at_once);
+}
+
+/* Of the transaction, each allocation. */
+static void a_transaction_without_memory_is_made_later(void) {
+    for (size_t nth = 1; nth <= 2; nth++) {
+        bench_begin();
+        plant_directories();
+        begin_several(true);
+        while (in_flight(LIST) > 1)
+            serve_next();
+        struct request last = serve_until(LIST);
+        struct tiny_answer served = serve(&last);
+        Bench.engine->siblings_max = 100; /* so that the listing itself has room */
+        Bench.engine->siblings = realloc(Bench.engine->siblings, 100 * sizeof(struct zkli_sibling));
+        arm(nth, false);
+        tell_reply(last.slot, &served.reply);
+        CHECK(Memory.has_failed);
+        disarm();
+        CHECK_INT(Bench.sent[MULTI], 0);
+        serve_all();
+        CHECK(are(ZKLI_IDLE)); /* as if the servers had refused it for the moment */
+        pass(100 * MS);
+        check_granted();
+        CHECK_INT(Bench.sent[MULTI], 1);
+        end_all();
+    }
+}
+
 /* What could not be listed is not taken for free: a try makes no node. */
 static void a_try_at_a_taken_lock(void) {
     (void)tiny_add(&Bench.server, "/locks", 0);
@@ -231,10 +288,6 @@ static void plant(size_t number) {
     (void)snprintf(path, sizeof(path), "/locks/a/_c_%.13s-0000-0000-%012zu-lock-%010zu",
                    Bench.engine->tag, number, 900 + number);
     (void)tiny_add(&Bench.server, path, Bench.last_session);
-}
-
-static size_t nodes(void) {
-    return tiny_children(&Bench.server, "/locks/a");
 }
 
 static void many_orphans(void) {
@@ -321,6 +374,8 @@ int main(int argc, char **argv) {
         {"who waits is granted the lock in turn", who_waits_is_granted_the_lock_in_turn},
         {"who waits for a permit is granted it in turn",
          who_waits_for_a_permit_is_granted_it_in_turn},
+        {"several are granted together, or told", several_are_granted_together_or_told},
+        {"a transaction without memory is made later", a_transaction_without_memory_is_made_later},
         {"what cannot be listed is not free", what_cannot_be_listed_is_not_free},
         {"so it is where each node is read", so_it_is_where_each_node_is_read},
         {"no orphan is forgotten", no_orphan_is_forgotten},

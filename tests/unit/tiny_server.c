@@ -67,7 +67,7 @@ size_t tiny_children(const struct tiny_server *s, const char *directory) {
     return count;
 }
 
-static bool has_parent(struct tiny_server *s, const char *path) {
+bool tiny_has_parent(struct tiny_server *s, const char *path) {
     char parent[NODE_PATH_MAX];
     (void)snprintf(parent, sizeof(parent), "%s", path);
     *strrchr(parent, '/') = '\0';
@@ -78,7 +78,7 @@ static bool has_parent(struct tiny_server *s, const char *path) {
 static enum zkli_result create(struct tiny_server *s, const char *path, int64_t owner,
                                struct node **ret_node) {
     char numbered[NODE_PATH_MAX];
-    if (!has_parent(s, path))
+    if (!tiny_has_parent(s, path))
         return ZKLI_RESULT_NO_NODE;
     if (owner == 0 && *ret_node != NULL)
         return ZKLI_RESULT_EXISTS;

@@ -57,6 +57,8 @@ bool tiny_remove(struct tiny_server *s, const char *path);
 void tiny_set(struct node *node, const char *data, size_t length);
 /* Whether a watch is on the children of the directory that this node is in; it is taken off. */
 bool tiny_takes_list_watch(struct tiny_server *s, const char *path);
+/* Whether there is a directory to make it in. */
+bool tiny_has_parent(struct tiny_server *s, const char *path);
 size_t tiny_children(const struct tiny_server *s, const char *directory);
 /* Carries out one request of this session. */
 struct tiny_answer tiny_serve(struct tiny_server *s, enum kind kind, const char *path,
