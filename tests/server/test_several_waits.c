@@ -250,7 +250,7 @@ static void one_in_line_is_given_up_likewise(void) {
 /* ---- Threads of one process ---- */
 
 enum {
-    THREADS = 4,
+    THREADS = 8,
     ROUNDS = 60
 };
 
@@ -291,15 +291,16 @@ static user user_of(party *p, int *counters, size_t count, size_t first, bool is
     return u;
 }
 
-/* All three forwards and backwards, two of them, one of them. */
+/* All three forwards and backwards, two of them, one of them. So one that stands first in a line
+ * may have to wait in another, while locks behind it are free. */
 static void threads_share_handles_in_any_order(void) {
     party *p = open_mutexes(fresh_names());
     int counters[SEVERAL] = {0};
     user users[THREADS] = {
-        user_of(p, counters, SEVERAL, 0, false),
-        user_of(p, counters, SEVERAL, 2, true),
-        user_of(p, counters, 2, 1, false),
-        user_of(p, counters, 1, 2, false),
+        user_of(p, counters, SEVERAL, 0, false), user_of(p, counters, SEVERAL, 2, true),
+        user_of(p, counters, 2, 0, false),       user_of(p, counters, 2, 1, false),
+        user_of(p, counters, 2, 2, false),       user_of(p, counters, 1, 0, false),
+        user_of(p, counters, 1, 1, false),       user_of(p, counters, 1, 2, false),
     };
     actor *actors[THREADS];
 
@@ -310,9 +311,8 @@ static void threads_share_handles_in_any_order(void) {
     }
     for (size_t i = 0; i < THREADS; i++)
         CHECK_INT(actor_result(actors[i], 3 * SOON_MS), ZKL_OK);
-    CHECK_INT(counters[0], 2 * ROUNDS);
-    CHECK_INT(counters[1], 3 * ROUNDS);
-    CHECK_INT(counters[2], 4 * ROUNDS);
+    for (size_t i = 0; i < SEVERAL; i++)
+        CHECK_INT(counters[i], 5 * ROUNDS);
     party_check_deserted(p);
     CHECK_INT(party_told(p, ZKL_EVENT_LOST) + party_told(p, ZKL_EVENT_REQUEUED), 0);
     for (size_t i = 0; i < THREADS; i++)
@@ -344,63 +344,101 @@ static void they_keep_their_places_in_line(void) {
     party_close(p);
 }
 
+/* Who stood behind them is served when they go. */
+static void those_behind_go_on_without_them(void) {
+    party *p = open_mutexes(fresh_names());
+    actor *second = actor_new(), *third = actor_new();
+
+    for (size_t i = 0; i < SEVERAL; i++) {
+        zkl_lock *behind = p->locks[(i + 1) % SEVERAL];
+
+        actor_acquire(second, p->locks[i], SOON_MS);
+        REQUIRE_INT(actor_result(second, SOON_MS), ZKL_OK);
+        party_begin(p, ZKL_FOREVER);
+        WAIT_UNTIL(actor_is_blocked(p->actor), SOON_MS);
+        actor_acquire(third, behind, ZKL_FOREVER);
+        WAIT_UNTIL(actor_is_blocked(third), SOON_MS);
+        CHECK_INT(queue_length(p->names[(i + 1) % SEVERAL]), 0);
+        CHECK_INT(zkl_cancel(p->locks[i]), ZKL_OK);
+        CHECK_INT(party_result(p), ZKL_CANCELED);
+        CHECK_INT(actor_result(third, SOON_MS), ZKL_OK);
+        CHECK_INT(actor_release(third, behind), ZKL_OK);
+        CHECK_INT(actor_release(second, p->locks[i]), ZKL_OK);
+        party_check_deserted(p);
+    }
+    actor_free(third);
+    actor_free(second);
+    party_close(p);
+}
+
 /* ---- A handle whose node may stay, or may be handed on ---- */
 
-static party *open_with(zkl_lock_options options) {
+/* The one in this place. */
+static party *open_with(size_t i, zkl_lock_options options) {
     party *p = party_open_proxied(T_NORMAL);
 
     options.size = sizeof(options);
     party_add_mutexes(p, fresh_names(), SEVERAL);
-    lock_close(p->locks[1]);
+    lock_close(p->locks[i]);
     options.on_event = events_on;
-    options.arg = p->events[1];
-    REQUIRE_INT(zkl_lock_open(&p->locks[1], p->session, p->names[1], &options), ZKL_OK);
+    options.arg = p->events[i];
+    REQUIRE_INT(zkl_lock_open(&p->locks[i], p->session, p->names[i], &options), ZKL_OK);
     return p;
 }
 
-static void an_idle_node_goes_first(void) {
-    party *p = open_with((zkl_lock_options){.linger_ms = 60000});
-
-    for (int turn = 0; turn < 4; turn++) {
-        char idle[RAW_PATH_MAX];
-
-        actor_acquire(p->actor, p->locks[1], SOON_MS);
-        CHECK_INT(actor_result(p->actor, SOON_MS), ZKL_OK);
-        CHECK_INT(actor_release(p->actor, p->locks[1]), ZKL_OK);
-        party_node(p, 1, idle);
-        CHECK_INT(party_acquire(p, turn % 2 == 0 ? SOON_MS : 0), ZKL_OK);
-        (void)party_check_holds(p);
-        CHECK(!raw_exists(fixture_raw(), idle));
-        CHECK_INT(party_release(p), ZKL_OK);
-        party_check_deserted(p); /* these do not linger */
-    }
-    party_close(p);
+/* The path of the node that stays. */
+static void become_idle(party *p, size_t i, char *ret_path) {
+    actor_acquire(p->actor, p->locks[i], SOON_MS);
+    CHECK_INT(actor_result(p->actor, SOON_MS), ZKL_OK);
+    CHECK_INT(actor_release(p->actor, p->locks[i]), ZKL_OK);
+    party_node(p, i, ret_path);
 }
 
-/* The idle node goes although they have to wait; and the other one's is not handed on. */
-static void an_idle_node_is_in_nobody_s_way(void) {
-    party *p = open_with((zkl_lock_options){.linger_ms = 60000});
-    client *holder = client_open(p->names[0], T_NORMAL);
+static void an_idle_node_goes_first(void) {
+    for (size_t i = 0; i < SEVERAL; i++) {
+        party *p = open_with(i, (zkl_lock_options){.linger_ms = 60000});
 
-    actor_acquire(p->actor, p->locks[1], SOON_MS);
-    CHECK_INT(actor_result(p->actor, SOON_MS), ZKL_OK);
-    CHECK_INT(actor_release(p->actor, p->locks[1]), ZKL_OK);
-    CHECK_INT(queue_length(p->names[1]), 1);
-    CHECK_INT(client_acquire(holder, SOON_MS), ZKL_OK);
-    party_begin(p, ZKL_FOREVER);
-    WAIT_UNTIL(party_nodes(p) == SEVERAL, SOON_MS);
-    CHECK_INT(client_release(holder), ZKL_OK);
-    CHECK_INT(party_result(p), ZKL_OK);
-    (void)party_check_holds(p);
-    CHECK_INT(party_release(p), ZKL_OK);
-    party_check_deserted(p);
-    client_close(holder);
-    party_close(p);
+        for (int turn = 0; turn < 4; turn++) {
+            char idle[RAW_PATH_MAX];
+
+            become_idle(p, i, idle);
+            CHECK_INT(party_acquire(p, turn % 2 == 0 ? SOON_MS : 0), ZKL_OK);
+            (void)party_check_holds(p);
+            CHECK(!raw_exists(fixture_raw(), idle));
+            CHECK_INT(party_release(p), ZKL_OK);
+            party_check_deserted(p); /* these do not linger */
+        }
+        party_close(p);
+    }
+}
+
+/* It goes although they have to wait elsewhere. */
+static void an_idle_node_is_in_nobody_s_way(void) {
+    for (size_t i = 0; i < SEVERAL; i++) {
+        party *p = open_with(i, (zkl_lock_options){.linger_ms = 60000});
+        client *holder = client_open(p->names[(i + 1) % SEVERAL], T_NORMAL);
+        client *other = client_open(p->names[i], T_NORMAL);
+        char idle[RAW_PATH_MAX];
+
+        become_idle(p, i, idle);
+        CHECK_INT(client_acquire(holder, SOON_MS), ZKL_OK);
+        party_begin(p, ZKL_FOREVER);
+        WAIT_UNTIL(!raw_exists(fixture_raw(), idle) && party_nodes(p) == SEVERAL, SOON_MS);
+        client_queue_up(other, 2);
+        CHECK_INT(client_release(holder), ZKL_OK);
+        CHECK_INT(party_result(p), ZKL_OK);
+        (void)party_check_holds(p);
+        CHECK_INT(party_release(p), ZKL_OK);
+        CHECK_INT(client_result(other), ZKL_OK);
+        client_close(other);
+        client_close(holder);
+        party_close(p);
+    }
 }
 
 /* To a single one behind them, but not to them: their nodes are made together. */
 static void a_node_is_not_handed_on_to_them(void) {
-    party *p = open_with((zkl_lock_options){.local_handoffs = 5});
+    party *p = open_with(1, (zkl_lock_options){.local_handoffs = 5});
     actor *second = actor_new();
 
     for (int turn = 0; turn < 3; turn++) {
@@ -440,6 +478,7 @@ int main(int argc, char **argv) {
         {"one in line is given up likewise", one_in_line_is_given_up_likewise},
         {"threads share handles in any order", threads_share_handles_in_any_order},
         {"they keep their places in line", they_keep_their_places_in_line},
+        {"those behind go on without them", those_behind_go_on_without_them},
         {"an idle node goes first", an_idle_node_goes_first},
         {"an idle node is in nobody's way", an_idle_node_is_in_nobody_s_way},
         {"a node is not handed on to them, but by them", a_node_is_not_handed_on_to_them},
