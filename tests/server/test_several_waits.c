@@ -23,12 +23,9 @@ static party *open_mutexes(const char *const *names) {
 /* Somebody holds the lock in this place, and the party's nodes stand in the queues. */
 static client *begin_behind(party *p, size_t i) {
     client *holder = client_open(p->names[i], T_NORMAL);
-    const size_t told = events_count(p->events[i], ZKL_EVENT_QUEUED);
 
     REQUIRE_INT(client_acquire(holder, SOON_MS), ZKL_OK);
-    party_begin(p, ZKL_FOREVER);
-    WAIT_UNTIL(party_nodes(p) == SEVERAL, SOON_MS);
-    WAIT_UNTIL(events_count(p->events[i], ZKL_EVENT_QUEUED) > told, SOON_MS);
+    party_queue_up_behind(p, i);
     return holder;
 }
 

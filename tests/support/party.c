@@ -101,6 +101,14 @@ void party_queue_up(party *p, size_t position) {
         WAIT_UNTIL(queue_length(p->names[i]) == position, SOON_MS);
 }
 
+void party_queue_up_behind(party *p, size_t taken) {
+    const size_t told = events_count(p->events[taken], ZKL_EVENT_QUEUED);
+
+    party_begin(p, ZKL_FOREVER);
+    WAIT_UNTIL(party_nodes(p) == p->count, SOON_MS);
+    WAIT_UNTIL(events_count(p->events[taken], ZKL_EVENT_QUEUED) > told, SOON_MS);
+}
+
 size_t party_nodes(party *p) {
     size_t nodes = 0;
 

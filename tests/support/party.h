@@ -39,6 +39,8 @@ size_t party_held(party *p);
 /* Begins an acquire without end and waits until its nodes stand in the queues, in each as the last
  * of so many. */
 void party_queue_up(party *p, size_t position);
+/* The same, behind whoever holds one of them; in that queue it has found its place, too. */
+void party_queue_up_behind(party *p, size_t taken);
 /* How many nodes of its present session stand in its queues. */
 size_t party_nodes(party *p);
 /* The path of the only such node in the queue of one lock, in RAW_PATH_MAX bytes. Leaves the test
