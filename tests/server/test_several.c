@@ -472,6 +472,20 @@ static void directories_are_made_at_any_depth(void) {
     }
 }
 
+static void only_those_that_are_missing_are_made(void) {
+    party *p = open_mutexes(fresh_names());
+
+    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(p->names[0])), RAW_OK);
+    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(p->names[2])), RAW_OK);
+    CHECK_INT(party_acquire(p, SOON_MS), ZKL_OK);
+    CHECK_INT(proxy_count(p->proxy, PROXY_MULTI, NULL), 2);
+    CHECK_INT(proxy_count(p->proxy, PROXY_CONTAINER, NULL), 1);
+    CHECK_INT(proxy_count(p->proxy, PROXY_CONTAINER, p->names[1]), 1);
+    CHECK_INT(party_release(p), ZKL_OK);
+    party_check_deserted(p);
+    party_close(p);
+}
+
 enum {
     READ_ONLY = 1 + 16, /* and to change that */
     NO_READ = 2 + 4 + 8 + 16,
@@ -569,6 +583,7 @@ int main(int argc, char **argv) {
         {"each waits as its kind does", each_waits_as_its_kind_does},
         {"another number of permits fails all", another_number_of_permits_fails_all},
         {"directories are made at any depth", directories_are_made_at_any_depth},
+        {"only those that are missing are made", only_those_that_are_missing_are_made},
         {"a denial in one directory fails all", a_denial_in_one_directory_fails_all},
         {"a denial above a directory fails all", a_denial_above_a_directory_fails_all},
         {"each is given up, whatever the others are", each_is_given_up_whatever_the_others_are},

@@ -353,6 +353,39 @@ static void an_outage_while_they_wait_ends_in_a_grant(void) {
     party_close(p);
 }
 
+/* One that was admitted has lost its node meanwhile, and another client has the lock. */
+static void a_node_deleted_during_an_outage_is_missed_in_time(void) {
+    party *p = open_mutexes(T_LONG);
+
+    for (size_t i = 0; i < SEVERAL; i++) {
+        const size_t other = (i + 1) % SEVERAL;
+        client *holder = client_open(p->names[i], T_NORMAL);
+        client *thief = client_open(p->names[other], T_NORMAL);
+        char path[RAW_PATH_MAX];
+
+        CHECK_INT(client_acquire(holder, SOON_MS), ZKL_OK);
+        party_queue_up_behind(p, i);
+        party_node(p, other, path);
+        proxy_refuse(p->proxy, true);
+        proxy_drop(p->proxy);
+        WAIT_UNTIL(!is_connected(p), SOON_MS);
+        uproot(path);
+        CHECK_INT(client_acquire(thief, SOON_MS), ZKL_OK);
+        CHECK_INT(client_release_wait(holder), ZKL_OK);
+        proxy_refuse(p->proxy, false);
+        WAIT_UNTIL(party_told(p, ZKL_EVENT_REQUEUED) == (i + 1) * SEVERAL, SOON_MS);
+        WAIT_UNTIL(party_nodes(p) == SEVERAL, SOON_MS);
+        CHECK(!actor_is_done(p->actor) && client_held(thief));
+        CHECK_INT(client_release_wait(thief), ZKL_OK);
+        CHECK_INT(party_result(p), ZKL_OK);
+        client_close(thief);
+        client_close(holder);
+        check_one_set_and_release(p);
+    }
+    CHECK_INT(party_told(p, ZKL_EVENT_LOST), 0);
+    party_close(p);
+}
+
 /* ---- Sessions ---- */
 
 static void a_session_that_ends_while_they_wait_costs_the_place(void) {
@@ -437,6 +470,8 @@ int main(int argc, char **argv) {
         {"a new connection costs neither place nor hold",
          a_new_connection_costs_neither_place_nor_hold},
         {"an outage while they wait ends in a grant", an_outage_while_they_wait_ends_in_a_grant},
+        {"a node deleted during an outage is missed in time",
+         a_node_deleted_during_an_outage_is_missed_in_time},
         {"a session that ends while they wait costs the place",
          a_session_that_ends_while_they_wait_costs_the_place},
         {"a session that ends while they are held ends all",

@@ -3,6 +3,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define UUID_LENGTH 36
 
 static party *finish(party *p, const char *hosts, int timeout_ms) {
     p->session = session_open(hosts, timeout_ms, NULL);
@@ -144,8 +147,19 @@ size_t party_told(party *p, zkl_event_type type) {
     return told;
 }
 
+/* All nodes bear the same uuid, the attempt's. */
+static void check_attempt(char attempt[UUID_LENGTH + 1], const char *path) {
+    const char *uuid = strstr(path, "/_c_");
+
+    REQUIRE(uuid != NULL && strlen(uuid) > UUID_LENGTH + 4);
+    if (attempt[0] == '\0')
+        memcpy(attempt, uuid + 4, UUID_LENGTH);
+    CHECK(strncmp(attempt, uuid + 4, UUID_LENGTH) == 0);
+}
+
 int64_t party_check_holds(party *p) {
     const int64_t token = actor_token(p->actor, p->locks[0]);
+    char attempt[UUID_LENGTH + 1] = "";
 
     CHECK_INT(party_held(p), p->count);
     for (size_t i = 0; i < p->count; i++) {
@@ -155,6 +169,7 @@ int64_t party_check_holds(party *p) {
         actor_node_path(p->actor, p->locks[i], own, sizeof(own));
         CHECK(raw_child_path(fixture_raw(), lock_dir(p->names[i]), 0, first));
         CHECK_STRING(own, first);
+        check_attempt(attempt, own);
         CHECK(raw_stat_of(fixture_raw(), first, &stat));
         CHECK_INT(stat.czxid, token);
         CHECK_INT(stat.owner, zkl_session_id(p->session));

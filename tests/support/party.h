@@ -48,8 +48,8 @@ size_t party_nodes(party *p);
 void party_node(party *p, size_t i, char *ret_path);
 /* How often its handles were told of that, together. */
 size_t party_told(party *p, zkl_event_type type);
-/* Holds all, each by the first node of its queue; the nodes come of one transaction, which is the
- * token of each. Returns that. */
+/* Holds all, each by the first node of its queue; the nodes come of one attempt and of one
+ * transaction, which is the token of each. Returns that. */
 int64_t party_check_holds(party *p);
 /* Nobody's node stands in any of its queues, or soon will not. */
 void party_check_deserted(party *p);
