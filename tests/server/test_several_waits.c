@@ -261,7 +261,8 @@ typedef struct user {
 static void count_up(const user *u) {
     for (size_t i = 0; i < u->call.count; i++)
         for (size_t k = 0; k < SEVERAL; k++)
-            u->counters[k] += u->locks[i] == u->all[k];
+            if (u->locks[i] == u->all[k])
+                u->counters[k]++;
 }
 
 static zkl_err use(void *arg) {
