@@ -155,31 +155,6 @@ static void one_that_is_given_up_leaves_nothing(void) {
     fail_each(give_up);
 }
 
-/* The session ends while the server's answer to the transaction is under way: nothing that was
- * allocated for them stays. No allocation fails. */
-static void a_session_closed_without_an_answer_frees_all(void) {
-    const size_t live = failing_live(FAILING_OWN);
-    party *p = party_open_proxied(T_NORMAL);
-
-    for (size_t i = 0; i < SEVERAL; i++) {
-        party_add(p, fresh_name("unanswered"), ZKL_MUTEX, 0);
-        REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(p->names[i])), RAW_OK);
-    }
-    proxy_rule(p->proxy, PROXY_HOLD_REPLY, PROXY_MULTI, NULL, 1, false);
-    party_begin(p, SOON_MS);
-    WAIT_UNTIL(proxy_fired(p->proxy), SOON_MS);
-    for (size_t i = 0; i < SEVERAL; i++) {
-        CHECK_INT(zkl_lock_close(p->locks[i]), ZKL_OK);
-        p->locks[i] = NULL;
-    }
-    CHECK_INT(party_result(p), ZKL_CLOSED);
-    CHECK_INT(zkl_session_close(p->session), ZKL_OK);
-    p->session = NULL;
-    party_close(p);
-    WAIT_UNTIL(failing_live(FAILING_OWN) <= live, SOON_MS);
-    CHECK_LEAKS();
-}
-
 static const test_case Cases[] = {
     {"free ones are acquired, or there is no memory", free_ones_are_acquired_or_there_is_no_memory},
     {"a try succeeds, or there is no memory", a_try_succeeds_or_there_is_no_memory},
@@ -188,7 +163,6 @@ static const test_case Cases[] = {
     {"they are waited for, or there is no memory", they_are_waited_for_or_there_is_no_memory},
     {"they are made anew, or there is no memory", they_are_made_anew_or_there_is_no_memory},
     {"one that is given up leaves nothing", one_that_is_given_up_leaves_nothing},
-    {"a session closed without an answer frees all", a_session_closed_without_an_answer_frees_all},
 };
 
 int main(int argc, char **argv) {
