@@ -223,7 +223,9 @@ zkl_err zkli_lock_release(struct zkl_lock *l, struct zkli_hold *hold, struct zkl
 /* As an acquire, of these handles of one session, which stay counted in. NULL: out of memory. */
 struct zkli_several *zkli_several_new(zkl_lock *const *locks, size_t count);
 void zkli_several_begin(struct zkli_several *all, int64_t timeout_ms);
-/* Frees it, too. */
+/* The caller has woken up. */
 zkl_err zkli_several_end(struct zkli_several *all);
+/* Counts out at the handles. In no lock of the session's: one may be freed with it. */
+void zkli_several_free(struct zkli_several *all);
 
 #endif

@@ -88,8 +88,13 @@ zkl_err zkli_several_end(struct zkli_several *all) {
     for (size_t i = 0; i < all->count; i++)
         zkli_acquire_let_go(&all->parts[i]);
     zkli_operation_fini(&all->operation);
-    free(all);
     return result;
+}
+
+void zkli_several_free(struct zkli_several *all) {
+    for (size_t i = 0; i < all->count; i++)
+        zkli_lock_end(all->parts[i].lock);
+    free(all);
 }
 
 /* ---- The calls ---- */
@@ -155,7 +160,7 @@ zkl_err zkl_acquire_all(zkl_lock *const *locks, size_t count, int64_t timeout_ms
     (void)zkli_operation_wait(&all->operation);
     err = zkli_several_end(all);
     zkli_session_unlock(s);
-    end_all(locks, count);
+    zkli_several_free(all); /* the caller may have closed one, and cleared its place in the array */
     return err;
 }
 

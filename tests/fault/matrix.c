@@ -335,7 +335,7 @@ static size_t print_row(size_t scenario_number, size_t mode_count) {
         if (c->failure[0])
             test_note("%s", c->failure);
     }
-    test_note("%-18s %9zu %9zu %6zu %7zu", Scenarios[scenario_number].name, up, down, run, failed);
+    test_note("%-21s %9zu %9zu %6zu %7zu", Scenarios[scenario_number].name, up, down, run, failed);
     CHECK_INT(run, (up + down) * mode_count);
     CHECK_INT(failed, 0);
     return run;
@@ -349,7 +349,7 @@ void matrix_run(const fault_mode *modes, size_t mode_count) {
     int64_t began_ms = clock_ms();
     start_all();
     finish_all();
-    test_note("%-18s %9s %9s %6s %7s", "scenario", "to server", "to client", "cases", "failed");
+    test_note("%-21s %9s %9s %6s %7s", "scenario", "to server", "to client", "cases", "failed");
     for (size_t i = 0; i < SCENARIOS; i++)
         run += print_row(i, mode_count);
     test_note("%zu cases of %zu in %.1f s", run, Matrix.count,

@@ -139,10 +139,17 @@ bool play_await_fault(play *p) {
 
 /* ---- the cast ---- */
 
+static bool takes_several(const part *who) {
+    return who->play->more_count > 0 && who == &who->play->parts[PROTAGONIST];
+}
+
 /* Runs in the actor's thread, at the instant at which one too many would show first. */
 static zkl_err acquire(void *arg) {
     part *me = arg;
-    const zkl_err err = zkl_acquire(me->lock, me->timeout_ms);
+    play *p = me->play;
+    const zkl_err err = takes_several(me)
+                            ? zkl_acquire_all(p->several, 1 + p->more_count, me->timeout_ms)
+                            : zkl_acquire(me->lock, me->timeout_ms);
 
     if (err == ZKL_OK) {
         atomic_store(&me->hold, zkl_hold_of(me->lock));
@@ -170,6 +177,36 @@ bool play_is_valid(play *p, role who) {
     return zkl_hold_valid(p->parts[who].lock, atomic_load(&p->parts[who].hold));
 }
 
+/* In the actor's thread: a hold is its own. */
+static zkl_err release(void *arg) {
+    play *p = arg;
+
+    return p->more_count > 0 ? zkl_release_all(p->several, 1 + p->more_count)
+                             : zkl_release(p->several[0]);
+}
+
+static zkl_err release_wait(void *arg) {
+    play *p = arg;
+    zkl_err err = zkl_release_wait(p->several[0], LIMIT_MS / 2);
+
+    for (size_t i = 1; i <= p->more_count; i++) {
+        const zkl_err its = zkl_release_wait(p->several[i], LIMIT_MS / 2);
+
+        err = err == ZKL_OK ? its : err;
+    }
+    return err;
+}
+
+zkl_err play_release(play *p) {
+    actor_begin(p->parts[PROTAGONIST].actor, release, p);
+    return play_result(p, PROTAGONIST, LIMIT_MS);
+}
+
+zkl_err play_release_wait(play *p) {
+    actor_begin(p->parts[PROTAGONIST].actor, release_wait, p);
+    return play_result(p, PROTAGONIST, 2 * LIMIT_MS);
+}
+
 /* With a server that dies, a node is missing only if others are seen before and after. */
 static size_t count_nodes(play *p, size_t (*count)(play *)) {
     const int64_t end_ms = clock_ms() + LIMIT_MS;
@@ -188,11 +225,21 @@ static size_t count_nodes(play *p, size_t (*count)(play *)) {
 }
 
 static size_t count_all(play *p) {
-    return raw_child_count(p->crew->raw, p->dir);
+    size_t count = raw_child_count(p->crew->raw, p->dir);
+
+    for (size_t i = 0; i < p->more_count; i++)
+        count += raw_child_count(p->crew->raw, p->more_dirs[i]);
+    return count;
 }
 
 static size_t count_ours(play *p) {
-    return raw_owned_count(p->crew->raw, p->dir, zkl_session_id(p->session));
+    const int64_t id = zkl_session_id(p->session);
+    const size_t count = raw_owned_count(p->crew->raw, p->dir, id);
+
+    for (size_t i = 0; i < p->more_count; i++)
+        if (raw_owned_count(p->crew->raw, p->more_dirs[i], id) != count)
+            return PLAY_TORN;
+    return count;
 }
 
 size_t play_nodes(play *p) {
@@ -277,9 +324,24 @@ bool play_await_grant(play *p) {
 typedef struct view {
     char path[RAW_PATH_MAX], first[RAW_PATH_MAX];
     bool is_in_front; /* as far as it has to be */
+    bool has_more;    /* and it has the other locks, too, by nodes of the same transaction */
     int64_t session_id;
     raw_stat stat;
 } view;
+
+static bool has_more(play *p, int64_t czxid) {
+    bool has_all = true;
+
+    for (size_t i = 0; i < p->more_count; i++) {
+        char path[RAW_PATH_MAX];
+        raw_stat stat;
+
+        has_all = has_all && raw_child_path(p->crew->raw, p->more_dirs[i], 0, path) &&
+                  raw_stat_of(p->crew->raw, path, &stat) && stat.czxid == czxid &&
+                  actor_held(p->parts[PROTAGONIST].actor, p->several[1 + i]);
+    }
+    return has_all;
+}
 
 static void look_at_ours(play *p, view *v) {
     part *me = &p->parts[PROTAGONIST];
@@ -291,10 +353,11 @@ static void look_at_ours(play *p, view *v) {
         (void)raw_child_path(p->crew->raw, p->dir, i, v->first);
         v->is_in_front = v->is_in_front || strcmp(v->path, v->first) == 0;
     }
+    v->has_more = has_more(p, v->stat.czxid);
 }
 
 static bool is_ours(const view *v) {
-    return v->stat.owner != 0 && v->stat.owner == v->session_id && v->is_in_front;
+    return v->stat.owner != 0 && v->stat.owner == v->session_id && v->is_in_front && v->has_more;
 }
 
 /* It said OK: then the node is there, is first, and is our session's, if the hold still lasts. */
@@ -310,9 +373,9 @@ bool play_check_ours(play *p) {
     if (!play_is_valid(p, PROTAGONIST))
         return !play_is_gentle(p) || play_fail(p, "the hold did not last");
     return is_ours(&v) ||
-           play_fail(p, "holds by \"%s\" of session 0x%llx, its own is 0x%llx, first is \"%s\"",
+           play_fail(p, "holds by \"%s\" of session 0x%llx, its own is 0x%llx, first is \"%s\"%s",
                      v.path, (unsigned long long)v.stat.owner, (unsigned long long)v.session_id,
-                     v.first);
+                     v.first, v.has_more ? "" : ", without the others");
 }
 
 /* ---- from the beginning to the end ---- */
@@ -358,14 +421,34 @@ static bool open_lock(play *p, role who, zkl_session *s) {
            play_fail(p, "no lock");
 }
 
+/* Those that the protagonist acquires with the first, which all are about. */
+static bool open_more(play *p) {
+    p->several[0] = p->parts[PROTAGONIST].lock;
+    for (size_t i = 0; i < p->more_count; i++) {
+        const char *name = p->more_dirs[i] + strlen(fixture_root()) + 1;
+
+        if (zkl_lock_open(&p->several[1 + i], p->session, name, NULL) != ZKL_OK)
+            return play_fail(p, "no other lock");
+    }
+    return true;
+}
+
+static bool make_directories(play *p) {
+    bool are_there = raw_make_path(p->crew->raw, p->dir) == RAW_OK;
+
+    for (size_t i = 0; i < p->more_count; i++)
+        are_there = are_there && raw_make_path(p->crew->raw, p->more_dirs[i]) == RAW_OK;
+    return are_there || play_fail(p, "no directory");
+}
+
 static bool has_two_nodes(play *p) {
     return play_nodes(p) == 2 &&
            (p->scenario->permits == 1 || actor_is_done(p->parts[FORERUNNER].actor));
 }
 
 static bool set_stage(play *p) {
-    if (!p->scenario->has_no_directory && raw_make_path(p->crew->raw, p->dir) != RAW_OK)
-        return play_fail(p, "no directory");
+    if (!p->scenario->has_no_directory && !make_directories(p))
+        return false;
     for (role who = HOLDER; who < ROLES; who++)
         if (!open_lock(p, who, p->crew->session))
             return false;
@@ -389,7 +472,7 @@ static bool enter_protagonist(play *p) {
                              .root = fixture_root(), .on_event = events_on, .arg = p->events));
     if (err != ZKL_OK)
         return play_fail(p, "the session is %s", zkl_errname(err));
-    return open_lock(p, PROTAGONIST, p->session);
+    return open_lock(p, PROTAGONIST, p->session) && open_more(p);
 }
 
 static bool is_deserted(play *p) {
@@ -402,7 +485,7 @@ static bool check_news(play *p) {
 
     if (!play_is_gentle(p) || !p->session) /* who closes its session loses what it held */
         return true;
-    if (lost > 0 || (requeued > 0 && !p->scenario->loses_its_session))
+    if (lost > 0 || (requeued > 0 && !p->scenario->loses_its_place))
         return play_fail(p, "%zu LOST, %zu REQUEUED", lost, requeued);
     return true;
 }
@@ -411,6 +494,8 @@ static bool check_news(play *p) {
 static void clear_stage(play *p) {
     for (size_t i = 0; i < ROLES; i++)
         (void)zkl_lock_close(p->parts[i].lock); /* NULL is accepted, as by the others */
+    for (size_t i = 0; i < p->more_count; i++)
+        (void)zkl_lock_close(p->several[1 + i]);
     int64_t began_ms = clock_ms();
     (void)zkl_session_close(p->session);
     if (clock_ms() - began_ms > 2000 + SLACK_MS)
@@ -426,6 +511,10 @@ void play_let_go(play *p) {
 
 void play_init(play *p) {
     (void)snprintf(p->dir, sizeof(p->dir), "%s/%s", fixture_root(), p->name);
+    p->more_count = p->scenario->takes_several ? MORE : 0;
+    for (size_t i = 0; i < p->more_count; i++) /* in their frames' paths is the name, too */
+        (void)snprintf(p->more_dirs[i], sizeof(p->more_dirs[i]), "%s/%s%zu", fixture_root(),
+                       p->name, i);
     atomic_store(&p->holders_max, p->scenario->permits > 0 ? (size_t)p->scenario->permits : 1);
     p->events = events_new();
     p->proxy = proxy_open(server_hosts(), "127.0.0.1");

@@ -46,15 +46,16 @@ typedef struct play play;
 typedef struct scenario {
     const char *name;
     bool (*run)(play *p);
-    zkl_kind kinds[ROLES];  /* [mutexes] */
-    bool is_taken;          /* the holder holds when the protagonist comes */
-    int permits;            /* of a semaphore's; 0: of another kind */
-    bool has_forerunner;    /* holds, too, where there are permits; else it waits */
-    bool has_no_directory;  /* the protagonist has to make it */
-    bool is_close;          /* its end is the session's */
-    bool loses_its_session; /* by itself, without a fault */
-    size_t beats;           /* heartbeats that are frames of it; later ones come by time */
-    size_t pings;           /* the client's own, likewise; then the session beats lazily */
+    zkl_kind kinds[ROLES]; /* [mutexes] */
+    bool is_taken;         /* the holder holds when the protagonist comes */
+    int permits;           /* of a semaphore's; 0: of another kind */
+    bool has_forerunner;   /* holds, too, where there are permits; else it waits */
+    bool takes_several;    /* the protagonist, at once: that lock, and MORE that nobody wants */
+    bool has_no_directory; /* the protagonist has to make it */
+    bool is_close;         /* its end is the session's */
+    bool loses_its_place;  /* by itself, without a fault */
+    size_t beats;          /* heartbeats that are frames of it; later ones come by time */
+    size_t pings;          /* the client's own, likewise; then the session beats lazily */
 } scenario;
 
 /* What a worker uses for one case after the other. */
@@ -74,7 +75,8 @@ typedef struct part {
 } part;
 
 enum {
-    TRACE_MAX = 128
+    TRACE_MAX = 128,
+    MORE = 2 /* locks, where several are acquired at once */
 };
 
 struct play {
@@ -88,6 +90,9 @@ struct play {
     zkl_session *session;
     events *events;
     part parts[ROLES];
+    size_t more_count;           /* 0: the protagonist acquires the one lock alone */
+    zkl_lock *several[1 + MORE]; /* that it acquires at once; the first is its part's */
+    char more_dirs[MORE][RAW_PATH_MAX];
     const atomic_bool *server_is_back; /* for FAULT_SERVER_ */
     int64_t given_up_ns;               /* by whoever had the lock last */
     bool has_waiter;                   /* one that has not been served yet */
@@ -142,6 +147,9 @@ bool play_await_fault(play *p);
 void play_bid(play *p, role who, int64_t timeout_ms);
 zkl_err play_result(play *p, role who, int64_t wait_ms);
 bool play_is_valid(play *p, role who);
+/* By the protagonist, of all that it holds. */
+zkl_err play_release(play *p);
+zkl_err play_release_wait(play *p);
 bool play_waiter_joins(play *p);
 /* The waiter gets the lock in time after it was given up, and gives it up. */
 bool play_waiter_is_served(play *p);
@@ -153,7 +161,9 @@ bool play_await_grant(play *p);
 bool play_check_ours(play *p);
 
 size_t play_nodes(play *p); /* in the directory */
-size_t play_ours(play *p);  /* of the protagonist's session */
+/* Of the protagonist's session: in each directory, or PLAY_TORN. */
+size_t play_ours(play *p);
+#define PLAY_TORN 1000 /* not as many in each */
 /* How soon the next must have the lock, whatever has become of its holder. */
 int64_t play_in_time_ms(const play *p);
 

@@ -17,12 +17,14 @@
 
 /* ---- how far it has come ---- */
 
+/* Of each lock it reads its own node, and of one that before it. */
 static bool is_armed_or_struck(play *p) {
-    return proxy_answered(p->proxy, PROXY_GET, p->name) >= 2 || play_has_struck(p);
+    return proxy_answered(p->proxy, PROXY_GET, p->name) >= 2 + p->more_count || play_has_struck(p);
 }
 
 static bool is_armed_twice_or_struck(play *p) {
-    return proxy_answered(p->proxy, PROXY_GET, p->name) >= 4 || play_has_struck(p);
+    return proxy_answered(p->proxy, PROXY_GET, p->name) >= 2 * (2 + p->more_count) ||
+           play_has_struck(p);
 }
 
 static bool is_back_or_struck(play *p) {
@@ -94,13 +96,11 @@ static bool has_timeout_passed(play *p) {
 
 /* The handle is as good as new, and nothing but its own node is there while it holds. */
 static bool comes_again(play *p) {
-    part *me = &p->parts[PROTAGONIST];
-
     play_bid(p, PROTAGONIST, LIMIT_MS);
     if (!play_await_grant(p) ||
         !play_await(p, has_its_node, play_in_time_ms(p), "one node when it has come again"))
         return false;
-    zkl_err err = actor_release_wait(me->actor, me->lock, LIMIT_MS / 2);
+    zkl_err err = play_release_wait(p);
     return err == ZKL_OK || (err == ZKL_LOST && !play_is_gentle(p)) ||
            play_fail(p, "the last release says %s", zkl_errname(err));
 }
@@ -129,12 +129,10 @@ static bool check_hold(play *p) {
 }
 
 static bool releases(play *p, bool waits) {
-    part *me = &p->parts[PROTAGONIST];
     const int64_t began_ms = clock_ms();
 
     p->given_up_ns = clock_ns();
-    zkl_err err = waits ? actor_release_wait(me->actor, me->lock, LIMIT_MS / 2)
-                        : actor_release(me->actor, me->lock);
+    zkl_err err = waits ? play_release_wait(p) : play_release(p);
     if (err != ZKL_OK && (err != ZKL_LOST || play_is_gentle(p)))
         return play_fail(p, "the release says %s", zkl_errname(err));
     if (!waits && clock_ms() - began_ms > SLACK_MS)
@@ -421,6 +419,23 @@ static bool run_expiry(play *p) {
     return end_held(p);
 }
 
+/* An operator deletes one of its nodes: all are made anew. */
+static bool run_anew(play *p) {
+    char path[RAW_PATH_MAX];
+
+    play_bid(p, PROTAGONIST, ZKL_FOREVER);
+    if (!play_await_frame(p, is_armed_or_struck, "the watches"))
+        return false;
+    if (raw_child_path(p->crew->raw, p->more_dirs[MORE - 1], 0, path))
+        (void)raw_delete(p->crew->raw, path); /* it may have gone */
+    if (!play_await_frame(p, is_armed_twice_or_struck, "the watches of the new nodes") ||
+        !play_await(p, has_one_node, play_in_time_ms(p) + LIMIT_MS, "one node, a new one") ||
+        !play_waiter_joins(p) || !play_holder_leaves(p) || !play_await_grant(p))
+        return false;
+    play_frames_end(p);
+    return end_held(p);
+}
+
 /* ---- of a semaphore ---- */
 
 /* One permit. It stands in front, where it watches the directory. */
@@ -512,7 +527,7 @@ const scenario Scenarios[SCENARIOS] = {
      .beats = 1},
     {.name = "return, waiting", .run = run_return_waiting, .is_taken = true, .beats = 3},
     {.name = "return, unsure", .run = run_return_unsure, .beats = 3},
-    {.name = "expiry", .run = run_expiry, .is_taken = true, .loses_its_session = true, .beats = 2},
+    {.name = "expiry", .run = run_expiry, .is_taken = true, .loses_its_place = true, .beats = 2},
     {.name = "permit, free", .run = run_free, .permits = 1, .has_no_directory = true, .beats = 1},
     {.name = "permit, front", .run = run_front, .permits = 1, .is_taken = true, .beats = 1},
     {.name = "permit, behind",
@@ -528,4 +543,25 @@ const scenario Scenarios[SCENARIOS] = {
      .has_forerunner = true,
      .beats = 1},
     {.name = "set_permits", .run = run_resize, .permits = 1, .beats = 1},
+    {.name = "acquire_all free",
+     .run = run_free,
+     .takes_several = true,
+     .has_no_directory = true,
+     .beats = 1},
+    {.name = "acquire_all contended",
+     .run = run_contended,
+     .takes_several = true,
+     .is_taken = true,
+     .beats = 1},
+    {.name = "acquire_all hand-off",
+     .run = run_hand_off,
+     .takes_several = true,
+     .is_taken = true,
+     .beats = 1},
+    {.name = "acquire_all anew",
+     .run = run_anew,
+     .takes_several = true,
+     .is_taken = true,
+     .loses_its_place = true,
+     .beats = 1},
 };

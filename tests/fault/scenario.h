@@ -5,7 +5,7 @@
 #include "play.h"
 
 enum {
-    SCENARIOS = 24
+    SCENARIOS = 28
 };
 
 extern const scenario Scenarios[SCENARIOS];

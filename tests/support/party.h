@@ -39,7 +39,29 @@ size_t party_held(party *p);
 /* Begins an acquire without end and waits until its nodes stand in the queues, in each as the last
  * of so many. */
 void party_queue_up(party *p, size_t position);
+/* The same, behind whoever holds one of them; in that queue it has found its place, too. */
+void party_queue_up_behind(party *p, size_t taken);
 /* How many nodes of its present session stand in its queues. */
 size_t party_nodes(party *p);
+/* The path of the only such node in the queue of one lock, in RAW_PATH_MAX bytes. Leaves the test
+ * if there are 0 or 2. */
+void party_node(party *p, size_t i, char *ret_path);
+/* How often its handles were told of that, together. */
+size_t party_told(party *p, zkl_event_type type);
+/* Holds all, each by the first node of its queue; the nodes come of one attempt and of one
+ * transaction, which is the token of each. Returns that. */
+int64_t party_check_holds(party *p);
+/* Nobody's node stands in any of its queues, or soon will not. */
+void party_check_deserted(party *p);
+
+/* What any thread can be told to do: actor_begin(a, all_acquire, &call). */
+typedef struct all_call {
+    zkl_lock *const *locks;
+    size_t count;
+    int64_t timeout_ms;
+} all_call;
+
+zkl_err all_acquire(void *call);
+zkl_err all_release(void *call);
 
 #endif
