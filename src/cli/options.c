@@ -62,6 +62,10 @@ const char *cli_subcommand_name(cli_subcommand subcommand) {
     return "";
 }
 
+zkl_kind cli_options_kind(const cli_options *options) {
+    return options->permits > 0 ? ZKL_SEMAPHORE : options->is_shared ? ZKL_READ : ZKL_MUTEX;
+}
+
 static cli_subcommand subcommand_of(const char *word) {
     static const cli_subcommand all[] = {CLI_RUN, CLI_LS, CLI_SHOW};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
@@ -223,6 +227,8 @@ static bool take_operands(cli_options *o, int count, char **argv) {
     if (count == 0 && o->subcommand != CLI_LS)
         return refuse(o, "the lock's NAME is missing", "");
     o->name = count == 0 ? NULL : argv[0];
+    o->names = argv;
+    o->name_count = (size_t)count;
     return true;
 }
 
