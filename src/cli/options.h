@@ -28,12 +28,13 @@ typedef struct cli_options {
     int session_timeout_ms; /* 0: the library's */
     int64_t wait_ms;        /* run: ZKL_FOREVER, 0 (a try), or a limit */
     bool is_shared;         /* run: a reader */
+    bool is_all;            /* run: several locks */
     int permits;            /* run: of a semaphore; 0: it is none */
     int64_t grace_ms;       /* run: -1: a part of the session timeout */
     int conflict_status;    /* run: exit status when the lock was not acquired */
     const char *name;       /* show: the lock; ls: the prefix or NULL */
-    char *const *names;     /* run: the locks */
-    size_t name_count;      /* run: of them, 1 */
+    char *const *names;     /* run: the locks, no two of them equal */
+    size_t name_count;      /* run: of them, 1 to ZKL_ALL_MAX */
     char **command;         /* run: CMD and its arguments, ends with NULL */
 } cli_options;
 

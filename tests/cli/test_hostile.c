@@ -139,6 +139,37 @@ static void a_command_whose_node_is_deleted_is_killed(void) {
     CHECK_INT(WEXITSTATUS(status), 75);
 }
 
+/* The watches on the own nodes are set at a heartbeat: see above. */
+static void delete_one_of_several(const char *const *names, size_t count, size_t which) {
+    char path[RAW_PATH_MAX];
+    char expected[512];
+    FILE *runner = popen(command("run --all several/a several/b several/c -- sleep 20"), "r");
+    REQUIRE(runner != NULL);
+    WAIT_UNTIL(queue_length(names[count - 1]) == 1, SOON_MS);
+    WAIT_UNTIL(!server_is_ours() || server_number("wchs", "Total watches") >= (long)count, SOON_MS);
+    REQUIRE(raw_child_path(fixture_raw(), lock_dir(names[which]), 0, path));
+    CHECK_INT(raw_delete(fixture_raw(), path), RAW_OK);
+    size_t length = fread(Output, 1, OUTPUT_MAX - 1, runner);
+    Output[length] = '\0';
+    int status = pclose(runner);
+    CHECK(WIFEXITED(status));
+    CHECK_INT(WEXITSTATUS(status), 75);
+    (void)snprintf(expected, sizeof(expected),
+                   "zklock: %s: the hold is lost: SIGKILL sent\n"
+                   "zklock: %s: the lock was lost while sleep ran\n",
+                   names[which], names[which]);
+    CHECK_STRING(Output, expected);
+    for (size_t i = 0; i < count; i++)
+        CHECK_INT(queue_length(names[i]), 0);
+}
+
+static void a_command_of_several_is_killed_with_any_one_of_their_nodes(void) {
+    static const char *const names[] = {"several/a", "several/b", "several/c"};
+    const size_t count = sizeof(names) / sizeof(names[0]);
+    for (size_t i = 0; i < count; i++)
+        delete_one_of_several(names, count, i);
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"hostile values are escaped", hostile_values_are_escaped},
@@ -151,6 +182,8 @@ int main(int argc, char **argv) {
          ls_lists_the_rest_beside_what_it_may_not_read},
         {"a command whose node is deleted is killed: 75",
          a_command_whose_node_is_deleted_is_killed},
+        {"a command of several is killed with any one of their nodes: 75, and which is named",
+         a_command_of_several_is_killed_with_any_one_of_their_nodes},
     };
     const char *path = getenv("PATH");
     char searched[4096];
