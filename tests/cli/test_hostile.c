@@ -170,6 +170,27 @@ static void a_command_of_several_is_killed_with_any_one_of_their_nodes(void) {
         delete_one_of_several(names, count, i);
 }
 
+static void a_waiter_of_several_that_loses_a_place_queues_again_for_all(void) {
+    char path[RAW_PATH_MAX];
+    char held[RAW_PATH_MAX];
+    put_contender("places/held", Child, "", 0);
+    REQUIRE(raw_child_path(fixture_raw(), lock_dir("places/held"), 0, held));
+    FILE *runner = popen(command("-v run --all places/free places/held -- true"), "r");
+    REQUIRE(runner != NULL);
+    WAIT_UNTIL(queue_length("places/free") == 1 && queue_length("places/held") == 2, SOON_MS);
+    REQUIRE(raw_child_path(fixture_raw(), lock_dir("places/free"), 0, path));
+    CHECK_INT(raw_delete(fixture_raw(), path), RAW_OK);
+    WAIT_UNTIL(queue_length("places/free") == 1, SOON_MS);
+    CHECK_INT(raw_delete(fixture_raw(), held), RAW_OK);
+    size_t length = fread(Output, 1, OUTPUT_MAX - 1, runner);
+    Output[length] = '\0';
+    CHECK_INT(pclose(runner), 0);
+    CHECK(strstr(Output, "zklock: places/free: lost the place in the queue") != NULL);
+    CHECK(strstr(Output, "zklock: places/held: lost the place in the queue") != NULL);
+    CHECK(strstr(Output, "-lock-0000000001\nzklock: acquired places/held, ") != NULL);
+    CHECK_INT(queue_length("places/free") + queue_length("places/held"), 0);
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"hostile values are escaped", hostile_values_are_escaped},
@@ -184,6 +205,8 @@ int main(int argc, char **argv) {
          a_command_whose_node_is_deleted_is_killed},
         {"a command of several is killed with any one of their nodes: 75, and which is named",
          a_command_of_several_is_killed_with_any_one_of_their_nodes},
+        {"a waiter of several that loses a place queues again for all",
+         a_waiter_of_several_that_loses_a_place_queues_again_for_all},
     };
     const char *path = getenv("PATH");
     char searched[4096];
