@@ -110,6 +110,10 @@ static void denied_is_77_and_says_where(void) {
     CHECK(strstr(Output, "zklock: secret: ") != NULL);
     CHECK(strstr(Output, lock_dir("secret")) != NULL);
     CHECK_INT(shell(command("show secret")), 77);
+    CHECK_INT(shell(command("run -w 10 --all public secret -- true")), 77);
+    CHECK(strstr(Output, "zklock: public and 1 more: ") != NULL);
+    CHECK(strstr(Output, lock_dir("secret")) != NULL);
+    CHECK_INT(queue_length("public"), 0);
 }
 
 static void ls_lists_the_rest_beside_what_it_may_not_read(void) {
