@@ -59,8 +59,8 @@ static bool plan_environment(plan *p) {
     size_t count = 0;
     size_t kept = 0;
     (void)snprintf(token, sizeof(token), "%" PRId64, r->token); /* always fits */
-    if (!set_variable(p, 0, r->lock_name) || !set_variable(p, 1, token) ||
-        !set_variable(p, 2, r->node_path))
+    if (!set_variable(p, 0, r->lock_names) || !set_variable(p, 1, token) ||
+        !set_variable(p, 2, r->node_paths))
         return false;
     while (environ[count] != NULL)
         count++;

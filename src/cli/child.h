@@ -13,10 +13,10 @@
 #include <sys/types.h>
 
 typedef struct cli_child_request {
-    char *const *command; /* CMD and its arguments, ends with NULL */
-    char *paths;          /* where to look for CMD's file, see cli_search_paths */
-    const char *lock_name;
-    const char *node_path;
+    char *const *command;   /* CMD and its arguments, ends with NULL */
+    char *paths;            /* where to look for CMD's file, see cli_search_paths */
+    const char *lock_names; /* one to a line, as the paths */
+    const char *node_paths;
     int64_t token;
     const cli_descriptors *inherited;
     const cli_signals *signals;

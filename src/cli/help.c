@@ -17,6 +17,7 @@ static const char Overview[] =
 
 static const char Run[] =
     "usage: zklock run [OPTION]... NAME -- CMD [ARG]...\n"
+    "       zklock run [OPTION]... --all NAME... -- CMD [ARG]...\n"
     "\n"
     "Waits for the lock NAME, runs CMD and releases the lock when CMD ends. If the hold cannot\n"
     "be kept, CMD and its process group are stopped before another client can get the lock.\n"
@@ -26,6 +27,7 @@ static const char Run[] =
     "  -w, --wait SECS           wait no longer than this; 0 is -n\n"
     "  -s, --shared              hold it together with others that do so\n"
     "      --permits N           hold it together with N - 1 others that say the same N\n"
+    "      --all                 hold several locks, taken in one step: all of them or none\n"
     "  -E, --conflict-exit-code N\n"
     "                            exit status when the lock was not acquired [1]\n"
     "      --grace SECS          from SIGTERM to SIGKILL when the hold runs out\n"

@@ -15,7 +15,8 @@ typedef struct cli_interrupt cli_interrupt;
 /* NULL when there can be no thread. Until cli_interrupt_watch a signal ends the process. */
 cli_interrupt *cli_interrupt_start(const cli_signals *signals);
 
-/* From now on a signal cancels the acquires of lock, until cli_interrupt_stop. */
+/* From now on a signal cancels the acquires of lock, until cli_interrupt_stop. One of several that
+ * are acquired at once stands for all of them. */
 void cli_interrupt_watch(cli_interrupt *interrupt, zkl_lock *lock);
 
 /* Whether a signal has come. */

@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zklock.h>
 
 /* The library's own limits on a session timeout. */
 #define SESSION_TIMEOUT_MIN_MS 100
@@ -26,7 +27,8 @@ enum {
     OPT_LABEL,
     OPT_JSON,
     OPT_GRACE,
-    OPT_PERMITS
+    OPT_PERMITS,
+    OPT_ALL
 };
 
 static const struct option Long[] = {
@@ -43,6 +45,7 @@ static const struct option Long[] = {
     {"wait", required_argument, NULL, 'w'},
     {"shared", no_argument, NULL, 's'},
     {"permits", required_argument, NULL, OPT_PERMITS},
+    {"all", no_argument, NULL, OPT_ALL},
     {"conflict-exit-code", required_argument, NULL, 'E'},
     {"grace", required_argument, NULL, OPT_GRACE},
     {NULL, 0, NULL, 0},
@@ -60,6 +63,10 @@ const char *cli_subcommand_name(cli_subcommand subcommand) {
         break;
     }
     return "";
+}
+
+zkl_kind cli_options_kind(const cli_options *options) {
+    return options->permits > 0 ? ZKL_SEMAPHORE : options->is_shared ? ZKL_READ : ZKL_MUTEX;
 }
 
 static cli_subcommand subcommand_of(const char *word) {
@@ -87,6 +94,7 @@ static bool is_known_here(cli_subcommand subcommand, int code) {
     case 'E':
     case OPT_GRACE:
     case OPT_PERMITS:
+    case OPT_ALL:
         return subcommand == CLI_RUN;
     case OPT_JSON:
         return subcommand != CLI_RUN;
@@ -145,6 +153,9 @@ static bool take_run_option(cli_options *o, int code) {
         return take_seconds(o, "-w", &o->wait_ms);
     case 's':
         o->is_shared = true;
+        return true;
+    case OPT_ALL:
+        o->is_all = true;
         return true;
     case OPT_GRACE:
         return take_seconds(o, "--grace", &o->grace_ms);
@@ -216,12 +227,40 @@ static bool parse_part(cli_options *o, int argc, char **argv, const char *letter
     return true;
 }
 
+/* The second of two equal strings in argv[0..count), or NULL. */
+static const char *find_repeated(size_t count, char **argv) {
+    for (size_t i = 1; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(argv[i], argv[j]) == 0)
+                return argv[i];
+    return NULL;
+}
+
+/* The locks of run, argv[0..count). */
+static bool take_names(cli_options *o, size_t count, char **argv) {
+    if (count > 1 && !o->is_all)
+        return refuse(o, "more than one NAME needs --all: unexpected argument", argv[1]);
+    if (count > ZKL_ALL_MAX) {
+        cli_message("--all takes at most %d NAMEs, not %zu (see 'zklock run --help')", ZKL_ALL_MAX,
+                    count);
+        return false;
+    }
+    const char *repeated = find_repeated(count, argv);
+    if (repeated != NULL)
+        return refuse(o, "--all takes each NAME once: given twice is", repeated);
+    o->names = argv;
+    o->name_count = count;
+    return true;
+}
+
 /* Operands of the subcommand, argv[0..count). */
 static bool take_operands(cli_options *o, int count, char **argv) {
-    if (count > 1)
-        return refuse(o, "unexpected argument", argv[1]);
     if (count == 0 && o->subcommand != CLI_LS)
         return refuse(o, "the lock's NAME is missing", "");
+    if (o->subcommand == CLI_RUN)
+        return take_names(o, (size_t)count, argv);
+    if (count > 1)
+        return refuse(o, "unexpected argument", argv[1]);
     o->name = count == 0 ? NULL : argv[0];
     return true;
 }

@@ -3,7 +3,9 @@
 #define CLI_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <zklock.h>
 
 typedef enum cli_subcommand {
     CLI_NONE = 0, /* only with is_help or is_version */
@@ -26,10 +28,13 @@ typedef struct cli_options {
     int session_timeout_ms; /* 0: the library's */
     int64_t wait_ms;        /* run: ZKL_FOREVER, 0 (a try), or a limit */
     bool is_shared;         /* run: a reader */
+    bool is_all;            /* run: several locks */
     int permits;            /* run: of a semaphore; 0: it is none */
     int64_t grace_ms;       /* run: -1: a part of the session timeout */
     int conflict_status;    /* run: exit status when the lock was not acquired */
-    const char *name;       /* run, show: the lock; ls: the prefix or NULL */
+    const char *name;       /* show: the lock; ls: the prefix or NULL */
+    char *const *names;     /* run: the locks, no two of them equal */
+    size_t name_count;      /* run: of them, 1 to ZKL_ALL_MAX */
     char **command;         /* run: CMD and its arguments, ends with NULL */
 } cli_options;
 
@@ -38,6 +43,9 @@ typedef struct cli_options {
  * argv, up to "--". False: something is wrong and one line on standard error says what.
  */
 bool cli_options_parse(cli_options *ret_options, int argc, char **argv);
+
+/* run: what kind of lock is asked for. */
+zkl_kind cli_options_kind(const cli_options *options);
 
 /* "run", "ls", "show"; "" for CLI_NONE. */
 const char *cli_subcommand_name(cli_subcommand subcommand);

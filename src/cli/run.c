@@ -5,14 +5,15 @@
 #include "cli/clock.h"
 #include "cli/commands.h"
 #include "cli/exit_status.h"
+#include "cli/holds.h"
 #include "cli/interrupt.h"
 #include "cli/message.h"
+#include "cli/refusal.h"
 #include "cli/search.h"
 #include "cli/session.h"
 #include "cli/supervise.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -26,8 +27,6 @@
 #define RELEASE_TIMEOUT_MS 1000
 /* The library's, see zklock.h. */
 #define SESSION_TIMEOUT_DEFAULT_MS 10000
-/* zkl_node_path's promise. */
-#define NODE_PATH_BYTES 1024
 
 typedef struct run {
     const cli_options *options;
@@ -39,7 +38,7 @@ typedef struct run {
     int came; /* the signal that ended the wait, or 0 */
     atomic_bool is_waiting;
     zkl_session *session;
-    zkl_lock *lock;
+    cli_holds holds;
     int lost_fd;
     cli_grace grace;
     int timeout_ms; /* the session's */
@@ -73,11 +72,12 @@ static void on_lock_event(const zkl_event *event, void *arg) {
     const eventfd_t one = 1;
     switch (event->type) {
     case ZKL_EVENT_QUEUED:
-        cli_message_detail("waiting: %zu %s ahead in the queue", event->position,
-                           event->position == 1 ? "contender" : "contenders");
+        cli_message_detail("%s: waiting: %zu %s ahead in the queue", zkl_lock_name(event->lock),
+                           event->position, event->position == 1 ? "contender" : "contenders");
         break;
     case ZKL_EVENT_REQUEUED:
-        cli_message_detail("lost the place in the queue: waiting again, at its end");
+        cli_message_detail("%s: lost the place in the queue: waiting again, at its end",
+                           zkl_lock_name(event->lock));
         break;
     case ZKL_EVENT_LOST:
         (void)eventfd_write(r->lost_fd, one); /* a counter that never comes near its limit */
@@ -121,19 +121,17 @@ static int plan_grace(run *r) {
     return CLI_EXIT_USAGE;
 }
 
-static zkl_kind kind_of(const cli_options *o) {
-    return o->permits > 0 ? ZKL_SEMAPHORE : o->is_shared ? ZKL_READ : ZKL_MUTEX;
-}
-
-static int open_lock(run *r) {
-    const zkl_lock_options options = ZKL_LOCK_OPTIONS(.kind = kind_of(r->options),
-                                                      .permits = r->options->permits,
+static int open_locks(run *r) {
+    const cli_options *o = r->options;
+    const zkl_lock_options options = ZKL_LOCK_OPTIONS(.kind = cli_options_kind(o),
+                                                      .permits = o->permits,
                                                       .on_event = on_lock_event, .arg = r);
-    zkl_err err = zkl_lock_open(&r->lock, r->session, r->options->name, &options);
+    const char *name;
+    zkl_err err = cli_holds_open(&r->holds, r->session, o->names, o->name_count, &options, &name);
     if (err == ZKL_INVALID)
-        cli_message_bad_name("run", r->options->name);
+        cli_message_bad_name("run", name);
     else if (err != ZKL_OK)
-        cli_message_error(r->options->name, err);
+        cli_message_error(name, err);
     return cli_exit_status_of(err);
 }
 
@@ -143,7 +141,7 @@ static int connect_session(run *r) {
                                          .arg = r};
     int status = cli_session_open(&r->session, r->options, &request);
     status = status == CLI_EXIT_OK ? plan_grace(r) : status;
-    return status == CLI_EXIT_OK ? open_lock(r) : status;
+    return status == CLI_EXIT_OK ? open_locks(r) : status;
 }
 
 /* ---- Waiting ---- */
@@ -156,64 +154,26 @@ static int64_t time_left(const run *r) {
     return left > 0 ? left : 0;
 }
 
-/* The number can have been changed again since. */
-static void explain_mismatch(const run *r) {
-    const cli_options *o = r->options;
-    zkl_queue *queue = NULL;
-    zkl_err err = zkl_inspect(r->session, o->name, &queue);
-    int permits = err == ZKL_OK ? zkl_queue_permits(queue) : 0;
-    zkl_queue_free(queue);
-    if (permits == 0 || permits == o->permits)
-        cli_message_error(o->name, ZKL_MISMATCH);
-    else
-        cli_message("%s: the number of permits is %d, not %d", o->name, permits, o->permits);
-}
-
-static int explain_failure(const run *r, zkl_err err) {
-    const cli_options *o = r->options;
-    if (err == ZKL_TIMEOUT && zkl_session_state(r->session) != ZKL_STATE_CONNECTED) {
-        cli_message("%s: the lock was not acquired within %g s: no server answers", o->name,
-                    (double)o->wait_ms / 1000);
-        return CLI_EXIT_NO_SERVER;
-    }
-    if (err == ZKL_BUSY || err == ZKL_TIMEOUT) {
-        if (o->wait_ms == 0) {
-            cli_message(o->permits > 0 ? "%s: no permit is free"
-                                       : "%s: another client holds the lock",
-                        o->name);
-        } else {
-            cli_message("%s: the lock was not acquired within %g s", o->name,
-                        (double)o->wait_ms / 1000);
-        }
-        return o->conflict_status;
-    }
-    if (err == ZKL_MISMATCH)
-        explain_mismatch(r);
-    else
-        cli_message_error(o->name, err);
-    return cli_exit_status_of(err);
-}
-
 /*
  * A hold granted in the middle of a reconnect may be certain for so short a time that CMD would be
  * stopped at once. The next heartbeats make it longer, or it is lost. Returns whether it is held.
  */
 static bool wait_for_certainty(run *r) {
-    while (zkl_remaining_ms(r->lock) <= r->grace.term_ms && zkl_held(r->lock)) {
+    while (cli_holds_remaining_ms(&r->holds) <= r->grace.term_ms && cli_holds_are_held(&r->holds)) {
         struct pollfd lost = {.fd = r->lost_fd, .events = POLLIN};
         if (cli_interrupt_came(r->interrupt))
             break;
         (void)poll(&lost, 1, r->timeout_ms / 20); /* half a heartbeat; the loop looks again */
     }
-    return zkl_held(r->lock);
+    return cli_holds_are_held(&r->holds);
 }
 
 static zkl_err acquire_once(run *r) {
     eventfd_t count;
     (void)eventfd_read(r->lost_fd, &count); /* of a hold before, if any */
-    zkl_err err = zkl_acquire(r->lock, time_left(r));
+    zkl_err err = cli_holds_acquire(&r->holds, time_left(r));
     if (err == ZKL_OK && !wait_for_certainty(r)) {
-        (void)zkl_release(r->lock); /* says LOST, which we know */
+        cli_holds_give_up(&r->holds);
         err = ZKL_LOST;
     }
     return err;
@@ -222,7 +182,7 @@ static zkl_err acquire_once(run *r) {
 /* Returns whether CMD may run; if not, *ret_status says how to end. */
 static bool acquire(run *r, int *ret_status) {
     zkl_err err;
-    cli_interrupt_watch(r->interrupt, r->lock);
+    cli_interrupt_watch(r->interrupt, r->holds.locks[0]);
     cli_signals_allow_stop(&r->signals, true);
     atomic_store(&r->is_waiting, true);
     do {
@@ -235,46 +195,63 @@ static bool acquire(run *r, int *ret_status) {
     if (r->came != 0)
         *ret_status = CLI_EXIT_SIGNAL_BASE + r->came;
     else if (err != ZKL_OK)
-        *ret_status = explain_failure(r, err);
+        *ret_status = cli_refusal_explain(r->options, &r->holds, r->session, err);
     return r->came == 0 && err == ZKL_OK;
 }
 
 /* ---- Running ---- */
 
-static int hold_and_run(run *r, const cli_descriptors *inherited, cli_ending *ret_ending) {
-    char path[NODE_PATH_BYTES];
-    zkl_err err = zkl_node_path(r->lock, path, sizeof(path));
-    if (err != ZKL_OK) { /* lost since the last look */
-        cli_message_error(r->options->name, err);
-        return CLI_EXIT_LOST;
+static void tell_of_ending(const run *r, const cli_ending *ending) {
+    const char *command = r->options->command[0];
+    const char *lost = cli_holds_lost_one(&r->holds);
+    bool is_one = lost != NULL || r->holds.count == 1;
+    if (ending->is_lost) {
+        cli_message("%s: the %s lost while %s ran", lost == NULL ? r->holds.title : lost,
+                    is_one ? "lock was" : "locks were", command);
+    } else if (ending->is_stopped) {
+        cli_message("%s: %s ended after SIGTERM with status %d; the exit status is %d",
+                    r->holds.title, command, ending->command_status, ending->exit_status);
     }
-    const cli_supervision supervision = {.lock = r->lock,
+}
+
+static int run_command(run *r, const char *names, const char *nodes,
+                       const cli_descriptors *inherited, cli_ending *ret_ending) {
+    const cli_supervision supervision = {.holds = &r->holds,
                                          .grace = r->grace,
                                          .lost_fd = r->lost_fd,
                                          .child = {.command = r->options->command,
                                                    .paths = r->paths,
-                                                   .lock_name = r->options->name,
-                                                   .node_path = path,
-                                                   .token = zkl_token(r->lock),
+                                                   .lock_names = names,
+                                                   .node_paths = nodes,
+                                                   .token = zkl_token(r->holds.locks[0]),
                                                    .inherited = inherited,
                                                    .signals = &r->signals,
                                                    .terminal = &r->terminal,
                                                    .lend_terminal = !cli_terminal_in_pipeline()}};
-    cli_message_detail("acquired %s, token %" PRId64 ", node %s", r->options->name,
-                       supervision.child.token, path);
     cli_supervise(&supervision, ret_ending);
-    if (ret_ending->is_lost) {
-        cli_message("%s: the lock was lost while %s ran", r->options->name, r->options->command[0]);
-    } else if (ret_ending->is_stopped) {
-        cli_message("%s: %s ended after SIGTERM with status %d; the exit status is %d",
-                    r->options->name, r->options->command[0], ret_ending->command_status,
-                    ret_ending->exit_status);
-    }
+    tell_of_ending(r, ret_ending);
     return ret_ending->exit_status;
 }
 
+static int hold_and_run(run *r, const cli_descriptors *inherited, cli_ending *ret_ending) {
+    const char *failed = r->holds.title;
+    char *nodes = NULL;
+    char *names = cli_holds_names(&r->holds);
+    zkl_err err = names == NULL ? ZKL_NOMEM : cli_holds_nodes(&r->holds, &nodes, &failed);
+    int status;
+    if (err == ZKL_OK) {
+        status = run_command(r, names, nodes, inherited, ret_ending);
+    } else {
+        cli_message_error(failed, err);
+        status = err == ZKL_NOMEM ? CLI_EXIT_INTERNAL : CLI_EXIT_LOST; /* since the last look */
+    }
+    free(nodes);
+    free(names);
+    return status;
+}
+
 static void release(run *r) {
-    zkl_err err = zkl_release_wait(r->lock, RELEASE_TIMEOUT_MS);
+    zkl_err err = cli_holds_release(&r->holds, RELEASE_TIMEOUT_MS);
     if (err == ZKL_TIMEOUT) {
         cli_message_detail("no server has confirmed the release: the lock is free when the "
                            "session ends");
@@ -329,8 +306,8 @@ static bool begin(run *r) {
 
 static void end(run *r) {
     (void)cli_interrupt_stop(r->interrupt); /* before its lock goes away */
-    (void)zkl_lock_close(r->lock);          /* NULL when it did not come to that */
-    (void)zkl_session_close(r->session);    /* frees whatever is still held */
+    cli_holds_close(&r->holds);
+    (void)zkl_session_close(r->session); /* frees whatever is still held */
     cli_terminal_close(&r->terminal);
     if (r->lost_fd >= 0)
         close(r->lost_fd);

@@ -1,6 +1,6 @@
 /*
  * One loop on the main thread over signals, a timer, the LOST event and the exec's status. The
- * rule it serves: no process of CMD's group runs once zkl_remaining_ms has come down to zero.
+ * rule it serves: no process of CMD's group runs once cli_holds_remaining_ms has come down to zero.
  */
 #include "cli/supervise.h"
 
@@ -59,24 +59,26 @@ static bool group_is_empty(const watch *w) {
 
 static void enter(watch *w, cli_stage stage, int64_t remaining_ms) {
     const cli_grace *grace = &w->s->grace;
+    const char *lost = cli_holds_lost_one(w->s->holds);
+    const char *name = lost == NULL ? w->s->holds->title : lost;
     w->stage = stage;
     if (stage == CLI_STAGE_TERMINATED) {
         signal_group(w, SIGTERM);
         signal_group(w, SIGCONT); /* a stopped process does not see SIGTERM */
         cli_message("%s: the hold is certain for only %" PRId64
                     " ms more: SIGTERM sent, SIGKILL follows in %" PRId64 " ms",
-                    w->s->child.lock_name, remaining_ms, remaining_ms - grace->kill_ms);
+                    name, remaining_ms, remaining_ms - grace->kill_ms);
     } else if (stage == CLI_STAGE_KILLED) {
         signal_group(w, SIGKILL);
         w->killed_ms = cli_clock_ms();
-        cli_message("%s: the hold %s: SIGKILL sent", w->s->child.lock_name,
+        cli_message("%s: the hold %s: SIGKILL sent", name,
                     remaining_ms == 0 ? "is lost" : "is about to end");
     }
 }
 
 /* Takes the step that the hold's state asks for, if any; returns the remaining certainty. */
 static int64_t look_at_hold(watch *w) {
-    int64_t remaining_ms = zkl_remaining_ms(w->s->lock);
+    int64_t remaining_ms = cli_holds_remaining_ms(w->s->holds);
     cli_stage stage = cli_grace_stage(&w->s->grace, w->stage, remaining_ms);
     if (stage != w->stage)
         enter(w, stage, remaining_ms);
@@ -87,7 +89,7 @@ static int64_t look_at_hold(watch *w) {
 static void look_at_group(watch *w) {
     int64_t grace_ms = w->s->grace.term_ms - w->s->grace.kill_ms;
     if (w->stage == CLI_STAGE_TERMINATED && cli_clock_ms() - w->ended_ms >= grace_ms)
-        enter(w, CLI_STAGE_KILLED, zkl_remaining_ms(w->s->lock));
+        enter(w, CLI_STAGE_KILLED, cli_holds_remaining_ms(w->s->holds));
 }
 
 static bool is_finished(const watch *w) {
@@ -207,7 +209,7 @@ static void follow_stop(watch *w, int signal_number) {
 static void follow_end(watch *w, const siginfo_t *info) {
     siginfo_t reaped;
     (void)look_at_hold(w);
-    w->was_held = zkl_held(w->s->lock);
+    w->was_held = cli_holds_are_held(w->s->holds);
     w->end_code = info->si_code;
     w->end_status = info->si_status;
     w->had_terminal = cli_terminal_take(w->s->child.terminal, w->group);

@@ -7,14 +7,14 @@
 
 #include "cli/child.h"
 #include "cli/grace.h"
+#include "cli/holds.h"
 
 #include <stdbool.h>
-#include <zklock.h>
 
 typedef struct cli_supervision {
-    zkl_lock *lock; /* held by the calling thread, which is the main thread */
+    const cli_holds *holds; /* of the calling thread, which is the main thread */
     cli_grace grace;
-    int lost_fd; /* an eventfd that is written to when the hold is lost */
+    int lost_fd; /* an eventfd that is written to when a hold is lost */
     cli_child_request child;
 } cli_supervision;
 

@@ -125,6 +125,10 @@ static void denied_is_77_and_says_where(void) {
     CHECK(strstr(Output, "zklock: secret: ") != NULL);
     CHECK(strstr(Output, lock_dir("secret")) != NULL);
     CHECK_INT(shell(command("show secret")), 77);
+    CHECK_INT(shell(command("run -w 10 --all public secret -- true")), 77);
+    CHECK(strstr(Output, "zklock: public and 1 more: ") != NULL);
+    CHECK(strstr(Output, lock_dir("secret")) != NULL);
+    CHECK_INT(queue_length("public"), 0);
 }
 
 static void ls_lists_the_rest_beside_what_it_may_not_read(void) {
@@ -154,6 +158,58 @@ static void a_command_whose_node_is_deleted_is_killed(void) {
     CHECK_INT(WEXITSTATUS(status), 75);
 }
 
+/* The watches on the own nodes are set at a heartbeat: see above. */
+static void delete_one_of_several(const char *const *names, size_t count, size_t which) {
+    char path[RAW_PATH_MAX];
+    char expected[512];
+    FILE *runner = popen(command("run --all several/a several/b several/c -- sleep 20"), "r");
+    REQUIRE(runner != NULL);
+    WAIT_UNTIL(queue_length(names[count - 1]) == 1, SOON_MS);
+    WAIT_UNTIL(!server_is_ours() || server_number("wchs", "Total watches") >= (long)count, SOON_MS);
+    REQUIRE(raw_child_path(fixture_raw(), lock_dir(names[which]), 0, path));
+    CHECK_INT(raw_delete(fixture_raw(), path), RAW_OK);
+    size_t length = fread(Output, 1, OUTPUT_MAX - 1, runner);
+    Output[length] = '\0';
+    int status = pclose(runner);
+    CHECK(WIFEXITED(status));
+    CHECK_INT(WEXITSTATUS(status), 75);
+    (void)snprintf(expected, sizeof(expected),
+                   "zklock: %s: the hold is lost: SIGKILL sent\n"
+                   "zklock: %s: the lock was lost while sleep ran\n",
+                   names[which], names[which]);
+    CHECK_STRING(Output, expected);
+    for (size_t i = 0; i < count; i++)
+        CHECK_INT(queue_length(names[i]), 0);
+}
+
+static void a_command_of_several_is_killed_with_any_one_of_their_nodes(void) {
+    static const char *const names[] = {"several/a", "several/b", "several/c"};
+    const size_t count = sizeof(names) / sizeof(names[0]);
+    for (size_t i = 0; i < count; i++)
+        delete_one_of_several(names, count, i);
+}
+
+static void a_waiter_of_several_that_loses_a_place_queues_again_for_all(void) {
+    char path[RAW_PATH_MAX];
+    char held[RAW_PATH_MAX];
+    put_contender("places/held", Child, "", 0);
+    REQUIRE(raw_child_path(fixture_raw(), lock_dir("places/held"), 0, held));
+    FILE *runner = popen(command("-v run --all places/free places/held -- true"), "r");
+    REQUIRE(runner != NULL);
+    WAIT_UNTIL(queue_length("places/free") == 1 && queue_length("places/held") == 2, SOON_MS);
+    REQUIRE(raw_child_path(fixture_raw(), lock_dir("places/free"), 0, path));
+    CHECK_INT(raw_delete(fixture_raw(), path), RAW_OK);
+    WAIT_UNTIL(queue_length("places/free") == 1, SOON_MS);
+    CHECK_INT(raw_delete(fixture_raw(), held), RAW_OK);
+    size_t length = fread(Output, 1, OUTPUT_MAX - 1, runner);
+    Output[length] = '\0';
+    CHECK_INT(pclose(runner), 0);
+    CHECK(strstr(Output, "zklock: places/free: lost the place in the queue") != NULL);
+    CHECK(strstr(Output, "zklock: places/held: lost the place in the queue") != NULL);
+    CHECK(strstr(Output, "-lock-0000000001\nzklock: acquired places/held, ") != NULL);
+    CHECK_INT(queue_length("places/free") + queue_length("places/held"), 0);
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"hostile values are escaped", hostile_values_are_escaped},
@@ -167,6 +223,10 @@ int main(int argc, char **argv) {
          ls_lists_the_rest_beside_what_it_may_not_read},
         {"a command whose node is deleted is killed: 75",
          a_command_whose_node_is_deleted_is_killed},
+        {"a command of several is killed with any one of their nodes: 75, and which is named",
+         a_command_of_several_is_killed_with_any_one_of_their_nodes},
+        {"a waiter of several that loses a place queues again for all",
+         a_waiter_of_several_that_loses_a_place_queues_again_for_all},
     };
     const char *path = getenv("PATH");
     char searched[4096];

@@ -47,6 +47,21 @@ for value in 0 -1 x '' 1.5 ' 1' +1 1k 2147483648; do
 done
 claim "--permits does not go with -s" refused '--permits' --hosts x run --permits 2 -s name -- true
 claim "-s does not go with --permits" refused '--shared' --hosts x run -s --permits 2 name -- true
+claim "a second NAME needs --all" refused "more than one NAME needs --all: .*'b'" \
+    --hosts x run a b -- true
+claim "--all needs a NAME" refused 'NAME is missing' --hosts x run --all -- true
+claim "--all takes no NAME twice" refused "NAME once.*'a'" --hosts x run --all a b a -- true
+mapfile -t names < <(seq 65)
+claim "--all takes at most 64 NAMEs" refused 'at most 64 NAMEs, not 65' \
+    --hosts x run --all "${names[@]}" -- true
+claim "--all takes no value" refused "'--all=2'" --hosts x run --all=2 name -- true
+claim "--permits does not go with -s" refused '--permits' --hosts x run --all --permits 2 -s a b \
+    -- true
+for subcommand in ls show; do
+    claim "--all belongs to run: not to $subcommand" refused 'all' \
+        --hosts x "$subcommand" --all name
+done
+claim "--all belongs to run: not before it" refused '--all' --hosts x --all run a b -- true
 for subcommand in ls show; do
     claim "--permits belongs to run: not to $subcommand" refused 'permits' --hosts x \
         "$subcommand" --permits 2 name
