@@ -456,8 +456,8 @@ static void make_results(const struct world *w, const struct message *m,
     }
 }
 
-/* It has no memory for the path of a node that was made, more often where that is short. The engine is told that
- * the reply was lost, and nothing of the connection, which goes on. */
+/* It has no memory for the path of a node that was made, more often where that is short. The engine
+ * is told that the reply was lost, and nothing of the connection, which goes on. */
 static bool lacks_path(struct world *w, const struct port *p, const struct message *m) {
     bool has_paths = m->code == CODE_OK &&
                      (m->index == OP_CREATE_SEQUENTIAL || m->index == OP_MULTI);
