@@ -74,7 +74,7 @@ static bool open_handle(struct client *c, int i) {
     *h = (struct handle){.client = c,
                          .name = name,
                          .is_recursive = world_chance(w, 50),
-                         .lingers = w->handles > w->locks && world_chance(w, 30),
+                         .lingers = w->handles > w->locks && world_chance(w, 45),
                          .turns_max = world_chance(w, 40) ? (int)world_below(w, 4) : 0};
     zkl_err err = zkl_lock_open(
         &h->lock, &c->session, names[h->name],

@@ -15,7 +15,7 @@ static bool is_followed(const struct world *w, const struct name *own) {
 }
 
 /* Once the library has been told that the node is wanted, it is handed on at most as often as was
- * asked for. */
+ * asked for. And only on a connection, by which it would be told. */
 void checks_lingered(struct world *w, int client, struct handle *h, const struct zkli_member *m) {
     bool is_wanted = m->core.is_wanted;
     w->figures->lingered += h->turns > 0;
@@ -23,6 +23,9 @@ void checks_lingered(struct world *w, int client, struct handle *h, const struct
     if (h->wanted_turns > h->turns_max)
         world_violate(w, CHECK_LINGER, "client %d goes on with %c, and was told that it is wanted",
                       client, 'a' + h->name);
+    if (h->turns > 0 && !zkli_engine_is_connected(m->engine))
+        world_violate(w, CHECK_LINGER, "client %d goes on with %c, and is not connected", client,
+                      'a' + h->name);
 }
 
 /* Nobody waits for a node that nobody holds by. */
