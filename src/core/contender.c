@@ -239,9 +239,7 @@ static unsigned on_predecessor_event(contender *c, const event *e) {
         return zkli_contender_arm(c);
     /* After a reconnect watches fire in any order. And without a connection that we know of, it is
      * the news of one that was not told. */
-    bool is_end = !c->may_turn || c->is_predecessor_ours; /* else a reader may have come */
-    bool is_hand_off = c->is_hand_off && is_end && e->is_connected && c->listed_on == e->connection;
-    return is_hand_off ? zkli_contender_admit(c, e) : zkli_contender_list_again(c, e);
+    return zkli_contender_follow(c, e, c->is_predecessor_ours);
 }
 
 static unsigned on_directory_event(contender *c, const event *e) {

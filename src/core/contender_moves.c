@@ -47,7 +47,8 @@ static const struct {
     [ZKLI_ORDERING] = {"ordering", ALWAYS,
                        WITH_NODE | BIT(ZKLI_LISTING) | PLACED | BIT(ZKLI_WAITING) |
                            BIT(ZKLI_FRONT)},
-    [ZKLI_ARMING] = {"arming", ALWAYS, WITH_NODE | BIT(ZKLI_LISTING) | BIT(ZKLI_WAITING)},
+    [ZKLI_ARMING] = {"arming", ALWAYS,
+                     WITH_NODE | BIT(ZKLI_LISTING) | BIT(ZKLI_WAITING) | BIT(ZKLI_ADMITTED)},
     [ZKLI_WAITING] = {"waiting", NEVER,
                       WITH_NODE | BIT(ZKLI_LISTING) | BIT(ZKLI_ARMING) | BIT(ZKLI_ADMITTED)},
     [ZKLI_RECORDING] = {"recording", ALWAYS, WITH_NODE | BIT(ZKLI_LISTING)},
@@ -354,6 +355,12 @@ unsigned zkli_contender_admit(contender *c, const event *e) {
     unsigned touch = zkli_contender_touch(c, e);
     bool is_grant = e->is_ample && !c->is_grouped;
     return touch | (is_grant ? grant(c) : zkli_contender_try_to_hold(c, e));
+}
+
+unsigned zkli_contender_follow(contender *c, const event *e, bool is_ours) {
+    bool is_end = !c->may_turn || is_ours; /* else a reader may have come */
+    bool is_hand_off = c->is_hand_off && is_end && e->is_connected && c->listed_on == e->connection;
+    return is_hand_off ? zkli_contender_admit(c, e) : zkli_contender_list_again(c, e);
 }
 
 /* Once first, a contender stays first while its node exists, and the watch reports the end of that

@@ -68,6 +68,9 @@ unsigned zkli_contender_list_again(contender *c, const event *e);
 unsigned zkli_contender_arm(contender *c);
 /* The same, unless that was a look behind a mark, and the watches stand. */
 unsigned zkli_contender_arm_once(contender *c);
+/* The predecessor's node is gone. On the connection that listed it that may admit us; but behind
+ * one whose place a reader may have taken, only if it was made by this library. */
+unsigned zkli_contender_follow(contender *c, const event *e, bool is_ours);
 /* Admitted by the queue; granted only on an ample lease, and one of several with the others. */
 unsigned zkli_contender_admit(contender *c, const event *e);
 /*

@@ -34,6 +34,10 @@ static bool may_grant(const struct zkli_contender *was, const struct zkli_conten
     if (e->type == ZKLI_EV_PREDECESSOR_EVENT)
         return was->state == ZKLI_WAITING && e->is_deleted && was->position == 1 &&
                is_end_of_queue(was) && was->listed_on == e->connection;
+    if (was->state == ZKLI_ARMING) /* it is gone, as if its watch had fired */
+        return zkli_contender_result_of(is, ZKLI_ASK_PREDECESSOR) == ZKLI_RESULT_NO_NODE &&
+               e->is_connected && was->position == 1 && !was->may_turn &&
+               was->listed_on == e->connection;
     if (was->state == ZKLI_ADMITTED)
         return e->is_connected && is->own_watch == ZKLI_WATCHED && was->listed_on == e->connection;
     bool is_listed = e->type == ZKLI_EV_LISTED || e->type == ZKLI_EV_CREATED ||

@@ -35,6 +35,26 @@ static void only_the_head_s_end_grants_and_only_where_nothing_else_can_be_lower(
                            (i & 2) != 0, (i & 4) != 0);
 }
 
+/* It has gone before it could be watched, and whose it was cannot be read any more. */
+static void a_head_that_is_missing_is_a_head_that_has_gone(void) {
+    for (enum zkli_kind kind = ZKLI_KIND_MUTEX; kind <= ZKLI_KIND_FOREIGN; kind++)
+        for (unsigned i = 0; i < 4; i++) {
+            struct bench b;
+            bool is_head = (i & 1) != 0, by_czxid = (i & 2) != 0;
+            to_enqueuing(&b);
+            b.others = kind;
+            b.are_ours = true;
+            reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+            if (by_czxid)
+                listed(&b, AT_THE_END);
+            listed(&b, is_head ? BEHIND_HEAD : BEHIND_TWO);
+            CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK), 0);
+            bool is_grant = is_head && kind != ZKLI_KIND_WRITE && !by_czxid;
+            CHECK_ACTIONS(reply(&b, ZKLI_EV_PREDECESSOR_READ, ZKLI_RESULT_NO_NODE),
+                          is_grant ? ZKLI_DO_GRANT : ZKLI_ASK_LIST);
+        }
+}
+
 /* Its beginning may be told late, or not at all; watches that are sent again fire in any order, and
  * the own node may have gone first. */
 static void an_end_that_a_connection_nobody_told_of_brings_is_no_grant(void) {
@@ -518,6 +538,8 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"only the head's end grants, and only where nothing else can be lower",
          only_the_head_s_end_grants_and_only_where_nothing_else_can_be_lower},
+        {"a head that is missing is a head that has gone",
+         a_head_that_is_missing_is_a_head_that_has_gone},
         {"an end that a connection nobody told of brings is no grant",
          an_end_that_a_connection_nobody_told_of_brings_is_no_grant},
         {"a listing after a reconnect makes the head's end a grant again",

@@ -230,7 +230,9 @@ static struct expected when_armed(unsigned own, unsigned predecessor, enum firin
     bool has_moved = firing == PREDECESSOR_CHANGED || firing == PREDECESSOR_DELETED;
     if (is_for_later(worst))
         return (struct expected){ZKLI_LISTING, ZKLI_DO_RETRY};
-    if (worst == ZKLI_RESULT_NO_NODE || (worst == ZKLI_RESULT_OK && has_moved))
+    if (worst == ZKLI_RESULT_NO_NODE) /* its end, as if the watch had fired */
+        return (struct expected){ZKLI_HELD, ZKLI_DO_GRANT};
+    if (worst == ZKLI_RESULT_OK && has_moved)
         return (struct expected){ZKLI_LISTING, ZKLI_ASK_LIST};
     if (worst != ZKLI_RESULT_OK)
         return (struct expected){ZKLI_LEAVING, ZKLI_DO_FAIL | ZKLI_ASK_DELETE};
