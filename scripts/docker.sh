@@ -98,7 +98,7 @@ mode_of() { # N
 
 choose_published() {
     local n name
-    choose_ports ${#SERVERS[@]}
+    choose_ports ${#SERVERS[@]} "$Dir"
     for n in "${SERVERS[@]}"; do
         name=ZKLOCK_ZK${n}_PORT
         export "$name=${!name:-${Ports[n - 1]}}"

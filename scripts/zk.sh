@@ -147,7 +147,7 @@ choose_addresses() {
         done
         return
     fi
-    choose_ports $((Servers * 3))
+    choose_ports $((Servers * 3)) "$Dir"
     # An ensemble that draws another one's election port would talk to strangers with its own
     # server numbers. A loopback address of its own rules that out.
     quorum=127.$((64 + SRANDOM % 64)).$((SRANDOM % 256)).$((1 + SRANDOM % 254))

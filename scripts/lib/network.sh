@@ -13,13 +13,28 @@ port_in_use() {
     grep -Eqs "^ *[0-9]+: [0-9A-F]+:$hex " /proc/net/tcp /proc/net/tcp6
 }
 
-# Fills Ports with COUNT free ones. Nothing holds them until the servers bind.
-choose_ports() { # COUNT
+# A port is its owner's until that directory is gone, also while no server sits on it: one that a
+# test has killed comes back to it. False: it is another's.
+reserve_port() { # PORT OWNER
+    local file=${TMPDIR:-/tmp}/zklock-ports-$UID/$1
+    mkdir -p "${file%/*}"
+    if (set -C && printf '%s\n' "$2" >"$file") 2>/dev/null; then
+        return 0
+    fi
+    [[ -d $(<"$file") ]] && return 1
+    printf '%s\n' "$2" >"$file"
+}
+
+# Fills Ports with COUNT free ones for the servers whose directory is OWNER. Other programs may
+# take them until the servers bind.
+choose_ports() { # COUNT OWNER
     local port
     Ports=()
     while ((${#Ports[@]} < $1)); do
         port=$((PORT_FIRST + SRANDOM % PORT_COUNT))
-        [[ " ${Ports[*]} " == *" $port "* ]] || port_in_use "$port" || Ports+=("$port")
+        if ! port_in_use "$port" && reserve_port "$port" "$2"; then
+            Ports+=("$port")
+        fi
     done
 }
 

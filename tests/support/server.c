@@ -200,6 +200,14 @@ void server_kill(void) {
         wait_pause();
 }
 
+/* Else it may be one that took the port meanwhile. */
+static bool answers_as_ours(void) {
+    char answer[4096], data[320];
+
+    (void)snprintf(data, sizeof(data), "dataDir=%s/1/data/", Server.dir);
+    return server_word("conf", answer, sizeof(answer)) && strstr(answer, data) != NULL;
+}
+
 void server_revive(void) {
     const char *const arguments[] = {Script, "revive", "--dir", Server.dir, "1", NULL};
 
@@ -210,7 +218,8 @@ void server_revive(void) {
         die("zk.sh revive");
     Server.pid = server_process(0);
     Server.running = true;
-    for (int64_t end = clock_ms() + 3 * SOON_MS; server_number("mntr", "zk_uptime") < 0;) {
+    for (int64_t end = clock_ms() + 3 * SOON_MS;
+         !answers_as_ours() || server_number("mntr", "zk_uptime") < 0;) {
         if (clock_ms() > end)
             die("the server did not start again");
         wait_pause();
