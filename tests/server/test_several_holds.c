@@ -138,7 +138,7 @@ static void a_forked_child_has_none(void) {
     const pid_t pid = fork();
     if (pid == 0) {
         (void)alarm(20); /* a hang ends the child */
-        _exit(call_in_a_child(p));
+        _exit((int)call_in_a_child(p));
     }
     REQUIRE(pid > 0 && waitpid(pid, &status, 0) == pid);
     CHECK_INT(status, 0);
