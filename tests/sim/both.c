@@ -47,7 +47,8 @@ zkl_err both_finish(struct world *w, unsigned number) {
         *(part->lock == a->lock ? &a->hold : &a->second.hold) = part->hold_id;
     }
     checks_both(w, a->all);
-    zkl_err err = zkli_several_end(a->all);
+    struct zkli_several *all = a->all;
+    zkl_err err = zkli_several_end(all);
     a->all = NULL;
     if (err == ZKL_DEADLOCK)
         world_violate(w, CHECK_TOGETHER, "a thread that holds nothing is refused both locks");
@@ -56,11 +57,9 @@ zkl_err both_finish(struct world *w, unsigned number) {
         if (c->handles[i].lock == a->lock || c->handles[i].lock == a->second.lock)
             c->handles[i].part = 0;
     zkli_session_unlock(&c->session);
-    zkl_lock *second = a->second.lock;
     if (err != ZKL_OK)
         a->second.lock = NULL;
-    zkli_lock_end(second);
-    zkli_lock_end(a->lock);
+    zkli_several_free(all);
     return err;
 }
 
