@@ -24,16 +24,7 @@ END
 
 main() {
     answer_help "$@"
-    local -a packages=("${BUILD_PACKAGES[@]}")
-    [[ ${ZKLOCK_HOSTS-} ]] || packages+=("${SERVER_PACKAGES[@]}")
-    need_packages "${packages[@]}"
-
-    own_tmpdir bench
-    build_benchmarks
-    [[ ${ZKLOCK_HOSTS-} ]] || ZKLOCK_HOSTS=$(scripts/zk.sh start --dir "$TMPDIR/zk")
-    export ZKLOCK_HOSTS
-    printf 'servers %s; %s cores; load average before %s\n\n' \
-        "$ZKLOCK_HOSTS" "$(nproc)" "$(cut -d ' ' -f 1 /proc/loadavg)"
+    begin_benchmarks
     "$BenchBuild/bench/bench_floor" "$@"
 }
 

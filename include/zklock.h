@@ -486,9 +486,9 @@ ZKL_API zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms);
  * meanwhile, all go to the ends of their queues. Such nodes do not linger. Their tokens are equal.
  *
  * A thread that holds a lock of this session is refused: it could wait for a caller that waits for
- * that lock. Nothing else of the kind is refused. Who holds one of these locks singly and then
- * waits for another of them, in whatever order, can wait in a circle with such a call; so can who
- * waits for a lock while it holds several.
+ * that lock. Nothing else of the kind is refused. Who holds one of these locks singly, and then
+ * waits for another, can wait in a circle with such a call, whatever the order. So can who waits
+ * for a lock while it holds several.
  * **Returns:** as zkl_acquire, for all together, and:
  * ZKL_DEADLOCK: the calling thread holds a lock of this session.
  * ZKL_CANCELED, ZKL_CLOSED: that was so of one of the handles.

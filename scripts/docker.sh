@@ -187,6 +187,7 @@ end_all() {
             -exec rm -rf {} +
     else
         rm -rf "$Dir"
+        release_ports
     fi
 }
 

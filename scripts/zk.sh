@@ -202,7 +202,7 @@ write_command() { # N
 
 # ip netns exec and env end in an exec, so the subshell's pid becomes java's. In a process group of
 # its own, so that a terminal's Ctrl-C does not reach it; in our session, because the kernel shares
-# the processors out by session: beside a busy one, a server in another has stood still for 13 s.
+# the processors out by session: beside a busy one, a server in another has stood still for seconds.
 launch() { # N
     local home=$Dir/$1
     local -a line
@@ -303,6 +303,7 @@ show_logs() {
 abandon_start() {
     kill_children
     rm -rf "$Dir"
+    release_ports
 }
 
 # A server asks its own address whether it serves, which goes through its namespace's lo.
@@ -408,6 +409,7 @@ stop() {
     kill_servers # nothing that they would write at their end is needed
     await_end "$KILL_LIMIT_S" || fail "$EX_SOFTWARE" "a server in $Dir survived SIGKILL"
     rm -rf "$Dir"
+    release_ports
 }
 
 four_letter_command() { # HOST:PORT WORD

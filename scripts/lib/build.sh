@@ -27,3 +27,16 @@ build_benchmarks() {
     build_quietly . "$BenchBuild" all -DZKLOCK_BUILD_TESTS=OFF -DZKLOCK_BUILD_CLI=ON \
         -DZKLOCK_BUILD_BENCH=ON
 }
+
+# The same, and a server for them in TMPDIR, which is made, unless ZKLOCK_HOSTS names others.
+begin_benchmarks() {
+    local -a packages=("${BUILD_PACKAGES[@]}")
+    [[ ${ZKLOCK_HOSTS-} ]] || packages+=("${SERVER_PACKAGES[@]}")
+    need_packages "${packages[@]}"
+    own_tmpdir bench
+    build_benchmarks
+    [[ ${ZKLOCK_HOSTS-} ]] || ZKLOCK_HOSTS=$(scripts/zk.sh start --dir "$TMPDIR/zk")
+    export ZKLOCK_HOSTS
+    printf 'servers %s; %s cores; load average before %s\n\n' \
+        "$ZKLOCK_HOSTS" "$(nproc)" "$(cut -d ' ' -f 1 /proc/loadavg)"
+}

@@ -5,6 +5,7 @@
 
 # Below the kernel's usual ephemeral range, so that no client's socket sits on a port just chosen.
 readonly PORT_FIRST=20000 PORT_COUNT=12000
+readonly RESERVED=${TMPDIR:-/tmp}/zklock-ports-$UID
 
 # Any socket counts, not only listeners, of either family: Java's IPv4 listeners are in tcp6.
 port_in_use() {
@@ -16,13 +17,21 @@ port_in_use() {
 # A port is its owner's until that directory is gone, also while no server sits on it: one that a
 # test has killed comes back to it. False: it is another's.
 reserve_port() { # PORT OWNER
-    local file=${TMPDIR:-/tmp}/zklock-ports-$UID/$1
-    mkdir -p "${file%/*}"
+    local file=$RESERVED/$1
+    mkdir -p "$RESERVED"
     if (set -C && printf '%s\n' "$2" >"$file") 2>/dev/null; then
         return 0
     fi
-    [[ -d $(<"$file") ]] && return 1
-    printf '%s\n' "$2" >"$file"
+    [[ ! -d $(<"$file") ]] && printf '%s\n' "$2" >"$file"
+} 2>/dev/null # released at this moment: then another is drawn
+
+# When the owner is gone. Those of others that are gone go, too.
+release_ports() {
+    local file
+    for file in "$RESERVED"/*; do
+        [[ ! -e $file || -d $(<"$file") ]] || rm -f "$file"
+    done
+    rmdir "$RESERVED" 2>/dev/null || :
 }
 
 # Fills Ports with COUNT free ones for the servers whose directory is OWNER. Other programs may

@@ -167,7 +167,7 @@ struct zkli_contender {
     enum zkli_contender_state state;
     enum zkli_kind kind;
     bool is_try;
-    bool is_grouped;       /* one of several that are acquired at once */
+    bool is_grouped;       /* one of several that are, or were, acquired at once */
     bool has_probed;       /* a try: it found no other contender */
     unsigned depth;        /* components of the directory's path */
     unsigned parent_level; /* which one is created: 1 the directory, 2 its parent; 0 none */

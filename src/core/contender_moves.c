@@ -387,7 +387,6 @@ bool zkli_contender_is_ready(const contender *c, uint64_t connection) {
 
 unsigned zkli_contender_grant(contender *c) {
     assert(c->state == ZKLI_ADMITTED);
-    c->is_grouped = false;
     return grant(c);
 }
 

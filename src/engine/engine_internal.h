@@ -90,7 +90,6 @@ struct zkli_group {
     struct zkli_list changed; /* in engine->changed_groups */
     struct zkli_engine *engine;
     size_t count;                  /* of the members when it was begun */
-    size_t left_count;             /* of those that have gone since */
     int error;                     /* of the first that left, or 0 */
     bool is_begun;                 /* all are there */
     bool is_sent;                  /* the transaction that makes their nodes is under way */
@@ -103,7 +102,6 @@ struct zkli_member {
     struct zkli_dir *dir;
     struct zkli_group *group;         /* NULL: alone */
     size_t place;                     /* in the group */
-    bool bears_attempt;               /* it is, or was, one of a group */
     struct zkli_list link;            /* in engine->members */
     struct zkli_list dir_link;        /* in dir->members */
     struct zkli_work work;            /* the requests in unsent */
@@ -436,6 +434,8 @@ void zkli_member_connect(struct zkli_member *m);
 /* A member whose node a heartbeat may check: it is known, and no release has asked to delete it.
  * NULL: none. */
 struct zkli_member *zkli_members_witness(struct zkli_engine *e);
+/* One of its members has moved, or it is over. */
+void zkli_group_note_change(struct zkli_group *group);
 /* Begins anew with its group: replies to what is under way mean nothing any more. */
 void zkli_member_begin_anew(struct zkli_member *m);
 /* Whether a hold may begin on the lease as it is now. */

@@ -26,11 +26,6 @@ struct zkli_group *zkli_group_new(struct zkli_engine *e, size_t count) {
     return group;
 }
 
-static void note_change(struct zkli_group *group) {
-    if (!zkli_list_is_linked(&group->changed))
-        zkli_list_append(&group->engine->changed_groups, &group->changed);
-}
-
 void zkli_group_begin(struct zkli_group *group) {
     group->is_begun = true;
     for (size_t i = 0; i < group->count; i++)
@@ -47,7 +42,7 @@ void zkli_group_drop(struct zkli_group *group) {
     for (size_t i = 0; i < group->count; i++)
         zkli_member_attach(group->members[i], NULL, NULL);
     abandon_all(group, ZKL_CANCELED);
-    note_change(group); /* it goes when they have */
+    zkli_group_note_change(group); /* it goes when they have */
 }
 
 /* ---- The transaction ---- */
@@ -130,12 +125,15 @@ enum part {
     PART_FOUND,
     PART_STANDS, /* its node does */
     PART_READY,
-    PART_LEFT,
+    PART_LEFT, /* for good; perhaps not all of it is gone */
+    PART_GONE,
     PARTS
 };
 
 static enum part part_of(const struct zkli_member *m) {
-    if (m == NULL || zkli_contender_has_left(&m->core))
+    if (m == NULL)
+        return PART_GONE;
+    if (zkli_contender_has_left(&m->core))
         return PART_LEFT;
     if (m->core.state == ZKLI_CLEARING)
         return PART_CLEARING;
@@ -150,7 +148,7 @@ static enum part part_of(const struct zkli_member *m) {
 
 static void fail(struct zkli_group *group) {
     for (size_t i = 0; i < group->count && group->error == 0; i++)
-        if (part_of(group->members[i]) == PART_LEFT && group->members[i] != NULL)
+        if (part_of(group->members[i]) == PART_LEFT)
             group->error = group->members[i]->core.error;
     abandon_all(group, (zkl_err)group->error);
 }
@@ -202,9 +200,9 @@ static void go_on(struct zkli_group *group) {
     for (size_t i = 0; i < group->count; i++)
         parts[part_of(group->members[i])]++;
     bool is_torn = parts[PART_WANTS] + parts[PART_CLEARING] + parts[PART_MISSING] > 0;
-    if (group->left_count == group->count && !group->is_sent)
+    if (parts[PART_GONE] == group->count && !group->is_sent)
         free(group);
-    else if (parts[PART_LEFT] > 0)
+    else if (parts[PART_LEFT] + parts[PART_GONE] > 0)
         fail(group);
     else if (group->is_sent || parts[PART_UNSURE] > 0)
         return;

@@ -70,7 +70,6 @@ static void join(struct zkli_member *m, struct zkli_group *group) {
     if (group == NULL)
         return;
     m->group = group;
-    m->bears_attempt = true;
     m->place = group->count++;
     group->members[m->place] = m;
     zkli_contender_join(&m->core);
@@ -129,7 +128,7 @@ static void drop_watchers(struct zkli_member *m, enum zkli_watched first) {
         zkli_watcher_drop(&m->watchers[what]);
 }
 
-static void note_change(struct zkli_group *group) {
+void zkli_group_note_change(struct zkli_group *group) {
     if (!zkli_list_is_linked(&group->changed))
         zkli_list_append(&group->engine->changed_groups, &group->changed);
 }
@@ -138,10 +137,9 @@ static void leave_group(struct zkli_member *m) {
     if (m->group == NULL)
         return;
     m->group->members[m->place] = NULL;
-    m->group->left_count++;
     if (m->group->error == 0)
         m->group->error = m->core.error;
-    note_change(m->group);
+    zkli_group_note_change(m->group);
     m->group = NULL;
 }
 
@@ -267,7 +265,7 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     if (actions.awaits_session)
         e->is_successor_wanted = true;
     if (m->group != NULL)
-        note_change(m->group);
+        zkli_group_note_change(m->group);
     carry_out(m, &actions);
 }
 

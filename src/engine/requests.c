@@ -190,7 +190,7 @@ static size_t format_data(char ret_data[ZKLI_NODE_DATA_MAX], const struct zkli_m
     who.thread = m->thread.id;
     who.token = token;
     memcpy(who.label, m->label, sizeof(who.label));
-    if (m->bears_attempt)
+    if (m->core.is_grouped)
         memcpy(who.attempt, m->core.uuid, sizeof(m->core.uuid));
     return zkli_node_data_format(ret_data, &who);
 }

@@ -33,7 +33,7 @@ static zkl_err enter_again(const struct zkl_lock *l, struct zkli_hold *hold) {
 
 static void on_deadline(void *arg) {
     struct zkli_acquire *acquire = arg;
-    zkli_lock_abandon(acquire->lock, acquire, zkli_acquire_too_late(acquire->is_try));
+    zkli_lock_abandon(acquire->lock, acquire, zkli_acquire_too_late(acquire));
 }
 
 bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l) {

@@ -36,11 +36,9 @@ struct zkli_acquire {
 struct zkli_several {
     struct zkli_operation operation;
     size_t count;
-    size_t granted;  /* of them, in the step that is under way or over */
-    bool is_started; /* they have contenders */
-    bool is_try;
-    int64_t until_ns;
-    struct zkli_acquire parts[];
+    size_t granted;              /* of them, in the step that is under way or over */
+    bool is_started;             /* they have contenders */
+    struct zkli_acquire parts[]; /* all try, or none, and with one deadline */
 };
 
 /* A grant, until it is released. A lost one stays with its thread. So that thread's next call, made
@@ -180,7 +178,7 @@ void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire);
 void zkli_lock_abandon(struct zkl_lock *l, struct zkli_acquire *acquire, zkl_err error);
 void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error);
 /* What an acquire says whose time is over. */
-zkl_err zkli_acquire_too_late(bool is_try);
+zkl_err zkli_acquire_too_late(const struct zkli_acquire *acquire);
 /* Puts each of them in line, all in this one step. */
 void zkli_several_submit(struct zkli_several *all);
 /* None of them is granted, and this is why. */

@@ -38,8 +38,8 @@ static void finish(struct zkli_acquire *acquire, zkl_err result) {
 
 /* ---- The hold ---- */
 
-zkl_err zkli_acquire_too_late(bool is_try) {
-    return is_try ? ZKL_UNREACHABLE : ZKL_TIMEOUT;
+zkl_err zkli_acquire_too_late(const struct zkli_acquire *acquire) {
+    return acquire->is_try ? ZKL_UNREACHABLE : ZKL_TIMEOUT;
 }
 
 static void take_back_several(struct zkli_several *all);
@@ -64,7 +64,7 @@ static void take_back(struct zkli_hold *hold) {
     }
     reclaim(hold);
     if (zkli_engine_now_ns(l->session->engine) >= acquire->until_ns) {
-        zkli_operation_revise(&acquire->operation, zkli_acquire_too_late(acquire->is_try));
+        zkli_operation_revise(&acquire->operation, zkli_acquire_too_late(acquire));
         return;
     }
     zkli_operation_resume(&acquire->operation, acquire->until_ns);
@@ -272,7 +272,7 @@ static void begin_idle(struct zkl_lock *l, struct zkli_member *m) {
 
 /* The next in line holds by it, as if it had been handed on. False: it is not as good as that. */
 static bool grant_idle(struct zkl_lock *l) {
-    if (first_acquire(l)->all != NULL || !zkli_member_may_idle(l->idle)) {
+    if (!zkli_member_may_idle(l->idle)) {
         zkli_lock_end_idle(l);
         return false;
     }
@@ -395,13 +395,13 @@ static bool start_several(struct zkli_several *all);
 static void start_next(struct zkl_lock *l) {
     while (l->member == NULL && l->current == NULL && !zkli_list_is_empty(&l->acquires)) {
         struct zkli_acquire *acquire = first_acquire(l);
-        if (l->idle != NULL && grant_idle(l))
-            return;
         if (acquire->all != NULL) {
             if (!start_several(acquire->all))
                 return;
             continue;
         }
+        if (l->idle != NULL && grant_idle(l))
+            return;
         const struct zkli_wish wish = wish_of(acquire);
         zkl_err err = ZKL_CLOSED;
         if (!zkli_lock_is_closed(l))
@@ -500,12 +500,13 @@ void zkli_several_fail(struct zkli_several *all, zkl_err error) {
 
 /* One hold is over before the caller has woken up, who so never had any: see take_back. */
 static void take_back_several(struct zkli_several *all) {
+    const struct zkli_acquire *first = &all->parts[0];
     take_out(all);
-    if (zkli_engine_now_ns(all->operation.session->engine) >= all->until_ns) {
-        end_several(all, zkli_acquire_too_late(all->is_try));
+    if (zkli_engine_now_ns(all->operation.session->engine) >= first->until_ns) {
+        end_several(all, zkli_acquire_too_late(first));
     } else {
         if (!zkli_operation_is_running(&all->operation))
-            zkli_operation_resume(&all->operation, all->until_ns);
+            zkli_operation_resume(&all->operation, first->until_ns);
         for (size_t i = 0; i < all->count; i++)
             zkli_list_prepend(&all->parts[i].lock->acquires, &all->parts[i].link);
     }

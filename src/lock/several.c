@@ -8,7 +8,7 @@
 
 static void on_deadline(void *arg) {
     struct zkli_several *all = arg;
-    zkli_several_fail(all, zkli_acquire_too_late(all->is_try));
+    zkli_several_fail(all, zkli_acquire_too_late(&all->parts[0]));
 }
 
 struct zkli_several *zkli_several_new(zkl_lock *const *locks, size_t count) {
@@ -32,9 +32,8 @@ static bool is_lost(const struct zkli_acquire *part) {
     return mine != NULL && mine->member == NULL && part->lock->is_recursive;
 }
 
-/* What is known without waiting; ZKL_OK: nothing. A thread that holds a lock and waits for others
- * could wait for a caller that waits for it. */
-/* What they are refused for, whatever the servers say. */
+/* What they are refused for, whatever the servers say. A thread that holds a lock and waits for
+ * others could wait for a caller that waits for it. */
 static zkl_err refuse(const struct zkli_several *all) {
     const struct zkli_acquire *first = &all->parts[0];
     zkl_err err = ZKL_OK;
@@ -48,9 +47,10 @@ static zkl_err refuse(const struct zkli_several *all) {
     return err;
 }
 
+/* What is known without waiting; ZKL_OK: nothing. */
 static zkl_err decide_at_once(struct zkli_several *all) {
     zkl_err err = ZKL_OK;
-    for (size_t i = 0; i < all->count && err == ZKL_OK && all->is_try; i++)
+    for (size_t i = 0; i < all->count && err == ZKL_OK && all->parts[0].is_try; i++)
         err = zkli_lock_try_at_once(all->parts[i].lock);
     for (size_t i = 0; i < all->count && err == ZKL_OK; i++)
         err = zkli_acquire_prepare(&all->parts[i]) ? ZKL_OK : ZKL_NOMEM;
@@ -68,11 +68,12 @@ static void forget_holds(struct zkli_several *all) {
 }
 
 void zkli_several_begin(struct zkli_several *all, int64_t timeout_ms) {
-    all->is_try = timeout_ms == 0;
-    all->until_ns = zkli_acquire_until_ns(all->operation.session, timeout_ms);
-    zkli_operation_begin(&all->operation, all->until_ns);
-    for (size_t i = 0; i < all->count; i++)
-        all->parts[i].is_try = all->is_try;
+    const int64_t until_ns = zkli_acquire_until_ns(all->operation.session, timeout_ms);
+    zkli_operation_begin(&all->operation, until_ns);
+    for (size_t i = 0; i < all->count; i++) {
+        all->parts[i].is_try = timeout_ms == 0;
+        all->parts[i].until_ns = until_ns;
+    }
     zkl_err refusal = refuse(all);
     zkl_err err = refusal == ZKL_OK ? decide_at_once(all) : refusal;
     if (refusal == ZKL_OK && err != ZKL_NOMEM)

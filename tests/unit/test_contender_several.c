@@ -264,7 +264,6 @@ static void a_grant_with_the_others_is_a_hold_like_any_other(void) {
     bench_lease(&b, AMPLE);
     CHECK_ACTIONS(news(&b, ZKLI_EV_GRANT), ZKLI_DO_GRANT);
     CHECK_STATE(&b, "held");
-    CHECK(!b.c.is_grouped);
     CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, true), ZKLI_DO_LOSE | ZKLI_DO_FORGET);
 }
 

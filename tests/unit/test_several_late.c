@@ -117,7 +117,7 @@ static void they_keep_their_places_in_line(void) {
 
 static void when_their_time_is_over_they_are_not_tried_again(void) {
     begin_granted(SOON_MS);
-    First.locks[0]->current->acquire->all->until_ns = zkli_engine_now_ns(Session->engine);
+    First.locks[0]->current->acquire->all->parts[0].until_ns = zkli_engine_now_ns(Session->engine);
     zkli_member_node_gone(First.locks[1]->current->member);
     end_granted();
     CHECK_INT(actor_result(First.thread, SOON_MS), ZKL_TIMEOUT);
