@@ -427,6 +427,7 @@ ZKL_API const char *zkl_lock_name(const zkl_lock *l);
  * ZKL_OK: held, and certainly so at the moment of return.
  * ZKL_TIMEOUT: not acquired in time. If zkl_session_state is not ZKL_STATE_CONNECTED, no server
  * answers. A server that falls silent is noticed after 2T/3, sooner while the session holds a lock.
+ * The node may stay in the queue for 50 ms, for the handle's next acquire; a writer's does not.
  * ZKL_BUSY (try): another contender, or another thread on this handle, holds the lock or waits. For
  * a reader, a contender that is no reader. For a semaphore's, as many of its like as there are
  * permits, or one of another kind.

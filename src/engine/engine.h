@@ -173,6 +173,12 @@ bool zkli_member_may_be_handed_on(const struct zkli_member *m);
  * more, and it may be handed on until then. */
 bool zkli_member_may_idle(const struct zkli_member *m);
 void zkli_member_idle(struct zkli_member *m);
+/* Whether it is neither granted nor given up, nor about to be. */
+bool zkli_member_is_waiting(const struct zkli_member *m);
+/* Whether it stands in the queue, or is about to, behind others as far as it knows. */
+bool zkli_member_is_queuing(const struct zkli_member *m);
+/* Whether it has told its position. */
+bool zkli_member_has_position(const struct zkli_member *m);
 void zkli_member_hand_on(struct zkli_member *m, struct zkli_thread thread);
 /* Whom its notices are for. */
 void *zkli_member_owner(const struct zkli_member *m);

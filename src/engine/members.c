@@ -438,6 +438,20 @@ void zkli_member_idle(struct zkli_member *m) {
     zkli_member_step(m, &event);
 }
 
+bool zkli_member_is_waiting(const struct zkli_member *m) {
+    return !zkli_contender_holds(&m->core) && !zkli_contender_has_left(&m->core);
+}
+
+bool zkli_member_is_queuing(const struct zkli_member *m) {
+    enum zkli_contender_state state = m->core.state;
+    return zkli_is_connected(m->engine) && (m->core.node[0] != '\0' || state == ZKLI_ENQUEUING) &&
+           zkli_member_is_waiting(m) && state != ZKLI_ADMITTED;
+}
+
+bool zkli_member_has_position(const struct zkli_member *m) {
+    return m->core.told_position != 0;
+}
+
 void zkli_member_hand_on(struct zkli_member *m, struct zkli_thread thread) {
     m->thread = thread;
 }

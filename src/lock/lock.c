@@ -45,7 +45,7 @@ static struct zkl_lock *lock_new(struct zkl_session *s, const char *name,
     l->turns_max = o->local_handoffs;
     l->permits = o->permits;
     l->linger_ms = o->linger_ms;
-    zkli_lock_init_idle(l);
+    zkli_lock_init_stay(l);
     l->on_event = o->on_event;
     l->arg = o->arg;
     zkli_list_init(&l->acquires);
@@ -115,7 +115,7 @@ zkl_err zkl_lock_close(zkl_lock *l) {
     l->is_closed = true;
     zkli_lock_abandon_all(l, ZKL_CLOSED);
     zkli_lock_end_releases(l);
-    zkli_lock_end_idle(l);
+    zkli_lock_end_stay(l);
     give_up_all(l);
     zkli_session_settle(s); /* a grant that was under way arrives, or the waits have failed */
     give_up_all(l);

@@ -74,11 +74,12 @@ struct zkl_lock {
     void *arg;
     char *label;                 /* of its contenders; NULL: the session's */
     struct zkli_list acquires;   /* in order; the first is the contender's */
-    struct zkli_member *member;  /* the contender that waits; NULL: none */
+    struct zkli_member *member;  /* the contender that waits; NULL: none. If no acquire is in line,
+                                    its place is kept for the next one */
     struct zkli_list holds;      /* lost ones, nested ones, and the current one */
     struct zkli_hold *current;   /* by a contender of its own; NULL: none */
     struct zkli_member *idle;    /* whose node stays though nobody holds by it; NULL: none */
-    struct zkli_timer idle_end;  /* so long */
+    struct zkli_timer stay_end;  /* so long; or a place that is kept */
     struct zkli_list releases;   /* those that are waited for */
     struct zkli_list downgrades; /* those that are not answered yet */
     struct zkli_list writes;     /* guarded ones that are not answered yet */
@@ -192,9 +193,9 @@ void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release);
 void zkli_release_finish(struct zkli_release *release, zkl_err result);
 /* The handle is being closed. */
 void zkli_lock_end_releases(struct zkl_lock *l);
-/* A node that is idle goes. */
-void zkli_lock_end_idle(struct zkl_lock *l);
-void zkli_lock_init_idle(struct zkl_lock *l);
+/* A node goes by which nobody holds or waits. */
+void zkli_lock_end_stay(struct zkl_lock *l);
+void zkli_lock_init_stay(struct zkl_lock *l);
 
 /* ---- Acquires (acquire.c) ---- */
 

@@ -49,49 +49,10 @@ void actor_rest(struct world *w, unsigned number) {
     act_at(w, number, w->now_ns + world_between(w, 1, w->rest_ns));
 }
 
-static void on_event(const zkl_event *event, void *arg) {
-    struct handle *handle = arg;
-    checks_event(handle->client->world, handle, event);
-}
-
-static zkl_kind choose_kind(struct world *w, int lock) {
-    unsigned percent = world_below(w, 100);
-    if (w->handles == w->locks)
-        return ZKL_MUTEX;
-    if (w->permits[lock] > 0 && world_chance(w, 85))
-        return ZKL_SEMAPHORE;
-    return percent < 50 ? ZKL_READ : percent < 85 ? ZKL_WRITE : ZKL_MUTEX;
-}
-
-static bool open_handle(struct client *c, int i) {
-    static const char *const names[LOCKS_MAX] = {"a", "b"};
-    struct world *w = c->world;
-    struct handle *h = &c->handles[i];
-    int name = i % w->locks;
-    zkl_kind kind = choose_kind(w, name);
-    int linger_ms = (int)world_between(w, 1, 2 * w->timeout_ns / MS);
-    bool follows = kind != ZKL_SEMAPHORE || world_chance(w, 20);
-    *h = (struct handle){.client = c,
-                         .name = name,
-                         .is_recursive = world_chance(w, 50),
-                         .lingers = w->handles > w->locks && world_chance(w, 45),
-                         .turns_max = world_chance(w, 40) ? (int)world_below(w, 4) : 0};
-    zkl_err err = zkl_lock_open(
-        &h->lock, &c->session, names[h->name],
-        &ZKL_LOCK_OPTIONS(.kind = kind, .permits = follows ? 0 : w->permits[name],
-                          .recursive = h->is_recursive, .local_handoffs = h->turns_max,
-                          .linger_ms = h->lingers ? linger_ms : 0,
-
-                          .on_event = on_event, .arg = h));
-    if (err == ZKL_OK)
-        h->kind = h->lock->kind;
-    return err == ZKL_OK;
-}
-
 void actors_start(struct world *w, int client) {
     struct client *c = &w->list[client];
     for (int i = 0; i < w->handles; i++)
-        if (!open_handle(c, i))
+        if (!handle_open(c, i))
             abort();
     for (int i = 0; i < w->threads; i++) {
         unsigned number = (unsigned)(client * THREADS_MAX + i);
@@ -136,6 +97,17 @@ static zkl_err finish_one(struct world *w, unsigned number) {
     return err;
 }
 
+/* Perhaps in the place where it stood, or later. */
+static void try_again_soon(struct world *w, unsigned number) {
+    struct actor *a = actor_of(w, number);
+    const struct zkl_lock *l = a->lock;
+    w->figures->places_left += l != NULL && l->member != NULL && zkli_list_is_empty(&l->acquires);
+    w->list[number / THREADS_MAX].handles[a->handle].waited_ns = w->now_ns;
+    a->is_impatient = world_chance(w, 60);
+    if (a->is_impatient)
+        act_at(w, number, w->now_ns + world_between(w, 0, world_chance(w, 70) ? 5 : 70) * MS);
+}
+
 /* The same. */
 static void finish(struct world *w, unsigned number) {
     struct actor *a = actor_of(w, number);
@@ -145,6 +117,8 @@ static void finish(struct world *w, unsigned number) {
           zkl_errname(err));
     if (err != ZKL_OK) {
         actor_rest(w, number);
+        if (err == ZKL_TIMEOUT)
+            try_again_soon(w, number);
         return;
     }
     a->state = ACTOR_HOLDING;
@@ -154,10 +128,12 @@ static void finish(struct world *w, unsigned number) {
     actor_look_again(w, number);
 }
 
-static int64_t choose_timeout_ms(struct world *w) {
+static int64_t choose_timeout_ms(struct world *w, const struct actor *a) {
     unsigned kind = world_below(w, 10);
     if (kind < 2)
         return 0;
+    if (a->is_impatient && kind < 8)
+        return world_between(w, 1, 50);
     return kind < 5 ? ZKL_FOREVER : world_between(w, 1, 2 * w->timeout_ns / MS);
 }
 
@@ -210,7 +186,8 @@ static bool give_up_anothers(struct world *w, unsigned number) {
 static void begin(struct world *w, unsigned number) {
     struct actor *a = actor_of(w, number);
     struct client *c = &w->list[number / THREADS_MAX];
-    a->handle = (int)world_below(w, (unsigned)w->handles);
+    if (!a->is_impatient)
+        a->handle = (int)world_below(w, (unsigned)w->handles);
     a->lock = c->handles[a->handle].lock;
     if (w->phase != PHASE_RUN || !c->is_open || c->is_closing || a->lock == NULL) {
         if (w->phase == PHASE_RUN)
@@ -222,7 +199,9 @@ static void begin(struct world *w, unsigned number) {
         return;
     }
     schedule_operation(w);
-    int64_t timeout_ms = choose_timeout_ms(w);
+    int64_t timeout_ms = choose_timeout_ms(w, a);
+    a->is_impatient = false;
+    w->figures->places_taken += a->lock->member != NULL && zkli_list_is_empty(&a->lock->acquires);
     a->state = ACTOR_WAITING;
     a->stamp++;
     a->attempt++;
@@ -333,7 +312,7 @@ static void acquire_again(struct world *w, unsigned number) {
     bool is_held = zkl_held(a->lock);
     if (a->levels == 0 || a->levels > LEVELS_MAX || (!is_held && !is_recursive))
         return;
-    zkl_err err = zkl_acquire(a->lock, choose_timeout_ms(w));
+    zkl_err err = zkl_acquire(a->lock, choose_timeout_ms(w, a));
     TRACE(w, "client %u thread %u: acquire of what it holds says %s", number / THREADS_MAX,
           number % THREADS_MAX, zkl_errname(err));
     zkl_err expected = !is_recursive || (is_held && a->has_turned) ? ZKL_DEADLOCK
@@ -433,7 +412,7 @@ static void read_inside(struct world *w, unsigned number) {
         return;
     zkl_lock *inner = c->handles[reader].lock;
     TRACE(w, "client %u thread %u: reads inside", number / THREADS_MAX, number % THREADS_MAX);
-    expect(w, zkl_acquire(inner, choose_timeout_ms(w)), "an acquire inside a writer's hold");
+    expect(w, zkl_acquire(inner, choose_timeout_ms(w, a)), "an acquire inside a writer's hold");
     if (!zkl_held(inner) || zkl_token(inner) != zkl_token(a->lock))
         world_violate(w, CHECK_TOKENS, "a hold inside a writer's has another token");
     w->figures->nested++;
@@ -585,6 +564,6 @@ void actor_close_lock(struct world *w, int client) {
             (c->actors[i].state == ACTOR_HOLDING || c->actors[i].state == ACTOR_LATE))
             actor_rest(w, (unsigned)client * THREADS_MAX + i);
     (void)zkl_lock_close(lock);
-    if (!open_handle(c, number))
+    if (!handle_open(c, number))
         c->handles[number].lock = NULL; /* the session is closing */
 }

@@ -542,8 +542,10 @@ static void check_members(struct world *w, int client) {
 void checks_frozen(struct world *w) {
     check_nodes(w);
     for (int i = 0; i < w->clients; i++)
-        if (w->list[i].is_open)
+        if (w->list[i].is_open) {
             check_members(w, i);
+            checks_places(w, i);
+        }
 }
 
 /* What has just been committed its server may not have applied yet. */

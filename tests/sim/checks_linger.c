@@ -1,8 +1,12 @@
 /*
- * checks_linger - what must hold of nodes that stay when their holds are given up: they are of use
- * to their process, and in nobody's way; see sim.h.
+ * checks_linger - what must hold of nodes that stay when their holds are given up, or the waits for
+ * them: they are of use to their process, and in nobody's way; see sim.h.
  */
 #include "sim/sim.h"
+
+/* So long may a place be kept for which nobody waits, on a clock that is wrong, by a thread that
+ * comes to run late. */
+#define KEPT_NS (200 * MS)
 
 /* Others who have a node behind this one. */
 static bool is_followed(const struct world *w, const struct name *own) {
@@ -35,4 +39,16 @@ void checks_idle(struct world *w, int client, const struct zkli_member *m) {
     if (is_idle && zkli_member_path(m, path, sizeof(path)) &&
         is_followed(w, &w->names[world_name(w, path)]))
         world_violate(w, CHECK_LINGER, "client %d keeps %s idle, and others wait", client, path);
+}
+
+/* Nobody comes back for a place after a while. */
+void checks_places(struct world *w, int client) {
+    for (int i = 0; i < w->handles; i++) {
+        const struct handle *h = &w->list[client].handles[i];
+        const struct zkl_lock *l = h->lock;
+        if (l != NULL && l->member != NULL && zkli_list_is_empty(&l->acquires) &&
+            w->now_ns - h->waited_ns > KEPT_NS)
+            world_violate(w, CHECK_LINGER, "client %d keeps a place of %c, and nobody waits by it",
+                          client, 'a' + h->name);
+    }
 }

@@ -37,6 +37,8 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "permits", f->permits, n);
     row(out, "nodes marked as admitted", f->touches, n);
     row(out, "numbers of permits changed", f->resizes, n);
+    row(out, "places kept after a wait", f->places_left, n);
+    row(out, "places taken by the next", f->places_taken, n);
     row(out, "both at once", f->both, n);
     row(out, "both at once, granted", f->both_granted, n);
     row(out, "another number of permits", f->mismatches, n);

@@ -173,6 +173,11 @@ bool client_has_members(const struct world *w, int client);
 int64_t client_clock(const struct client *c);
 const struct zkli_port_receiver *client_receiver(void);
 
+/* ---- handles.c ---- */
+
+/* False: the session is closing. */
+bool handle_open(struct client *c, int number);
+
 /* ---- actor.c ---- */
 
 /* The threads of a client begin to use its locks. */
@@ -221,6 +226,7 @@ void checks_write_committed(struct world *w, const struct txn *txn, int guard_na
 void checks_lingered(struct world *w, int client, struct handle *h, const struct zkli_member *m);
 /* When all is quiet. */
 void checks_idle(struct world *w, int client, const struct zkli_member *m);
+void checks_places(struct world *w, int client);
 /* A guarded write has an outcome. answer: what the servers' answer means; NULL: they gave none. */
 void checks_written(struct world *w, int number, const zkl_err *answer, zkl_err result);
 /* After every event. */

@@ -324,13 +324,14 @@ struct handle {
     enum zkli_kind kind;
     int limit; /* a semaphore's: as many permits there were when it was admitted, or fewer */
     bool is_recursive;
-    bool lingers;     /* its node may stay idle */
-    int turns_max;    /* how often a node may be handed on */
-    int64_t token;    /* the last hold's */
-    int turns;        /* holds by that node, but for the first */
-    int wanted_turns; /* since it was told that it is wanted */
-    zkl_hold part;    /* a hold beside others, whose caller has not woken up; or 0 */
-    zkl_hold seen;    /* the hold whose node this is */
+    bool lingers;      /* its node may stay idle */
+    int turns_max;     /* how often a node may be handed on */
+    int64_t token;     /* the last hold's */
+    int turns;         /* holds by that node, but for the first */
+    int wanted_turns;  /* since it was told that it is wanted */
+    int64_t waited_ns; /* when a wait by it last ended in vain */
+    zkl_hold part;     /* a hold beside others, whose caller has not woken up; or 0 */
+    zkl_hold seen;     /* the hold whose node this is */
     int node;
     zkl_hold lost[THREADS_MAX + 1];     /* the last holds that LOST was told for */
     zkl_hold released[THREADS_MAX + 1]; /* the last holds given up while they were good */
@@ -363,6 +364,7 @@ struct actor {
         struct zkl_lock *lock;
         zkl_hold hold;
     } second;
+    bool is_impatient;   /* it has waited in vain, and tries the same again */
     unsigned attempt;    /* a number for each acquire */
     int64_t deadline_ns; /* on the client's clock; 0: none */
     zkl_hold hold;

@@ -1,0 +1,39 @@
+/* handles - what a client opens its locks as; see sim.h. */
+#include "sim/sim.h"
+
+static void on_event(const zkl_event *event, void *arg) {
+    struct handle *handle = arg;
+    checks_event(handle->client->world, handle, event);
+}
+
+static zkl_kind choose_kind(struct world *w, int lock) {
+    unsigned percent = world_below(w, 100);
+    if (w->handles == w->locks)
+        return ZKL_MUTEX;
+    if (w->permits[lock] > 0 && world_chance(w, 85))
+        return ZKL_SEMAPHORE;
+    return percent < 50 ? ZKL_READ : percent < 85 ? ZKL_WRITE : ZKL_MUTEX;
+}
+
+bool handle_open(struct client *c, int i) {
+    static const char *const names[LOCKS_MAX] = {"a", "b"};
+    struct world *w = c->world;
+    struct handle *h = &c->handles[i];
+    int name = i % w->locks;
+    zkl_kind kind = choose_kind(w, name);
+    int linger_ms = (int)world_between(w, 1, 2 * w->timeout_ns / MS);
+    bool follows = kind != ZKL_SEMAPHORE || world_chance(w, 20);
+    *h = (struct handle){.client = c,
+                         .name = name,
+                         .is_recursive = world_chance(w, 50),
+                         .lingers = w->handles > w->locks && world_chance(w, 45),
+                         .turns_max = world_chance(w, 40) ? (int)world_below(w, 4) : 0};
+    zkl_err err = zkl_lock_open(
+        &h->lock, &c->session, names[h->name],
+        &ZKL_LOCK_OPTIONS(.kind = kind, .permits = follows ? 0 : w->permits[name],
+                          .recursive = h->is_recursive, .local_handoffs = h->turns_max,
+                          .linger_ms = h->lingers ? linger_ms : 0, .on_event = on_event, .arg = h));
+    if (err == ZKL_OK)
+        h->kind = h->lock->kind;
+    return err == ZKL_OK;
+}

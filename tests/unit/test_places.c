@@ -1,0 +1,163 @@
+/*
+ * A place in the queue that is kept when a wait ends in vain: for the next thread in line, or for
+ * the next call, if that comes soon.
+ */
+#include "unit/fake_zoo.h"
+
+#include "engine/engine_internal.h"
+#include "lock/lock.h"
+#include "support/actor.h"
+
+/* Another client's, which holds. */
+#define HOLDER "/locks/a/_c_11111111-1111-1111-1111-111111111111-lock-0000000000"
+#define SHORT_MS 5
+
+static zkl_session *session_behind_a_holder(void) {
+    zkl_session *s = fake_session(HOSTS, NULL);
+    fake_plant("/locks");
+    fake_plant("/locks/a");
+    fake_plant(HOLDER);
+    return s;
+}
+
+static bool has_member(zkl_lock *l) {
+    zkli_session_lock(l->session);
+    bool has = l->member != NULL;
+    zkli_session_unlock(l->session);
+    return has;
+}
+
+/* A call that ends in vain, and makes no node. */
+static bool waits_without_a_node(zkl_lock *l) {
+    size_t creates = fake_served(CREATE);
+    return zkl_acquire(l, SHORT_MS) == ZKL_TIMEOUT && fake_served(CREATE) == creates;
+}
+
+static void who_comes_back_soon_goes_on_from_there(void) {
+    static const zkl_kind kinds[] = {ZKL_MUTEX, ZKL_READ, ZKL_SEMAPHORE};
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        zkl_session *s = session_behind_a_holder();
+        zkl_lock *l = NULL;
+        const int permits = kinds[i] == ZKL_SEMAPHORE ? 1 : 0;
+        CHECK_INT(
+            zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.kind = kinds[i], .permits = permits)),
+            ZKL_OK);
+        WAIT_UNTIL(waits_without_a_node(l), SOON_MS); /* the machine may be slow */
+        CHECK_INT(fake_served(CREATE), fake_served(REMOVE) + 1);
+        WAIT_UNTIL(fake_children("/locks/a") == 1, SOON_MS); /* nobody does any more */
+        CHECK(!has_member(l));
+        fake_end(s, l);
+    }
+}
+
+/* Readers behind it could go. */
+static void a_writers_place_is_not_kept(void) {
+    zkl_session *s = session_behind_a_holder();
+    zkl_lock *l = NULL;
+    CHECK_INT(zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.kind = ZKL_WRITE)), ZKL_OK);
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(zkl_acquire(l, SHORT_MS), ZKL_TIMEOUT);
+        CHECK(!has_member(l));
+    }
+    WAIT_UNTIL(fake_children("/locks/a") == 1, SOON_MS);
+    fake_end(s, l);
+}
+
+static bool waits(zkl_lock *l) {
+    zkli_session_lock(l->session);
+    bool waits = l->member != NULL && zkli_contender_rests(&l->member->core);
+    zkli_session_unlock(l->session);
+    return waits;
+}
+
+/* That of any kind. */
+static void the_next_in_line_goes_on_from_there(void) {
+    zkl_session *s = session_behind_a_holder();
+    zkl_lock *l = NULL;
+    CHECK_INT(zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.kind = ZKL_WRITE)), ZKL_OK);
+    actor *first = actor_new(), *second = actor_new();
+    actor_acquire(first, l, 300);
+    WAIT_UNTIL(waits(l), SOON_MS);
+    actor_acquire(second, l, ZKL_FOREVER);
+    WAIT_UNTIL(actor_is_blocked(second), SOON_MS);
+    zkli_session_lock(s);
+    const uint64_t thread = l->member->thread.number;
+    zkli_session_unlock(s);
+    CHECK_INT(actor_result(first, SOON_MS), ZKL_TIMEOUT);
+    zkli_session_lock(s);
+    CHECK(l->member != NULL && l->member->thread.number != thread);
+    zkli_session_unlock(s);
+    CHECK_INT(fake_served(CREATE), 1);
+    CHECK_INT(fake_served(REMOVE), 0);
+    CHECK_INT(zkl_cancel(l), ZKL_OK); /* it is not kept after that */
+    CHECK_INT(actor_result(second, SOON_MS), ZKL_CANCELED);
+    CHECK(!has_member(l));
+    WAIT_UNTIL(fake_children("/locks/a") == 1, SOON_MS);
+    actor_free(first);
+    actor_free(second);
+    fake_end(s, l);
+}
+
+/* Whether the last wait's place is kept for long enough to try what follows; its end is put off. */
+static bool keeps_place(zkl_lock *l) {
+    CHECK_INT(zkl_acquire(l, SHORT_MS), ZKL_TIMEOUT);
+    struct zkli_engine *e = l->session->engine;
+    zkli_session_lock(l->session);
+    bool is_kept = l->member != NULL;
+    if (is_kept)
+        zkli_engine_set_timer(e, &l->stay_end, zkli_engine_now_ns(e) + 3600 * ZKLI_NS_PER_S);
+    zkli_session_unlock(l->session);
+    return is_kept;
+}
+
+static void a_try_asks_the_servers(void) {
+    zkl_session *s = session_behind_a_holder();
+    zkl_lock *l = fake_lock(s, "a");
+    WAIT_UNTIL(keeps_place(l), SOON_MS);
+    size_t lists = fake_served(LIST);
+    CHECK_INT(zkl_acquire(l, 0), ZKL_BUSY);
+    CHECK_INT(fake_served(LIST), lists + 1);
+    CHECK(!has_member(l));
+    WAIT_UNTIL(fake_children("/locks/a") == 1, SOON_MS);
+    fake_end(s, l);
+}
+
+static void several_at_once_begin_anew(void) {
+    zkl_session *s = session_behind_a_holder();
+    zkl_lock *l = fake_lock(s, "a"), *other = fake_lock(s, "b");
+    WAIT_UNTIL(keeps_place(l), SOON_MS);
+    size_t removals = fake_served(REMOVE);
+    CHECK_INT(zkl_acquire_all((zkl_lock *[]){other, l}, 2, SHORT_MS), ZKL_TIMEOUT);
+    WAIT_UNTIL(fake_children("/locks/a") == 1, SOON_MS);
+    CHECK(fake_served(REMOVE) > removals);
+    CHECK(!has_member(l) && !has_member(other));
+    CHECK_INT(zkl_lock_close(other), ZKL_OK);
+    fake_end(s, l);
+}
+
+/* And its session. */
+static void it_goes_with_the_handle(void) {
+    zkl_session *s = session_behind_a_holder();
+    zkl_lock *l = fake_lock(s, "a"), *other = fake_lock(s, "a");
+    WAIT_UNTIL(keeps_place(l), SOON_MS);
+    CHECK_INT(zkl_lock_close(l), ZKL_OK);
+    WAIT_UNTIL(fake_children("/locks/a") == 1, SOON_MS);
+    WAIT_UNTIL(keeps_place(other), SOON_MS);
+    fake_state(ZOO_EXPIRED_SESSION_STATE);
+    WAIT_UNTIL(!has_member(other), SOON_MS);
+    WAIT_UNTIL(keeps_place(other), SOON_MS);
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+    CHECK_INT(zkl_lock_close(other), ZKL_OK);
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"who comes back soon goes on from there", who_comes_back_soon_goes_on_from_there},
+        {"a writer's place is not kept", a_writers_place_is_not_kept},
+        {"the next in line goes on from there", the_next_in_line_goes_on_from_there},
+        {"a try asks the servers", a_try_asks_the_servers},
+        {"several at once begin anew", several_at_once_begin_anew},
+        {"it goes with the handle", it_goes_with_the_handle},
+    };
+    return TEST_MAIN(argc, argv, "places", cases);
+}
