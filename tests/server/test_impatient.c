@@ -1,6 +1,6 @@
 /*
- * Waiters that are less patient than the queue is long. Each leaves before its turn comes, and tries
- * again: what that costs, and who is served.
+ * Waiters that are less patient than the queue is long. Each leaves before its turn comes, and
+ * tries again: what that costs, and who is served.
  */
 #include "support/client.h"
 

@@ -18,15 +18,8 @@ static void row(FILE *out, const char *name, uint64_t count, uint64_t schedules)
                   schedules == 0 ? 0.0 : (double)count / (double)schedules);
 }
 
-void figures_print(const struct figures *f, FILE *out) {
+static void print_locks(const struct figures *f, FILE *out) {
     uint64_t n = f->schedules;
-    (void)fprintf(out, "  %-28s %12s %10s\n", "schedules", "in all", "each");
-    row(out, "operations", f->operations, n);
-    row(out, "events", f->events, n);
-    row(out, "virtual seconds", f->virtual_ms / 1000, n);
-    (void)fprintf(out, "faults\n");
-    for (int i = 0; i < FAULT_KINDS; i++)
-        row(out, fault_names[i], f->faults[i], n);
     (void)fprintf(out, "locks\n");
     row(out, "grants", f->grants, n);
     row(out, "hand-offs", f->hand_offs, n);
@@ -64,6 +57,10 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "tries without an answer", f->unreachable, n);
     row(out, "canceled", f->cancels, n);
     row(out, "closed", f->closes, n);
+}
+
+static void print_sessions(const struct figures *f, FILE *out) {
+    uint64_t n = f->schedules;
     row(out, "syncs", f->syncs, n);
     row(out, "leases by syncs and a barrier", f->proofs_by_syncs, n);
     row(out, "sessions in another's place", f->successions, n);
@@ -73,6 +70,10 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "sends refused", f->refused, n);
     row(out, "states not told", f->forgotten, n);
     row(out, "looks at the state", f->looks, n);
+}
+
+static void print_servers(const struct figures *f, FILE *out) {
+    uint64_t n = f->schedules;
     (void)fprintf(out, "servers\n");
     row(out, "writes proposed", f->writes, n);
     row(out, "two faults at a time", f->double_faults, n);
@@ -88,4 +89,18 @@ void figures_print(const struct figures *f, FILE *out) {
     row(out, "sessions told of late", f->told_late, n);
     row(out, "watches sent again", f->watches_resent, n);
     row(out, "creates past the counter", f->past_counter, n);
+}
+
+void figures_print(const struct figures *f, FILE *out) {
+    uint64_t n = f->schedules;
+    (void)fprintf(out, "  %-28s %12s %10s\n", "schedules", "in all", "each");
+    row(out, "operations", f->operations, n);
+    row(out, "events", f->events, n);
+    row(out, "virtual seconds", f->virtual_ms / 1000, n);
+    (void)fprintf(out, "faults\n");
+    for (int i = 0; i < FAULT_KINDS; i++)
+        row(out, fault_names[i], f->faults[i], n);
+    print_locks(f, out);
+    print_sessions(f, out);
+    print_servers(f, out);
 }
