@@ -44,7 +44,7 @@ static bool is_finished(const struct zkli_operation *operation) {
 }
 
 void actor_rest(struct world *w, unsigned number) {
-    both_release(w, number);
+    together_release(w, number);
     actor_of(w, number)->state = ACTOR_IDLE;
     act_at(w, number, w->now_ns + world_between(w, 1, w->rest_ns));
 }
@@ -111,7 +111,7 @@ static void try_again_soon(struct world *w, unsigned number) {
 /* The same. */
 static void finish(struct world *w, unsigned number) {
     struct actor *a = actor_of(w, number);
-    zkl_err err = a->all == NULL ? finish_one(w, number) : both_finish(w, number);
+    zkl_err err = a->all == NULL ? finish_one(w, number) : together_finish(w, number);
     count_outcome(w, err);
     TRACE(w, "client %u thread %u: acquire says %s", number / THREADS_MAX, number % THREADS_MAX,
           zkl_errname(err));
@@ -174,7 +174,7 @@ static void give_up(struct world *w, unsigned number, zkl_hold hold) {
 /* What another thread of the client holds by the handle. False: there is none. */
 static bool give_up_anothers(struct world *w, unsigned number) {
     unsigned other = number - number % THREADS_MAX + world_below(w, (unsigned)w->threads);
-    if (other != number && both_give_up(w, other, actor_of(w, number)->lock))
+    if (other != number && together_give_up(w, other, actor_of(w, number)->lock))
         return true;
     zkl_hold hold = other == number ? 0
                                     : hold_of(actor_of(w, other), actor_of(w, number)->lock, other);
@@ -209,7 +209,7 @@ static void begin(struct world *w, unsigned number) {
     a->is_waking = false;
     TRACE(w, "client %u thread %u: acquire %c, %lld ms", number / THREADS_MAX, number % THREADS_MAX,
           'a' + c->handles[a->handle].name, (long long)timeout_ms);
-    if (!both_begin(w, number, timeout_ms)) {
+    if (!together_begin(w, number, timeout_ms)) {
         if (zkli_lock_begin(a->lock) != ZKL_OK || !zkli_acquire_init(&a->acquire, a->lock))
             abort();
         zkli_lock_enter(a->lock);
@@ -436,7 +436,7 @@ static void hold(struct world *w, unsigned number) {
     }
     if (a->levels > 0) /* else another thread has given it up */
         checks_hold(w, (int)(number / THREADS_MAX), a->handle, a->hold);
-    both_look(w, number);
+    together_look(w, number);
     if (w->phase == PHASE_RUN && world_chance(w, 10))
         acquire_again(w, number);
     if (a->lock->kind == ZKLI_KIND_WRITE && !is_quiet(w, number) && zkl_held(a->lock) &&
@@ -524,7 +524,7 @@ void actors_end(struct world *w, int client) {
         c->actors[i].stamp++;
     }
     for (int i = 0; i < w->threads; i++)
-        c->actors[i].second.lock = NULL;
+        together_forget(&c->actors[i], NULL);
     for (int i = 0; i < HANDLES_MAX; i++) {
         if (c->handles[i].lock != NULL)
             (void)zkl_lock_close(c->handles[i].lock);
@@ -557,8 +557,8 @@ void actor_close_lock(struct world *w, int client) {
         return;
     TRACE(w, "client %d closes its handle of %c", client, 'a' + c->handles[number].name);
     for (unsigned i = 0; i < THREADS_MAX; i++)
-        if (c->actors[i].second.lock == lock && c->actors[i].state != ACTOR_WAITING)
-            c->actors[i].second.lock = NULL;
+        if (c->actors[i].state != ACTOR_WAITING)
+            together_forget(&c->actors[i], lock);
     for (unsigned i = 0; i < THREADS_MAX; i++)
         if (c->actors[i].lock == lock &&
             (c->actors[i].state == ACTOR_HOLDING || c->actors[i].state == ACTOR_LATE))

@@ -33,7 +33,7 @@ void checks_group(struct world *w, int client, const struct zkli_group *group) {
                       client);
 }
 
-void checks_both(struct world *w, const struct zkli_several *all) {
+void checks_together(struct world *w, const struct zkli_several *all) {
     bool is_granted = all->operation.result == ZKL_OK;
     for (size_t i = 0; i < all->count; i++) {
         struct zkl_lock *l = all->parts[i].lock;

@@ -66,8 +66,8 @@ struct figures {
     uint64_t faults[FAULT_KINDS];
     uint64_t guarded, guarded_unsure, guarded_lost, guarded_unsent, guarded_again;
     uint64_t several, several_refused;
-    uint64_t places_left, places_taken; /* of waits that ended; by the next acquire */
-    uint64_t both, both_granted;        /* acquires of both locks at once */
+    uint64_t places_left, places_taken;  /* of waits that ended; by the next acquire */
+    uint64_t together, together_granted; /* acquires of several locks at once */
     uint64_t grants, hand_offs, handed_on, nested, shared, lingered, permits, touches, resizes,
         mismatches, turns, losses, requeues, timeouts, busy, cancels, closes, unreachable, late;
     uint64_t again, again_refused, again_lost, given_up, given_up_early, unreleased;

@@ -16,7 +16,7 @@ static zkl_kind choose_kind(struct world *w, int lock) {
 }
 
 bool handle_open(struct client *c, int i) {
-    static const char *const names[LOCKS_MAX] = {"a", "b"};
+    static const char *const names[LOCKS_MAX] = {"a", "b", "c"};
     struct world *w = c->world;
     struct handle *h = &c->handles[i];
     int name = i % w->locks;

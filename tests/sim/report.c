@@ -32,8 +32,8 @@ static void print_locks(const struct figures *f, FILE *out) {
     row(out, "numbers of permits changed", f->resizes, n);
     row(out, "places kept after a wait", f->places_left, n);
     row(out, "places taken by the next", f->places_taken, n);
-    row(out, "both at once", f->both, n);
-    row(out, "both at once, granted", f->both_granted, n);
+    row(out, "several at once", f->together, n);
+    row(out, "several at once, granted", f->together_granted, n);
     row(out, "another number of permits", f->mismatches, n);
     row(out, "writers turned readers", f->turns, n);
     row(out, "losses told", f->losses, n);

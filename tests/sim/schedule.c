@@ -30,8 +30,8 @@
 /* Of the locks there that are semaphores, for most; and of these, of those that change. */
 #define SEMAPHORE_PERCENT 50
 #define RESIZED_PERCENT 50
-/* Of those with two locks: in which both are acquired at once, now and then. */
-#define BOTH_PERCENT 60
+/* Of those with more than one lock: in which several are acquired at once, now and then. */
+#define TOGETHER_PERCENT 60
 /* Of those near the counter's end: where a semaphore is among the locks, and elsewhere. */
 #define COUNTED_END_PERCENT 30
 #define END_PERCENT 10
@@ -44,12 +44,15 @@ static void configure(struct world *w) {
     w->clients = (int)world_between(w, 3, CLIENTS_MAX);
     w->threads = (int)world_between(w, 1, THREADS_MAX);
     w->locks = (int)world_between(w, 1, LOCKS_MAX);
+    bool counts = false;
     w->handles = w->locks * (world_chance(w, MIXED_PERCENT) ? 2 : 1);
     for (int i = 0; i < w->locks; i++)
-        if (w->handles > w->locks && world_chance(w, SEMAPHORE_PERCENT))
+        if (w->handles > w->locks && world_chance(w, SEMAPHORE_PERCENT)) {
             w->permits[i] = 1 + (int)world_below(w, PERMITS_MAX);
-    w->both_percent = w->locks > 1 && world_chance(w, BOTH_PERCENT) ? world_below(w, 80) : 0;
-    bool counts = w->permits[0] > 0 || w->permits[1] > 0;
+            counts = true;
+        }
+    w->together_percent = w->locks > 1 && world_chance(w, TOGETHER_PERCENT) ? world_below(w, 80)
+                                                                            : 0;
     w->counter_start = world_chance(w, counts ? COUNTED_END_PERCENT : END_PERCENT)
                            ? INT32_MAX - (int32_t)world_below(w, 12)
                            : 0;
@@ -64,12 +67,14 @@ static void configure(struct world *w) {
     w->rest_ns = w->timeout_ns / (1 + (int)world_below(w, 30));
     for (unsigned i = 0; i < w->faults_wanted; i++)
         w->fault_at[i] = 1 + world_below(w, w->operations_wanted);
-    w->dirs[0] = world_name(w, "/locks/a");
-    w->dirs[1] = world_name(w, "/locks/b");
-    w->registers[0] = world_name(w, "/a");
-    w->registers[1] = world_name(w, "/b");
-    w->marks[0] = world_name(w, "/a/mark");
-    w->marks[1] = world_name(w, "/b/mark");
+    for (int i = 0; i < LOCKS_MAX; i++) {
+        char path[16];
+        (void)snprintf(path, sizeof(path), "/locks/%c", 'a' + i);
+        w->dirs[i] = world_name(w, path);
+        w->registers[i] = world_name(w, path + strlen("/locks"));
+        (void)snprintf(path, sizeof(path), "/%c/mark", 'a' + i);
+        w->marks[i] = world_name(w, path);
+    }
     w->nowhere = world_name(w, "/nowhere");
 }
 

@@ -6,10 +6,10 @@
  *
  * Files: state.h what all of it goes by; world.c time, randomness, names, data, trees, trace;
  * quorum.c the log, election.c who leads; server.c connections, requests; watches.c both ends'
- * watches; port.c the client library; client.c processes with their sessions; actor.c, both.c and
- * writer.c threads that use locks; permits.c semaphores; schedule.c one seed from its settings to
- * its end; faults.c and scenes.c what befalls it; checks*.c what must hold at every step; report.c
- * figures; many.c many seeds; main.c the command.
+ * watches; port.c the client library; client.c processes with their sessions; handles.c their
+ * locks; actor.c, together.c and writer.c threads that use these; permits.c semaphores; schedule.c
+ * one seed from its settings to its end; faults.c and scenes.c what befalls it; checks*.c what must
+ * hold at every step; report.c figures; many.c many seeds; main.c the command.
  */
 #ifndef SIM_H
 #define SIM_H
@@ -199,17 +199,19 @@ bool actors_are_idle(const struct world *w, int client);
 void actor_cancel(struct world *w, int client);
 void actor_close_lock(struct world *w, int client);
 
-/* ---- both.c ---- */
+/* ---- together.c ---- */
 
-/* An acquire of both locks at once: of this handle's and of one of the other's. False: not now. */
-bool both_begin(struct world *w, unsigned actor, int64_t timeout_ms);
+/* An acquire of this handle's lock and of others at once. False: not now. */
+bool together_begin(struct world *w, unsigned actor, int64_t timeout_ms);
 /* With the session's lock, which it releases: what it came to. */
-zkl_err both_finish(struct world *w, unsigned actor);
-/* The second hold of the two, if there is one: a look at it; its end, before the thread rests. */
-void both_look(struct world *w, unsigned actor);
-/* Another thread gives up the second, if it is by this lock. False: it is not. */
-bool both_give_up(struct world *w, unsigned actor, const struct zkl_lock *lock);
-void both_release(struct world *w, unsigned actor);
+zkl_err together_finish(struct world *w, unsigned actor);
+/* The other holds, if there are any: a look at each; their end, before the thread rests. */
+void together_look(struct world *w, unsigned actor);
+/* Another thread gives up one of them, if it is by this lock. False: none is. */
+bool together_give_up(struct world *w, unsigned actor, const struct zkl_lock *lock);
+void together_release(struct world *w, unsigned actor);
+/* Without a call: of this lock, or all if it is NULL. */
+void together_forget(struct actor *a, const struct zkl_lock *lock);
 
 /* ---- checks.c ---- */
 
@@ -237,8 +239,8 @@ void checks_released(struct handle *h, zkl_hold hold);
 void checks_hold(struct world *w, int client, int handle, zkl_hold hold);
 /* (checks_several.c) When all is quiet. */
 void checks_group(struct world *w, int client, const struct zkli_group *group);
-/* An acquire of both locks has come to its end, for a thread that is about to wake up. */
-void checks_both(struct world *w, const struct zkli_several *all);
+/* An acquire of several locks has come to its end, for a thread that is about to wake up. */
+void checks_together(struct world *w, const struct zkli_several *all);
 void checks_committed(struct world *w, const struct txn *txn, const struct tree *before);
 void checks_watch_told(struct world *w, int client, int name, enum zkli_watch_type type);
 void checks_frozen(struct world *w);

@@ -16,9 +16,9 @@
 #define MS INT64_C(1000000)
 #define SERVERS 3
 #define CLIENTS_MAX 5
-#define THREADS_MAX 3 /* of a client */
-#define LOCKS_MAX 2   /* different names */
-#define HANDLES_MAX 4 /* of a client's, two for a name */
+#define THREADS_MAX 3               /* of a client */
+#define LOCKS_MAX 3                 /* different names */
+#define HANDLES_MAX (2 * LOCKS_MAX) /* of a client's, two for a name */
 #define SESSIONS_MAX 256
 #define NAMES_MAX 4096
 #define NODES_MAX 96
@@ -358,12 +358,12 @@ struct actor {
     bool is_waking;
     struct zkli_acquire acquire;
     struct zkl_lock *lock;
-    struct zkli_several *all; /* both at once; NULL: only that lock */
-    struct second {           /* the other lock of such a hold; lock NULL: none */
+    struct zkli_several *all; /* several at once; NULL: only that lock */
+    struct other {            /* the other locks of such a hold; lock NULL: no more */
         int handle;
         struct zkl_lock *lock;
         zkl_hold hold;
-    } second;
+    } others[LOCKS_MAX - 1];
     bool is_impatient;   /* it has waited in vain, and tries the same again */
     unsigned attempt;    /* a number for each acquire */
     int64_t deadline_ns; /* on the client's clock; 0: none */
@@ -470,8 +470,8 @@ struct world {
     /* Settings of the schedule */
     int64_t tick_ns, timeout_ns;
     int sync_limit, clients, threads, locks, handles;
-    int permits[LOCKS_MAX]; /* of a semaphore, in the beginning; 0: it is none */
-    unsigned both_percent;  /* of the acquires, of both locks at once */
+    int permits[LOCKS_MAX];    /* of a semaphore, in the beginning; 0: it is none */
+    unsigned together_percent; /* of the acquires, of several locks at once */
     int32_t counter_start;
     unsigned operations_wanted, operations, faults_wanted, faults_done;
     enum phase phase;

@@ -60,7 +60,7 @@ static void the_simulation_is_not_idle(void) {
     CU_ASSERT_TRUE(f->shared >= f->schedules / 20);
     CU_ASSERT_TRUE(f->lingered >= f->schedules / 20);
     CU_ASSERT_TRUE(f->places_taken >= f->schedules / 2);
-    CU_ASSERT_TRUE(f->both_granted >= f->schedules);
+    CU_ASSERT_TRUE(f->together_granted >= f->schedules);
     CU_ASSERT_TRUE(f->permits >= f->schedules);
     CU_ASSERT_TRUE(f->touches >= f->schedules / 2);
     CU_ASSERT_TRUE(f->resizes >= f->schedules / 5);

@@ -82,7 +82,7 @@ static void add_more(struct world *w, const struct client *c, struct actor *a, c
 void actor_write(struct world *w, unsigned number) {
     struct actor *a = actor_of(w, number);
     struct client *c = &w->list[number / THREADS_MAX];
-    static const char *const paths[LOCKS_MAX] = {"/a", "/b"};
+    static const char *const paths[LOCKS_MAX] = {"/a", "/b", "/c"};
     assert(w->write_count + 1 < WRITES_MAX);
     a->writing = ++w->write_count;
     int lock = c->handles[a->handle].name;
