@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . bench/peers/services.sh
 . bench/peers/report.sh
 
-readonly PEERS=(zklock redis etcd)
+readonly PEERS=(zklock curator kazoo redis etcd)
 readonly WORKLOADS=(free lingering read write semaphore several hand-off hand-off-100 turns patient
     impatient)
 # A driver answers a little after the window; one that is silent for so long has failed.
