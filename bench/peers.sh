@@ -21,11 +21,14 @@ readonly WARM_UP_MS=2000
 usage() {
     cat <<END
 usage: bench/peers.sh [OPTION]...    measures, and prints a table
-       bench/peers.sh plot RECORD    draws the plots of docs/benchmarks from a record of the table
+       bench/peers.sh plot NAME      draws the newest record of docs/measurements/NAME, which has
+                                     such a table, in docs/benchmarks
+       bench/peers.sh record         measures what docs/benchmarks.md shows, in 12 minutes, keeps
+                                     the records, and draws them
 
   -p PEER,...      of these [$(IFS=, && echo "${PEERS[*]}")]
   -w WORKLOAD,...  of these [$(IFS=, && echo "${WORKLOADS[*]}")]
-  -n ROUNDS        how often each peer has its turn with each workload [10]
+  -n ROUNDS        how often each peer has its turn with each workload [12]
   -m MS            how long a turn takes [700]
   -u US            how long the contenders of patient and impatient hold the lock [1000]
   -s 1|3           ZooKeeper servers [1]
@@ -74,7 +77,9 @@ start_driver() { # PEER
 
 # Leaves the driver's answer in Figure.
 turn() { # PEER WORKLOAD MS
-    printf '%s %s %s\n' "$2" "$3" "$HoldUs" >&"${ToDriver[$1]}"
+    local hold_us=0
+    [[ $2 != *patient ]] || hold_us=$HoldUs
+    printf '%s %s %s\n' "$2" "$3" "$hold_us" >&"${ToDriver[$1]}"
     IFS= read -r -t "$ANSWER_LIMIT_S" -u "${FromDriver[$1]}" Figure || {
         tail -n 20 "$TMPDIR/$1.log" >&2
         fail "$EX_SOFTWARE" "$1 does not answer to $2"
@@ -101,17 +106,32 @@ measure() {
     done
 }
 
+# On one server, and on three with the waits that end too soon for them.
+record() {
+    need_packages gnuplot-nox
+    scripts/measurements.sh record peers HEAD -- ./bench/peers.sh
+    scripts/measurements.sh record peers-ensemble HEAD -- ./bench/peers.sh -s 3 -u 0 \
+        -p zklock,curator,kazoo -w free,hand-off,hand-off-100,turns,patient,impatient
+    plot peers
+    plot peers-ensemble
+}
+
 main() {
     local option peer
     answer_help "$@"
+    if [[ ${1-} == record ]]; then
+        (($# == 1)) || wrong_call "record takes nothing more"
+        record
+        return
+    fi
     if [[ ${1-} == plot ]]; then
-        (($# == 2)) && [[ -r $2 ]] || wrong_call "plot takes a RECORD"
+        (($# == 2)) || wrong_call "plot takes a NAME"
         need_packages gnuplot-nox
         plot "$2"
         return
     fi
     declare -gA Lacks
-    Rounds=10 WindowMs=700 HoldUs=1000 Servers=1 Peers=("${PEERS[@]}") Workloads=("${WORKLOADS[@]}")
+    Rounds=12 WindowMs=700 HoldUs=1000 Servers=1 Peers=("${PEERS[@]}") Workloads=("${WORKLOADS[@]}")
     while getopts :p:w:n:m:u:s: option; do
         case $option in
         p) mapfile -t Peers < <(choose "$OPTARG" "${PEERS[@]}") ;;
@@ -129,6 +149,7 @@ main() {
         wrong_call "ROUNDS and MS are numbers"
     [[ $HoldUs =~ ^[0-9]{1,6}$ && $Servers =~ ^[13]$ ]] || wrong_call "US is a number, and 1 or 3"
     begin_services
+    versions
     for peer in "${Peers[@]}"; do
         start_driver "$peer"
     done

@@ -1,6 +1,7 @@
 /*
- * Curator under the workloads of bench/peers.sh: what bench_peers.c is for the services that it
- * knows. usage: java Curator HOSTS
+ * Curator under the workloads of bench/peers.sh, as bench_peers.c for other services.
+ *
+ * usage: java Curator HOSTS
  */
 import java.io.BufferedReader;
 import java.io.InputStreamReader;

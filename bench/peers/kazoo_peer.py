@@ -1,4 +1,4 @@
-"""kazoo under the workloads of bench/peers.sh: what bench_peers.c is for the services that it knows.
+"""kazoo under the workloads of bench/peers.sh, as bench_peers.c for other services.
 
 usage: kazoo_peer.py HOSTS
 """

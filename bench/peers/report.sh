@@ -40,10 +40,23 @@ summary() {
             return with_commas(median[key]) " (" with_commas(v[k]) " to " \
                 with_commas(v[n + 1 - k]) ")"
         }
-        function better_peer(workload,   i, most) {
-            for (i = 2; i <= peer_count; i++)
-                if (median[peer[i] " " workload] > most) most = median[peer[i] " " workload]
+        function better_peer(workload,   i, rate, most) {
+            for (i = 1; i <= peer_count; i++) {
+                rate = median[peer[i] " " workload]
+                if (peer[i] != "zklock" && rate > most) most = rate
+            }
             return most
+        }
+        # What the project asks of itself where waits end too soon.
+        function asked(   ours, patient, most, least) {
+            ours = median["zklock impatient"]
+            patient = median["zklock patient"]
+            most = better_peer("impatient")
+            if (!ours || !patient) return
+            least = most && 3 * most < patient / 2 ? 3 * most : patient / 2
+            printf "\nzklock, impatient: %.0f grants/s, asked: at least %.0f, %s.\n", ours, \
+                least, (ours >= least ? "met" : "NOT MET")
+            print "That is half of its patient rate, or three times the better peer: the lesser."
         }
         { figures[$1 " " $2] = figures[$1 " " $2] " " $3 }
         END {
@@ -59,14 +72,61 @@ summary() {
                 print line
             }
             k = rank(rounds)
-            printf "\nMedians of %d turns. In brackets are figures %d and %d by size: the " \
-                "true\nmedian is between those with a confidence of %.1f %%.\n", rounds, k, \
-                rounds + 1 - k, confidence * 100
-            ours = median["zklock impatient"]
-            patient = median["zklock patient"]
-            most = better_peer("impatient")
-            if (ours && patient) printf "\nimpatient, of the patient rate: %.2f\n", ours / patient
-            if (ours && most) printf "impatient, times the better peer: %.2f\n", ours / most
+            printf "\nMedians of %d turns. In brackets are figures %d and %d by size:\n", \
+                rounds, k, rounds + 1 - k
+            printf "the true median is between those with a confidence of %.1f %%.\n", \
+                confidence * 100
+            asked()
         }
     ' "$TMPDIR/figures"
+}
+
+# The rows of a record whose unit is UNIT, for gnuplot: the workload, and three numbers a peer.
+plot_rows() { # RECORD UNIT
+    awk -F ' [|] ' -v unit="$2" '
+        $1 == "workload" { for (i = 3; i <= NF; i++) peers = peers " " $i; print "-" peers }
+        $2 == unit {
+            line = $1
+            for (i = 3; i <= NF; i++) {
+                gsub(/[(),]|to /, "", $i)
+                line = line " " ($i == "-" ? "? ? ?" : $i)
+            }
+            print line
+        }
+    ' "$1"
+}
+
+plot_one() { # RECORD UNIT TITLE SVG
+    plot_rows "$1" "$2" >"$Work/rows"
+    (($(wc -l <"$Work/rows") > 1)) || return 0
+    gnuplot <<END
+set terminal svg size 960,440 font 'sans-serif,12' background 'white'
+set output '$4'
+set title '$3'
+set style data histograms
+set style histogram errorbars gap 1 lw 1
+set style fill solid 0.8 border -1
+set logscale y
+set format y '%.0f'
+set grid ytics
+set key outside top center horizontal
+set xtics rotate by -15 scale 0
+set datafile missing '?'
+peers = system("head -n 1 '$Work/rows'")
+plot for [i = 2:words(peers)] '$Work/rows' every ::1 \
+    using (column(3 * i - 4)):(column(3 * i - 3)):(column(3 * i - 2)):xtic(1) \
+    title word(peers, i)
+END
+}
+
+# The plots of docs/benchmarks from the newest record of NAME.
+plot() { # NAME
+    local record
+    record=$(printf '%s\n' "docs/measurements/$1"/[0-9]*.txt | sort | tail -n 1)
+    [[ -r $record ]] || wrong_call "there is no record of $1"
+    Work=$(mktemp -d)
+    mkdir -p docs/benchmarks
+    plot_one "$record" us 'microseconds, less is better' "docs/benchmarks/$1-us.svg"
+    plot_one "$record" grants/s 'grants a second, more is better' "docs/benchmarks/$1-grants.svg"
+    rm -rf "$Work"
 }

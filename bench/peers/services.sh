@@ -86,6 +86,19 @@ await_port() { # ADDRESS LOG
     done
 }
 
+# As the packages say, and where etcd is not a package, as it says.
+versions() {
+    local -a packages=(libzookeeper-java)
+    ! wanted curator || packages+=(libcurator-recipes-java)
+    ! wanted kazoo || packages+=(python3-kazoo)
+    ! wanted redis || packages+=(redis-tools)
+    printf '%s cores; load average before %s; ' "$(nproc)" "$(cut -d ' ' -f 1 /proc/loadavg)"
+    # shellcheck disable=SC2016  # the braces are dpkg's
+    dpkg-query -W -f '${Package} ${Version} ' "${packages[@]}" 2>/dev/null || :
+    ! wanted etcd || etcd --version | sed -n 's/^etcd Version: /etcd /p' | tr -d '\n'
+    printf '\n\n'
+}
+
 wanted() { [[ " ${Peers[*]} " == *" $1 "* ]]; } # PEER
 
 # What the chosen peers need, on this machine, with its version in Versions.
