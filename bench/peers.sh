@@ -23,7 +23,8 @@ usage() {
 usage: bench/peers.sh [OPTION]...    measures, and prints a table
        bench/peers.sh plot NAME      draws the newest record of docs/measurements/NAME, which has
                                      such a table, in docs/benchmarks
-       bench/peers.sh record         measures what docs/benchmarks.md shows, in 12 minutes, keeps
+       bench/peers.sh record [OPTION]...
+                                     measures what docs/benchmarks.md shows, in 12 minutes, keeps
                                      the records, and draws them
 
   -p PEER,...      of these [$(IFS=, && echo "${PEERS[*]}")]
@@ -107,11 +108,11 @@ measure() {
 }
 
 # On one server, and on three with the waits that end too soon for them.
-record() {
+record() { # OPTION...
     need_packages gnuplot-nox
-    scripts/measurements.sh record peers HEAD -- ./bench/peers.sh
+    scripts/measurements.sh record peers HEAD -- ./bench/peers.sh "$@"
     scripts/measurements.sh record peers-ensemble HEAD -- ./bench/peers.sh -s 3 -u 0 \
-        -p zklock,curator,kazoo -w free,hand-off,hand-off-100,turns,patient,impatient
+        -p zklock,curator,kazoo -w free,hand-off,hand-off-100,turns,patient,impatient "$@"
     plot peers
     plot peers-ensemble
 }
@@ -120,8 +121,7 @@ main() {
     local option peer
     answer_help "$@"
     if [[ ${1-} == record ]]; then
-        (($# == 1)) || wrong_call "record takes nothing more"
-        record
+        record "${@:2}"
         return
     fi
     if [[ ${1-} == plot ]]; then
