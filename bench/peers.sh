@@ -28,7 +28,7 @@ usage: bench/peers.sh [OPTION]...    measures, and prints a table
                                      the records, and draws them
 
   -p PEER,...      of these [$(IFS=, && echo "${PEERS[*]}")]
-  -w WORKLOAD,...  of these [$(IFS=, && echo "${WORKLOADS[*]}")]
+  -w WORKLOAD,...  of those below [all]
   -n ROUNDS        how often each peer has its turn with each workload [12]
   -m MS            how long a turn takes [700]
   -u US            how long the contenders of patient and impatient hold the lock [1000]
@@ -80,7 +80,8 @@ start_driver() { # PEER
 turn() { # PEER WORKLOAD MS
     local hold_us=0
     [[ $2 != *patient ]] || hold_us=$HoldUs
-    printf '%s %s %s\n' "$2" "$3" "$hold_us" >&"${ToDriver[$1]}"
+    # A driver that has ended gives no answer, either.
+    (trap '' PIPE && printf '%s %s %s\n' "$2" "$3" "$hold_us" >&"${ToDriver[$1]}") 2>/dev/null || :
     IFS= read -r -t "$ANSWER_LIMIT_S" -u "${FromDriver[$1]}" Figure || {
         tail -n 20 "$TMPDIR/$1.log" >&2
         fail "$EX_SOFTWARE" "$1 does not answer to $2"
@@ -109,12 +110,12 @@ measure() {
 
 # On one server, and on three with the waits that end too soon for them.
 record() { # OPTION...
-    need_packages gnuplot-nox
-    scripts/measurements.sh record peers HEAD -- ./bench/peers.sh "$@"
-    scripts/measurements.sh record peers-ensemble HEAD -- ./bench/peers.sh -s 3 -u 0 \
+    need_packages "${PLOT_PACKAGES[@]}"
+    scripts/measurements.sh record peers-one HEAD -- ./bench/peers.sh "$@"
+    scripts/measurements.sh record peers-three HEAD -- ./bench/peers.sh -s 3 -u 0 \
         -p zklock,curator,kazoo -w free,hand-off,hand-off-100,turns,patient,impatient "$@"
-    plot peers
-    plot peers-ensemble
+    plot peers-one
+    plot peers-three
 }
 
 main() {
@@ -126,7 +127,7 @@ main() {
     fi
     if [[ ${1-} == plot ]]; then
         (($# == 2)) || wrong_call "plot takes a NAME"
-        need_packages gnuplot-nox
+        need_packages "${PLOT_PACKAGES[@]}"
         plot "$2"
         return
     fi

@@ -96,21 +96,22 @@ plot_rows() { # RECORD UNIT
     ' "$1"
 }
 
-plot_one() { # RECORD UNIT TITLE SVG
+plot_one() { # RECORD UNIT TITLE LEAST SVG
     plot_rows "$1" "$2" >"$Work/rows"
     (($(wc -l <"$Work/rows") > 1)) || return 0
     gnuplot <<END
 set terminal svg size 960,440 font 'sans-serif,12' background 'white'
-set output '$4'
+set output '$5'
 set title '$3'
 set style data histograms
 set style histogram errorbars gap 1 lw 1
 set style fill solid 0.8 border -1
 set logscale y
-set format y '%.0f'
+set yrange [$4:*]
+set format y '%g'
 set grid ytics
 set key outside top center horizontal
-set xtics rotate by -15 scale 0
+set xtics scale 0
 set datafile missing '?'
 peers = system("head -n 1 '$Work/rows'")
 plot for [i = 2:words(peers)] '$Work/rows' every ::1 \
@@ -126,7 +127,7 @@ plot() { # NAME
     [[ -r $record ]] || wrong_call "there is no record of $1"
     Work=$(mktemp -d)
     mkdir -p docs/benchmarks
-    plot_one "$record" us 'microseconds, less is better' "docs/benchmarks/$1-us.svg"
-    plot_one "$record" grants/s 'grants a second, more is better' "docs/benchmarks/$1-grants.svg"
+    plot_one "$record" us 'microseconds, less is better' 0.1 "docs/benchmarks/$1-us.svg"
+    plot_one "$record" grants/s 'grants a second, more is better' 1 "docs/benchmarks/$1-grants.svg"
     rm -rf "$Work"
 }

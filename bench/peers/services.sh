@@ -4,12 +4,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # names of the scripts that source this file, or of those
 
-CURATOR_PACKAGES=(libcurator-recipes-java libcurator-framework-java libcurator-client-java
-    openjdk-17-jdk-headless)
-KAZOO_PACKAGES=(python3 python3-kazoo)
-# Debian's redis-server is no more than a link to redis-check-rdb, and a service.
-REDIS_PACKAGES=(redis-tools)
-
 readonly JARS=/usr/share/java
 readonly START_LIMIT_S=20
 
@@ -35,6 +29,7 @@ begin_curator() {
 }
 
 # As ZooKeeper's servers here, which do not sync their log: nothing is kept on a disk.
+# redis-server, the package, is no more than this link and a service.
 begin_redis() {
     choose_ports 1 "$TMPDIR"
     RedisAddress=127.0.0.1:${Ports[0]}
@@ -46,7 +41,7 @@ begin_redis() {
     await_port "$RedisAddress" "$TMPDIR/redis/log"
 }
 
-# The package would start a service, so it is unpacked only.
+# The package etcd-server would start a service, so it is unpacked only.
 unpack_etcd() {
     local dir=build/etcd
     ! command_exists etcd || return 0
@@ -94,9 +89,9 @@ versions() {
     ! wanted redis || packages+=(redis-tools)
     printf '%s cores; load average before %s; ' "$(nproc)" "$(cut -d ' ' -f 1 /proc/loadavg)"
     # shellcheck disable=SC2016  # the braces are dpkg's
-    dpkg-query -W -f '${Package} ${Version} ' "${packages[@]}" 2>/dev/null || :
-    ! wanted etcd || etcd --version | sed -n 's/^etcd Version: /etcd /p' | tr -d '\n'
-    printf '\n\n'
+    dpkg-query -W -f '${Package} ${Version}, ' "${packages[@]}" 2>/dev/null || :
+    ! wanted etcd || etcd --version | sed -n 's/^etcd Version: \(.*\)/etcd \1, /p' | tr -d '\n'
+    printf '%s ms a turn\n\n' "$WindowMs"
 }
 
 wanted() { [[ " ${Peers[*]} " == *" $1 "* ]]; } # PEER
