@@ -30,7 +30,7 @@ usage: bench/peers.sh [OPTION]...    measures, and prints a table
   -p PEER,...      of these [$(IFS=, && echo "${PEERS[*]}")]
   -w WORKLOAD,...  of those below [all]
   -n ROUNDS        how often each peer has its turn with each workload [12]
-  -m MS            how long a turn takes [700]
+  -m MS            how long a turn takes [600]
   -u US            how long the contenders of patient and impatient hold the lock [1000]
   -s 1|3           ZooKeeper servers [1]
 
@@ -132,7 +132,7 @@ main() {
         return
     fi
     declare -gA Lacks
-    Rounds=12 WindowMs=700 HoldUs=1000 Servers=1 Peers=("${PEERS[@]}") Workloads=("${WORKLOADS[@]}")
+    Rounds=12 WindowMs=600 HoldUs=1000 Servers=1 Peers=("${PEERS[@]}") Workloads=("${WORKLOADS[@]}")
     while getopts :p:w:n:m:u:s: option; do
         case $option in
         p) mapfile -t Peers < <(choose "$OPTARG" "${PEERS[@]}") ;;
