@@ -19,9 +19,7 @@ begin_curator() {
     local jar
     CuratorJars=
     for jar in curator-recipes curator-framework curator-client zookeeper zookeeper-jute guava \
-        failureaccess slf4j-api slf4j-nop netty-common netty-buffer netty-transport netty-handler \
-        netty-codec netty-resolver netty-transport-native-unix-common \
-        netty-transport-native-epoll; do
+        slf4j-api slf4j-nop; do
         CuratorJars+=${CuratorJars:+:}$JARS/$jar.jar
     done
     mkdir "$TMPDIR/classes"
@@ -41,6 +39,11 @@ begin_redis() {
     await_port "$RedisAddress" "$TMPDIR/redis/log"
 }
 
+download_etcd() ( # DIR
+    cd "$1"
+    apt-get -qq -o APT::Sandbox::User=root download etcd-server 1>&2
+)
+
 # The package etcd-server would start a service, so it is unpacked only.
 unpack_etcd() {
     local dir=build/etcd
@@ -48,7 +51,7 @@ unpack_etcd() {
     if [[ ! -x $dir/usr/bin/etcd ]]; then
         is_debian || report_missing etcd-server
         mkdir -p "$dir"
-        (cd "$dir" && apt-get -qq -o APT::Sandbox::User=root download etcd-server 1>&2) ||
+        download_etcd "$dir" || { apt_get update && download_etcd "$dir"; } ||
             fail "$EX_UNAVAILABLE" "could not download etcd-server"
         dpkg-deb -x "$dir"/etcd-server_*.deb "$dir"
     fi
@@ -96,7 +99,7 @@ versions() {
 
 wanted() { [[ " ${Peers[*]} " == *" $1 "* ]]; } # PEER
 
-# What the chosen peers need, on this machine, with its version in Versions.
+# The packages, servers and programs of the chosen peers.
 begin_services() {
     local -a packages=("${BUILD_PACKAGES[@]}" "${SERVER_PACKAGES[@]}")
     ! wanted curator || packages+=("${CURATOR_PACKAGES[@]}")
@@ -112,8 +115,8 @@ begin_services() {
 }
 
 end_services() {
-    ((${#Started[@]} == 0)) || kill "${Started[@]}" 2>/dev/null || :
-    wait
+    ((${#Started[@]} == 0)) || kill -KILL "${Started[@]}" 2>/dev/null || :
+    wait 2>/dev/null
     [[ ! $EtcdData ]] || rm -rf "$EtcdData"
     release_ports
 }
