@@ -39,10 +39,9 @@ begin_redis() {
     await_port "$RedisAddress" "$TMPDIR/redis/log"
 }
 
-download_etcd() ( # DIR
-    cd "$1"
-    apt-get -qq -o APT::Sandbox::User=root download etcd-server 1>&2
-)
+download_etcd() { # DIR
+    (cd "$1" && apt-get -qq -o APT::Sandbox::User=root download etcd-server 1>&2)
+}
 
 # The package etcd-server would start a service, so it is unpacked only.
 unpack_etcd() {
