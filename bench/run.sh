@@ -19,6 +19,8 @@ Options are those of bench_floor:
   -r         the client library alone resolves names all the time, as it does by default
 
 ZKLOCK_HOSTS=host:port[,...] uses those servers instead of starting one.
+
+bench/peers.sh measures other lock services beside this library.
 END
 }
 

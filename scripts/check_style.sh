@@ -22,6 +22,7 @@ mapfile -t c_files < <(find src include tests bench examples -name '*.[ch]' 2>/d
 mapfile -t shell_files < <(
     find scripts tests bench .ci -type f \( -name '*.sh' -o -path '.ci/run' \) | sort
 )
+mapfile -t driver_files < <(find bench -name '*.java' -o -name '*.py' | sort)
 mapfile -t awk_files < <(find scripts -name '*.awk' | sort)
 ((${#c_files[@]})) || fail "$EX_SOFTWARE" "found no C"
 
@@ -95,14 +96,14 @@ check_comments() {
         grep -nE "$code" "$work/$file.comments" |
             sed -E "s|^([0-9]+):.*|$file:\1: code in a comment|" || :
     done
-    grep -nHE '\b(TODO|FIXME)\b' "${shell_files[@]}" CMakeLists.txt \
+    grep -nHE '\b(TODO|FIXME)\b' "${shell_files[@]}" "${driver_files[@]}" CMakeLists.txt \
         tests/CMakeLists.txt cmake/* | grep -v '^scripts/check_style.sh:' |
         sed -E 's|^([^:]*:[0-9]+):.*|\1: a note to ourselves|' || :
 }
 
 check_sizes() {
     local file
-    for file in "${c_files[@]}" "${shell_files[@]}" "${awk_files[@]}"; do
+    for file in "${c_files[@]}" "${shell_files[@]}" "${awk_files[@]}" "${driver_files[@]}"; do
         awk -v file="$file" -v lines_max="$FILE_LINES_MAX" '
             END { if (NR > lines_max) print file ":" NR ": " NR " lines, more than " lines_max }
         ' "$file"
