@@ -1,7 +1,7 @@
 /*
- * One process of a crowd, which takes some of ten locks at once, again and again, and looks who
- * else has them: a program of its own, since nothing of the library survives a fork. What each one
- * holds stands in memory that all share, and no server is asked about it.
+ * One process of a crowd. Again and again it takes some of ten locks at once, and looks which other
+ * process has them, too. What each one holds stands in memory that all share: no server is asked
+ * about it. It is a program of its own, since nothing of the library survives a fork.
  */
 #ifndef SERVER_CROWD_H
 #define SERVER_CROWD_H
@@ -34,8 +34,8 @@ struct crowd {
     atomic_size_t overlaps, torn; /* seen */
     atomic_size_t together_max;   /* processes that held something at a time */
     struct crowd_process processes[CROWD_PROCESSES];
-    /* By when the lease of a process's hold ends, as it was when it was granted: in ns of
-     * CLOCK_BOOTTIME, and negative for a reader's hold. 0: it does not hold. */
+    /* Of each lock, by process: the end of the lease as it was at the grant, in ns of
+     * CLOCK_BOOTTIME. Negative for a reader's hold; 0: none. */
     _Atomic int64_t claims[SUBSET_LOCKS][CROWD_PROCESSES];
 };
 
