@@ -16,13 +16,19 @@
 #include "register/verdict.h"
 #include "register/worker.h"
 #include "support/fixture.h"
+#include "support/random.h"
 #include "support/scratch.h"
+#include "support/subset.h"
 
 #define KINDS 6
 #define SHORT_KINDS 3 /* the first, of which late writes are wanted */
 #define WORKERS_A_KIND 3
 #define SLOT_WORKERS (2 * WORKER_SLOTS)
-#define WORKERS (KINDS * WORKERS_A_KIND + SLOT_WORKERS)
+#define GROUP_WORKERS 5
+#define ONE_LOCK_WORKERS (KINDS * WORKERS_A_KIND)
+#define WORKERS (ONE_LOCK_WORKERS + SLOT_WORKERS + GROUP_WORKERS)
+/* Of the groups, too. */
+#define REGISTERS (KINDS + SUBSET_LOCKS)
 /* How long a writer that has stopped at its worst moment waits for another to write. */
 #define OVERTAKEN_LEASES 10
 #define OVERTAKEN_MIN 2
@@ -55,7 +61,7 @@ static struct {
     struct worker workers[WORKERS];
     raw *reader;
     char directory[200];
-    int history, files[KINDS];
+    int history, files[REGISTERS];
     int64_t processes;
     uint64_t random;
     bool is_ending;
@@ -66,10 +72,7 @@ static struct {
 /* ---- Small things ---- */
 
 static uint64_t draw(uint64_t below) {
-    Run.random ^= Run.random << 13;
-    Run.random ^= Run.random >> 7;
-    Run.random ^= Run.random << 17;
-    return Run.random % below;
+    return random_draw(&Run.random, below);
 }
 
 /* What a lease cannot last longer than. */
@@ -90,10 +93,15 @@ static void note(char what, const struct worker *w, int64_t ns) {
     REQUIRE(write(Run.history, line, (size_t)length) == length);
 }
 
-static size_t kind_index(char kind) {
+static char register_of(size_t i) {
+    return i < KINDS ? Kinds[i] : worker_group_register(i - KINDS);
+}
+
+/* REGISTERS: there is none. */
+static size_t register_index(char reg) {
     size_t i = 0;
 
-    while (Kinds[i] != kind)
+    while (i < REGISTERS && register_of(i) != reg)
         i++;
     return i;
 }
@@ -102,11 +110,10 @@ static size_t kind_index(char kind) {
 static int64_t value_of(char kind) {
     if (kind == KIND_GUARD && Run.plan->breaker && !breaker_rests())
         return -1; /* asking would take its time */
-    if (kind == KIND_SLOT)
-        return -1; /* there is no register */
     if (kind == KIND_GUARD)
         return worker_znode_read(&Run.reader, server_hosts(), fixture_root());
-    return worker_file_read(Run.files[kind_index(kind)]);
+    const size_t i = register_index(kind);
+    return i < REGISTERS ? worker_file_read(Run.files[i]) : -1; /* it has none, or ten */
 }
 
 /* ---- Workers ---- */
@@ -163,7 +170,7 @@ static void look_after(struct worker *w) {
     }
     w->since_ns = clock_ns();
     note('s', w, w->since_ns);
-    w->was_asked = w->state == ASKED;
+    w->was_asked = w->state == ASKED && w->kind != KIND_GROUP;
     w->value = value_of(w->kind);
     w->is_early = draw(2);
     w->seen = lseek(Run.history, 0, SEEK_END);
@@ -209,7 +216,8 @@ static void wake_if_due(struct worker *w, int64_t now) {
         is_due = is_due && is_overtaken;
     if (!is_due)
         return;
-    Run.overtaken[kind_index(w->kind)] += w->was_asked && is_overtaken;
+    if (w->was_asked && is_overtaken)
+        Run.overtaken[register_index(w->kind)]++;
     Run.early += w->was_asked && w->is_early && !is_overtaken;
     note('c', w, clock_ns());
     w->state = RUNNING;
@@ -254,13 +262,17 @@ static bool lacks_late_writes(size_t kind) {
 }
 
 /* Has one of each kind in turn stop itself at the worst moment; towards the end only of those kinds
- * of which late writes are wanted still. */
+ * of which late writes are wanted still. One of a group stops for some time only. */
 static void stop_before_write(bool is_end) {
-    size_t kind = Run.asks++ % SHORT_KINDS;
+    size_t kind = Run.asks++ % (SHORT_KINDS + 1), number;
 
-    for (size_t i = 0; is_end && i < SHORT_KINDS && !lacks_late_writes(kind); i++)
-        kind = (kind + 1) % SHORT_KINDS;
-    struct worker *w = &Run.workers[kind + KINDS * draw(WORKERS_A_KIND)];
+    for (size_t i = 0; is_end && i <= SHORT_KINDS && !lacks_late_writes(kind); i++)
+        kind = (kind + 1) % (SHORT_KINDS + 1);
+    if (kind < SHORT_KINDS)
+        number = kind + KINDS * draw(WORKERS_A_KIND);
+    else
+        number = WORKERS - 1 - draw(GROUP_WORKERS);
+    struct worker *w = &Run.workers[number];
     if (w->pid == 0 || w->state != RUNNING)
         return;
     w->state = ASKED;
@@ -346,6 +358,12 @@ static void fault(void) {
 
 /* ---- The run ---- */
 
+static char kind_of(size_t worker) {
+    if (worker < ONE_LOCK_WORKERS)
+        return Kinds[worker % KINDS];
+    return worker < ONE_LOCK_WORKERS + SLOT_WORKERS ? KIND_SLOT : KIND_GROUP;
+}
+
 static void begin(void) {
     char text[WORKER_VALUE_SIZE + 1];
 
@@ -362,13 +380,15 @@ static void begin(void) {
         raw_create(fixture_raw(), worker_barrier(fixture_root()), "", 0, RAW_PERSISTENT, NULL),
         RAW_OK);
     Run.reader = raw_open(server_hosts(), WORKER_READER_MS);
-    for (size_t i = 0; i < KINDS; i++) {
-        scratch_write(worker_register_path(Run.directory, Kinds[i]), text, WORKER_VALUE_SIZE);
-        Run.files[i] = open(worker_register_path(Run.directory, Kinds[i]), O_RDONLY | O_CLOEXEC);
+    for (size_t i = 0; i < REGISTERS; i++) {
+        const char *path = worker_register_path(Run.directory, register_of(i));
+
+        scratch_write(path, text, WORKER_VALUE_SIZE);
+        Run.files[i] = open(path, O_RDONLY | O_CLOEXEC);
         REQUIRE(Run.files[i] >= 0);
     }
     for (size_t i = 0; i < WORKERS; i++) {
-        Run.workers[i].kind = i < KINDS * WORKERS_A_KIND ? Kinds[i % KINDS] : KIND_SLOT;
+        Run.workers[i].kind = kind_of(i);
         Run.workers[i].proxy = Run.plan->has_proxies ? proxy_new() : NULL;
         spawn(&Run.workers[i]);
     }
@@ -426,7 +446,7 @@ static void run(void) {
 }
 
 /* Whether each lock has been granted since the history had that length. */
-static bool all_are_granted(off_t *at, bool granted[KINDS]) {
+static bool all_are_granted(off_t *at, bool granted[REGISTERS]) {
     char lines[1 << 16];
     const ssize_t got = pread(Run.history, lines, sizeof(lines) - 1, *at);
     size_t count = 0;
@@ -438,19 +458,19 @@ static bool all_are_granted(off_t *at, bool granted[KINDS]) {
         char kind;
 
         if (sscanf(line, "i %" SCNd64 " %c", &op, &kind) == 2)
-            granted[kind_index(kind)] = true;
+            granted[register_index(kind)] = true;
     }
     *at += line - lines;
-    for (size_t i = 0; i < KINDS; i++)
+    for (size_t i = 0; i < REGISTERS; i++)
         count += granted[i];
-    return count == KINDS;
+    return count == REGISTERS;
 }
 
 /* Without any more faults every lock is granted again: as soon as the dead have lost theirs, and
  * the stopped have gone on. */
 static void check_life(void) {
     off_t at = lseek(Run.history, 0, SEEK_END);
-    bool granted[KINDS] = {false};
+    bool granted[REGISTERS] = {false};
 
     WAIT_UNTIL((go_on(), all_are_granted(&at, granted)),
                (OVERTAKEN_LEASES + 5) * Run.plan->session_ms + SOON_MS);
@@ -500,8 +520,8 @@ static void check_nothing_is_left(void) {
     raw *r = raw_open(server_hosts(), WORKER_READER_MS);
 
     REQUIRE(r != NULL);
-    for (size_t i = 0; i < KINDS; i++)
-        WAIT_UNTIL(is_empty(r, lock_dir(worker_lock(Kinds[i]))),
+    for (size_t i = 0; i < REGISTERS; i++)
+        WAIT_UNTIL(is_empty(r, lock_dir(worker_lock(register_of(i)))),
                    2 * Run.plan->session_ms + SOON_MS);
     WAIT_UNTIL(is_empty(r, lock_dir(worker_lock(KIND_SLOT))), 2 * Run.plan->session_ms + SOON_MS);
     raw_close(r);
@@ -544,6 +564,7 @@ void run_register(const run_plan *plan) {
     history *h = verdict_read(Run.directory);
     for (size_t i = 0; i < KINDS; i++)
         judge(h, Kinds[i], names[i]);
+    verdict_of_groups(h, Run.directory, &Run.files[KINDS]);
     verdict_of_slots(h, Run.directory);
     verdict_figures(h);
     if (plan->breaker)

@@ -1,7 +1,7 @@
 /*
- * Processes read and write registers, each time under a lock, and are killed, stopped for longer
- * than their session lasts, cut off, and have their sessions ended; and the servers may be broken,
- * too. In the end, whatever was done:
+ * Processes read and write registers, each time under a lock or several at once. They are killed,
+ * stopped for longer than their session lasts, cut off, and have their sessions ended; and the
+ * servers may be broken, too. In the end, whatever was done:
  *
  * a register protected by the lock alone has lost a write only to a writer that was late; behind a
  * fence, or by guarded writes, it has lost none; no two processes held a lock at a time; and no

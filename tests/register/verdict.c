@@ -9,6 +9,7 @@
 #include "register/worker.h"
 #include "support/clock.h"
 #include "support/main.h"
+#include "support/subset.h"
 #include "support/wait.h"
 
 #define READINGS_MIN 20 /* behind the guard */
@@ -50,22 +51,34 @@ history *verdict_read(const char *directory) {
     return h;
 }
 
-void verdict_of(history *h, const char *directory, char kind, const char *name, int64_t final,
-                bool has_stops) {
-    const bool is_strict = kind != KIND_LOCK && !worker_is_long(kind);
+static history_figures judge(history *h, const char *directory, char reg, const char *name,
+                             int64_t final, bool is_strict) {
     history_figures f;
     char why[2][200];
-    const bool may_be = history_check(h, kind, final, is_strict, &f, why[0], sizeof(why[0]));
-    const bool is_exclusive = history_check_holds(h, kind, why[1], sizeof(why[1]));
+    const bool may_be = history_check(h, reg, final, is_strict, &f, why[0], sizeof(why[0]));
+    const bool is_exclusive = history_check_holds(h, reg, why[1], sizeof(why[1]));
 
     if (!may_be)
-        test_note("(%c) %s: %s", kind, name, why[0]);
+        test_note("(%c) %s: %s", reg, name, why[0]);
     if (!is_exclusive)
-        test_note("(%c) %s: %s", kind, name, why[1]);
+        test_note("(%c) %s: %s", reg, name, why[1]);
     if (!may_be || !is_exclusive) {
         CU_FAIL("the register's history is not one that may be");
         keep_history(directory);
     }
+    Sum.grants += f.grants;
+    Sum.hand_offs += f.hand_offs;
+    Sum.writes += f.ok;
+    Sum.lost += is_strict ? f.lost : 0;
+    Sum.double_grants += !is_exclusive;
+    return f;
+}
+
+void verdict_of(history *h, const char *directory, char kind, const char *name, int64_t final,
+                bool has_stops) {
+    const bool is_strict = kind != KIND_LOCK && !worker_is_long(kind);
+    const history_figures f = judge(h, directory, kind, name, final, is_strict);
+
     test_note("(%c) %s: %zu grants, %zu operations, %zu read twice, %zu writes: %zu ok, "
               "%zu refused, %zu unsure (%zu of them done); "
               "%zu late; %zu lost, %zu of them to a writer that was stopped",
@@ -77,11 +90,26 @@ void verdict_of(history *h, const char *directory, char kind, const char *name, 
         CHECK(f.refused > 0);
     else if (has_stops && kind == KIND_LOCK)
         CHECK(f.by_stop > 0);
-    Sum.grants += f.grants;
-    Sum.hand_offs += f.hand_offs;
-    Sum.writes += f.ok;
-    Sum.lost += is_strict ? f.lost : 0;
-    Sum.double_grants += !is_exclusive;
+}
+
+void verdict_of_groups(history *h, const char *directory, const int *files) {
+    size_t grants = 0, readings = 0, ok = 0, refused = 0, least = SIZE_MAX;
+
+    for (size_t i = 0; i < SUBSET_LOCKS; i++) {
+        const history_figures f = judge(h, directory, worker_group_register(i), "groups",
+                                        worker_file_read(files[i]), true);
+
+        grants += f.grants;
+        readings += f.readings;
+        ok += f.ok;
+        refused += f.refused;
+        least = f.ok < least ? f.ok : least;
+    }
+    test_note("(%c) groups, of %d registers together: %zu grants, %zu read twice, writes: %zu ok, "
+              "%zu to the one with the fewest, %zu refused",
+              KIND_GROUP, SUBSET_LOCKS, grants, readings, ok, least, refused);
+    CHECK(least >= WRITES_MIN / 2);
+    CHECK(readings >= READINGS_MIN);
 }
 
 void verdict_of_slots(const history *h, const char *directory) {

@@ -16,6 +16,8 @@ history *verdict_read(const char *directory);
 /* Of one register, whose value in the end is final. has_stops: so some writes were too late. */
 void verdict_of(history *h, const char *directory, char kind, const char *name, int64_t final,
                 bool has_stops);
+/* Of the registers of the groups, whose files these are. */
+void verdict_of_groups(history *h, const char *directory, const int *files);
 /* Of the slots. */
 void verdict_of_slots(const history *h, const char *directory);
 /* Of all together, in one line. */

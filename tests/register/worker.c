@@ -19,6 +19,7 @@
 #include "session/session.h"
 #include "support/clock.h"
 #include "support/history.h"
+#include "support/subset.h"
 
 #define ACQUIRE_MS 2000
 #define THINK_MS 2
@@ -39,8 +40,28 @@ struct worker {
     zkl_session *session;
     int64_t session_id;
     zkl_lock *lock, *reading; /* reading: of the znode */
+    subset group;
+    int files[SUBSET_LOCKS]; /* of the group's registers */
+    uint64_t random;
     zkl_fence *fence;
     raw *reader; /* of the znode */
+};
+
+enum outcome {
+    OK,
+    REFUSED,
+    UNSURE
+};
+
+/* One operation on one register. */
+struct op {
+    char reg;
+    zkl_lock *lock;
+    int file;
+    bool is_reader;
+    int64_t id, token;
+    int64_t value; /* that was read; -1: none */
+    enum outcome outcome;
 };
 
 static atomic_bool StopAtWrite, Finish;
@@ -90,6 +111,10 @@ const char *worker_barrier(const char *root) {
 
 bool worker_is_long(char kind) {
     return kind == KIND_LONG || kind == KIND_LONG_2 || kind == KIND_LONG_3;
+}
+
+char worker_group_register(size_t lock) {
+    return (char)('0' + lock);
 }
 
 const char *worker_lock(char kind) {
@@ -167,30 +192,28 @@ __attribute__((format(printf, 2, 3))) static void note(const struct worker *w, c
 
 /* ---- One operation ---- */
 
-enum outcome {
-    OK,
-    REFUSED,
-    UNSURE
-};
+static bool has_fence(const struct worker *w) {
+    return w->kind == KIND_FENCE || w->kind == KIND_GROUP;
+}
 
 /* Shows the token before anything is read. False: a later holder has been here. */
-static bool show(struct worker *w, int64_t token) {
-    if (w->kind != KIND_FENCE)
+static bool show(struct worker *w, const struct op *op) {
+    if (!has_fence(w))
         return true;
-    zkl_err err = zkl_fence_check(w->fence, worker_lock(w->kind), token);
+    zkl_err err = zkl_fence_check(w->fence, worker_lock(op->reg), op->token);
     if (err != ZKL_OK && err != ZKL_STALE)
         die(w, "the fence", zkl_strerror(err));
     return err == ZKL_OK;
 }
 
-static enum outcome write_fenced(struct worker *w, int64_t token, int64_t value) {
-    const zkl_err err = zkl_fence_begin(w->fence, worker_lock(w->kind), token);
+static enum outcome write_fenced(struct worker *w, const struct op *op) {
+    const zkl_err err = zkl_fence_begin(w->fence, worker_lock(op->reg), op->token);
 
     if (err == ZKL_STALE)
         return REFUSED;
     if (err != ZKL_OK)
         die(w, "the fence", zkl_strerror(err));
-    if (!worker_file_write(w->file, value))
+    if (!worker_file_write(op->file, op->id))
         die(w, "the register", strerror(errno));
     if (zkl_fence_end(w->fence) != ZKL_OK)
         die(w, "the fence", "cannot be left");
@@ -211,54 +234,103 @@ static enum outcome write_guarded(struct worker *w, int64_t value) {
     return REFUSED;
 }
 
-static enum outcome write_value(struct worker *w, int64_t token, int64_t value) {
-    if (w->kind == KIND_FENCE)
-        return write_fenced(w, token, value);
+/* What it writes is its own number. */
+static enum outcome write_value(struct worker *w, const struct op *op) {
+    if (has_fence(w))
+        return write_fenced(w, op);
     if (w->kind == KIND_GUARD)
-        return write_guarded(w, value);
-    if (!worker_file_write(w->file, value))
+        return write_guarded(w, op->id);
+    if (!worker_file_write(op->file, op->id))
         die(w, "the register", strerror(errno));
     return OK;
 }
 
 /* -1: it could not be read, because the process was stopped for longer than its reader's session
  * lasts, or its servers do not serve. */
-static int64_t read_value(struct worker *w) {
+static int64_t read_value(struct worker *w, const struct op *op) {
+    if (w->kind == KIND_SLOT)
+        return 0; /* there is none; the hold is what counts */
     if (w->kind == KIND_GUARD)
         return worker_znode_read(&w->reader, w->server, w->root);
-    int64_t value = worker_file_read(w->file);
+    int64_t value = worker_file_read(op->file);
     if (value < 0)
         die(w, "the register", "has no value");
     return value;
 }
 
-/* False: the hold is over. */
-static bool read_and_write(struct worker *w, int think_ms) {
-    static const char *const outcomes[] = {"ok", "refused", "unsure"};
-    const int64_t op = w->process * HISTORY_OPS + ++w->next;
-    const int64_t token = zkl_token(w->lock);
-    enum outcome outcome = REFUSED;
-    int64_t value, now, left_ms;
+static void op_begin(struct worker *w, struct op *op) {
+    op->id = w->process * HISTORY_OPS + ++w->next;
+    op->token = zkl_token(op->lock);
+    op->value = -1;
+    op->outcome = REFUSED;
+    note(w, "%c %" PRId64 " %c %" PRId64 " %" PRId64 "\n", op->is_reader ? 'j' : 'i', op->id,
+         op->reg, op->token, clock_ns());
+    if (op->token > 0 && show(w, op))
+        op->value = read_value(w, op);
+}
 
-    note(w, "i %" PRId64 " %c %" PRId64 " %" PRId64 "\n", op, w->kind, token, clock_ns());
-    if (token > 0 && show(w, token)) {
-        value = read_value(w);
-        (void)poll(NULL, 0, think_ms);
-        now = clock_ns();
-        if (value >= 0 && zkl_held(w->lock)) {
-            left_ms = zkl_remaining_ms(w->lock);
-            /* A stop between these lines makes the end of the lease look later than it is, which
-             * excuses less. */
-            note(w, "w %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n",
-                 op, token, value, op, now, clock_ns() + left_ms * NS_PER_MS);
-            if (atomic_exchange(&StopAtWrite, false))
-                (void)raise(SIGSTOP);
-            outcome = write_value(w, token, op);
-        }
+static void op_write(struct worker *w, struct op *op) {
+    const int64_t now = clock_ns();
+
+    if (!zkl_held(op->lock))
+        return;
+    const int64_t left_ms = zkl_remaining_ms(op->lock);
+    /* A stop between these lines makes the end of the lease look later than it is, which excuses
+     * less. */
+    note(w, "w %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", op->id,
+         op->token, op->value, op->id, now, clock_ns() + left_ms * NS_PER_MS);
+    if (atomic_exchange(&StopAtWrite, false))
+        (void)raise(SIGSTOP);
+    op->outcome = write_value(w, op);
+}
+
+/* By a reader's hold: nobody writes between the two. */
+static void op_read_again(struct worker *w, struct op *op) {
+    const int64_t again = read_value(w, op);
+
+    if (again < 0 || !zkl_held(op->lock))
+        return;
+    note(w, "q %" PRId64 " %" PRId64 " %" PRId64 "\n", op->id, op->value, again);
+    op->outcome = OK;
+}
+
+static void op_end(struct worker *w, const struct op *op) {
+    static const char *const outcomes[] = {"ok", "refused", "unsure"};
+    const int64_t now = clock_ns();
+
+    note(w, "r %" PRId64 " %s %" PRId64 " %d\n", op->id, outcomes[op->outcome], now,
+         zkl_held(op->lock));
+}
+
+/* All at a time. False: a hold is over, or may be. */
+static bool perform(struct worker *w, struct op *ops, size_t count, int think_ms) {
+    bool is_good = true;
+
+    for (size_t i = 0; i < count; i++)
+        op_begin(w, &ops[i]);
+    (void)poll(NULL, 0, think_ms);
+    for (size_t i = 0; i < count; i++)
+        if (ops[i].value >= 0 && ops[i].is_reader)
+            op_read_again(w, &ops[i]);
+        else if (ops[i].value >= 0)
+            op_write(w, &ops[i]);
+    for (size_t i = 0; i < count; i++) {
+        op_end(w, &ops[i]);
+        is_good = is_good && ops[i].outcome == OK;
     }
-    now = clock_ns();
-    note(w, "r %" PRId64 " %s %" PRId64 " %d\n", op, outcomes[outcome], now, zkl_held(w->lock));
-    return outcome == OK;
+    return is_good;
+}
+
+static bool read_and_write(struct worker *w, int think_ms) {
+    struct op op = {.reg = w->kind, .lock = w->lock, .file = w->file};
+
+    return perform(w, &op, 1, think_ms);
+}
+
+static void read_twice(struct worker *w, zkl_lock *l, int think_ms) {
+    struct op op = {.reg = w->kind, .lock = l, .file = w->file, .is_reader = true};
+
+    (void)perform(w, &op, 1, think_ms);
 }
 
 /* In the library's thread for callbacks. */
@@ -286,46 +358,12 @@ static void tell_session(struct worker *w) {
     (void)close(fd);
 }
 
-/* By a reader's hold: nobody writes between the two. */
-static void read_twice(struct worker *w, zkl_lock *l) {
-    const int64_t op = w->process * HISTORY_OPS + ++w->next;
-    const int64_t token = zkl_token(l);
-    int64_t value = -1, again = -1;
-
-    note(w, "j %" PRId64 " %c %" PRId64 " %" PRId64 "\n", op, w->kind, token, clock_ns());
-    if (token > 0) {
-        value = read_value(w);
-        (void)poll(NULL, 0, THINK_MS);
-        again = read_value(w);
-    }
-    const bool is_known = value >= 0 && again >= 0 && zkl_held(l);
-    if (is_known)
-        note(w, "q %" PRId64 " %" PRId64 " %" PRId64 "\n", op, value, again);
-    const int64_t now = clock_ns();
-    note(w, "r %" PRId64 " %s %" PRId64 " %d\n", op, is_known ? "ok" : "refused", now, zkl_held(l));
-}
-
-/* Nothing is read; the hold is what counts. */
-static void take_slot(struct worker *w) {
-    const int64_t op = w->process * HISTORY_OPS + ++w->next;
-    const int64_t token = zkl_token(w->lock);
-
-    note(w, "j %" PRId64 " %c %" PRId64 " %" PRId64 "\n", op, w->kind, token, clock_ns());
-    (void)poll(NULL, 0, THINK_LONG_MS);
-    const bool is_held = token > 0 && zkl_held(w->lock);
-    if (is_held)
-        note(w, "q %" PRId64 " 0 0\n", op);
-    const int64_t now = clock_ns();
-    note(w, "r %" PRId64 " %s %" PRId64 " %d\n", op, is_held ? "ok" : "refused", now,
-         zkl_held(w->lock));
-}
-
 /* What has been written is read again, beside other readers. */
 static void go_on_reading(struct worker *w) {
     const zkl_err err = zkl_downgrade(w->lock);
 
     if (err == ZKL_OK)
-        read_twice(w, w->lock);
+        read_twice(w, w->lock, THINK_MS);
     else if (err != ZKL_LOST && err != ZKL_NOT_HELD)
         die(w, "downgrade", zkl_strerror(err));
 }
@@ -337,10 +375,8 @@ static void hold_for_long(struct worker *w) {
         continue;
 }
 
-/* False: not in time. */
-static bool acquire(const struct worker *w, zkl_lock *l) {
-    const zkl_err err = zkl_acquire(l, ACQUIRE_MS);
-
+/* What an acquire came to. False: not in time. */
+static bool is_granted(const struct worker *w, zkl_err err) {
     switch (zkl_errclass(err)) {
     case ZKL_CLASS_OK:
         return true;
@@ -356,19 +392,38 @@ static bool acquire(const struct worker *w, zkl_lock *l) {
     die(w, "acquire", zkl_strerror(err));
 }
 
+static void operate_on_group(struct worker *w) {
+    const subset *group = &w->group;
+    struct op ops[SUBSET_MAX];
+
+    subset_choose(&w->group, &w->random);
+    if (!is_granted(w, zkl_acquire_all(group->locks, group->count, ACQUIRE_MS)))
+        return;
+    tell_session(w);
+    for (size_t i = 0; i < group->count; i++)
+        ops[i] = (struct op){.reg = worker_group_register(group->chosen[i]),
+                             .lock = group->locks[i],
+                             .file = w->files[group->chosen[i]],
+                             .is_reader = group->is_reader[i]};
+    if (perform(w, ops, group->count, THINK_LONG_MS))
+        for (int i = 1; i < OPS_A_HOLD && perform(w, ops, group->count, THINK_MS); i++)
+            continue;
+    (void)zkl_release_all(group->locks, group->count); /* they may have been lost */
+}
+
 static void operate(struct worker *w) {
     const bool reads = w->reading != NULL && w->next % READS_OF == 0;
 
-    if (!acquire(w, reads ? w->reading : w->lock))
+    if (!is_granted(w, zkl_acquire(reads ? w->reading : w->lock, ACQUIRE_MS)))
         return;
     tell_session(w);
     if (reads) {
-        read_twice(w, w->reading);
+        read_twice(w, w->reading, THINK_MS);
         (void)zkl_release(w->reading);
         return;
     }
     if (w->kind == KIND_SLOT)
-        take_slot(w);
+        read_twice(w, w->lock, THINK_LONG_MS);
     else if (worker_is_long(w->kind))
         hold_for_long(w);
     else if (read_and_write(w, THINK_LONG_MS))
@@ -395,23 +450,37 @@ static void set_signals(const struct worker *w) {
         die(w, "signals", strerror(errno));
 }
 
-static void open_all(struct worker *w) {
-    zkl_err err = ZKL_UNREACHABLE;
-    char fence[300];
+static int open_register(const struct worker *w, char reg) {
+    const int file = open(worker_register_path(w->directory, reg), O_RDWR | O_CLOEXEC);
+
+    if (file < 0)
+        die(w, w->directory, strerror(errno));
+    return file;
+}
+
+static void open_files(struct worker *w) {
+    char path[300];
 
     w->history = open(worker_history_path(w->directory), O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (w->history < 0)
+        die(w, w->directory, strerror(errno));
     if (w->kind == KIND_GUARD)
         w->reader = raw_open(w->server, WORKER_READER_MS);
-    else if (w->kind != KIND_SLOT)
-        w->file = open(worker_register_path(w->directory, w->kind), O_RDWR | O_CLOEXEC);
-    if (w->history < 0 || w->file < 0)
-        die(w, w->directory, strerror(errno));
-    (void)snprintf(fence, sizeof(fence), "%s/fence", w->directory);
-    if (w->kind == KIND_FENCE) {
-        err = zkl_fence_open(&w->fence, fence, NULL);
+    else if (w->kind != KIND_SLOT && w->kind != KIND_GROUP)
+        w->file = open_register(w, w->kind);
+    for (size_t i = 0; w->kind == KIND_GROUP && i < SUBSET_LOCKS; i++)
+        w->files[i] = open_register(w, worker_group_register(i));
+    (void)snprintf(path, sizeof(path), "%s/fence-%c", w->directory, w->kind);
+    if (has_fence(w)) {
+        const zkl_err err = zkl_fence_open(&w->fence, path, NULL);
         if (err != ZKL_OK)
-            die(w, fence, zkl_strerror(err));
+            die(w, path, zkl_strerror(err));
     }
+}
+
+static void open_session(struct worker *w) {
+    zkl_err err;
+
     do
         err = zkl_session_open(
             &w->session, w->hosts,
@@ -423,17 +492,31 @@ static void open_all(struct worker *w) {
         die(w, "session", zkl_strerror(err));
     if (zkl_session_timeout_ms(w->session) != w->session_ms)
         die(w, "session", "another timeout was granted");
-    const bool is_guard = w->kind == KIND_GUARD, is_slot = w->kind == KIND_SLOT;
-    err = zkl_lock_open(&w->lock, w->session, worker_lock(w->kind),
-                        &ZKL_LOCK_OPTIONS(.kind = is_guard  ? ZKL_WRITE
-                                                  : is_slot ? ZKL_SEMAPHORE
-                                                            : ZKL_MUTEX,
-                                          .permits = is_slot ? WORKER_SLOTS : 0,
-                                          .on_event = on_lock_event, .arg = w));
-    if (err == ZKL_OK && is_guard)
-        err = zkl_lock_open(
-            &w->reading, w->session, worker_lock(w->kind),
-            &ZKL_LOCK_OPTIONS(.kind = ZKL_READ, .on_event = on_lock_event, .arg = w));
+}
+
+static zkl_err open_lock(struct worker *w, zkl_lock **ret_lock, zkl_kind kind) {
+    return zkl_lock_open(ret_lock, w->session, worker_lock(w->kind),
+                         &ZKL_LOCK_OPTIONS(.kind = kind,
+                                           .permits = kind == ZKL_SEMAPHORE ? WORKER_SLOTS : 0,
+                                           .on_event = on_lock_event, .arg = w));
+}
+
+static const char *group_lock(size_t lock, void *arg) {
+    (void)arg;
+    return worker_lock(worker_group_register(lock));
+}
+
+static void open_locks(struct worker *w) {
+    zkl_err err;
+
+    if (w->kind == KIND_GROUP)
+        err = subset_open(&w->group, w->session, group_lock, on_lock_event, w);
+    else if (w->kind == KIND_SLOT)
+        err = open_lock(w, &w->lock, ZKL_SEMAPHORE);
+    else
+        err = open_lock(w, &w->lock, w->kind == KIND_GUARD ? ZKL_WRITE : ZKL_MUTEX);
+    if (err == ZKL_OK && w->kind == KIND_GUARD)
+        err = open_lock(w, &w->reading, ZKL_READ);
     if (err != ZKL_OK)
         die(w, "lock", zkl_strerror(err));
 }
@@ -453,9 +536,16 @@ int worker_main(int argc, char **argv) {
     set_signals(&w);
     if (getppid() != strtol(argv[9], NULL, 10))
         return EXIT_FAILURE; /* it died before we asked to be told */
-    open_all(&w);
+    w.random = (uint64_t)clock_ns() | 1;
+    open_files(&w);
+    open_session(&w);
+    open_locks(&w);
     while (!atomic_load(&Finish))
-        operate(&w);
+        if (w.kind == KIND_GROUP)
+            operate_on_group(&w);
+        else
+            operate(&w);
+    subset_close(&w.group);
     (void)zkl_lock_close(w.reading);
     (void)zkl_lock_close(w.lock);
     (void)zkl_session_close(w.session);

@@ -10,6 +10,7 @@
 #define REGISTER_WORKER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "support/raw.h"
@@ -21,7 +22,8 @@
 #define KIND_LONG 'd'  /* a file; the lock alone, held for as long as two sessions last */
 #define KIND_LONG_2 'e'
 #define KIND_LONG_3 'f'
-#define KIND_SLOT 's' /* nothing; a semaphore, of which each holder has a slot */
+#define KIND_GROUP 'g' /* ten files; two to four of their locks at once, and a fence */
+#define KIND_SLOT 's'  /* nothing; a semaphore, of which each holder has a slot */
 
 #define WORKER_SLOTS 3
 
@@ -45,7 +47,9 @@ const char *worker_register_path(const char *directory, char kind);
 const char *worker_session_path(const char *directory, int64_t process);
 /* Whether it is one of those that are held for long. */
 bool worker_is_long(char kind);
-/* The name of the lock that each kind has to itself; static, good for the next call. */
+/* The register behind each lock of the groups, '0' and so on. */
+char worker_group_register(size_t lock);
+/* The name of the lock of a register, or of the slots; static, good for the next call. */
 const char *worker_lock(char kind);
 /* The znodes beside the root: the register, and what is written before it is read. Static, good for
  * the next call. */
