@@ -8,8 +8,8 @@
 #include "lock/lock.h"
 #include "support/actor.h"
 
-/* Another client's, which holds. */
-#define HOLDER "/locks/a/_c_11111111-1111-1111-1111-111111111111-lock-0000000000"
+/* Another client's, which holds: the first by its number, or by its name if ours has that, too. */
+#define HOLDER "/locks/a/_c_00000000-0000-0000-0000-000000000000-lock-0000000000"
 #define SHORT_MS 5
 
 static zkl_session *session_behind_a_holder(void) {
@@ -100,7 +100,7 @@ static void the_next_in_line_goes_on_from_there(void) {
 
 /* Whether the last wait's place is kept for long enough to try what follows; its end is put off. */
 static bool keeps_place(zkl_lock *l) {
-    CHECK_INT(zkl_acquire(l, SHORT_MS), ZKL_TIMEOUT);
+    REQUIRE_INT(zkl_acquire(l, SHORT_MS), ZKL_TIMEOUT);
     struct zkli_engine *e = l->session->engine;
     zkli_session_lock(l->session);
     bool is_kept = l->member != NULL;
