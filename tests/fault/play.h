@@ -156,8 +156,8 @@ zkl_err play_release_wait(play *p);
 bool play_waiter_joins(play *p);
 /* The waiter gets the lock in time after it was given up, and gives it up. */
 bool play_waiter_is_served(play *p);
-/* The holder comes after the protagonist, whose node is idle, and has the lock in time. It waits for
- * it, or with a timeout of 0 it tries again and again. */
+/* The holder comes after the protagonist, whose node is idle, and has the lock in time. It waits,
+ * or with a timeout of 0 it tries again and again. */
 bool play_holder_comes(play *p, int64_t timeout_ms);
 bool play_holder_leaves(play *p);
 /* It waits for the forerunner's grant first. */

@@ -9,22 +9,13 @@ static client *open_lingering(const char *name, zkl_kind kind) {
     return c;
 }
 
-/* Held, given up, and its node watched. */
-static void become_idle(client *c) {
-    proxy_forget(c->proxy);
-    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
-    CHECK_INT(client_release(c), ZKL_OK);
-    WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, c->name) >= 1, SOON_MS);
-    CHECK_INT(queue_length(c->name), 1);
-}
-
 static void it_is_acquired_again_without_a_request(void) {
     static const zkl_kind kinds[] = {ZKL_MUTEX, ZKL_WRITE, ZKL_READ, ZKL_SEMAPHORE};
     for (size_t i = 0; i < COUNT(kinds); i++) {
         const char *name = fresh_name("again");
         client *c = open_lingering(name, kinds[i]);
 
-        become_idle(c);
+        client_become_idle(c);
         CHECK(!client_held(c));
         CHECK_INT(client_release(c), ZKL_NOT_HELD);
         CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
@@ -52,7 +43,7 @@ static void who_wants_it_gets_it(void) {
         const char *name = fresh_name("wanted");
         client *c = open_lingering(name, kinds[i / 2]), *other = client_open(name, T_NORMAL);
 
-        become_idle(c);
+        client_become_idle(c);
         if (i % 2 != 0)
             CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
         client_begin(other, SOON_MS);
@@ -75,7 +66,7 @@ static void a_try_makes_it_go(void) {
     const char *name = fresh_name("try");
     client *c = open_lingering(name, ZKL_MUTEX), *other = client_open_proxied(name, T_NORMAL);
 
-    become_idle(c);
+    client_become_idle(c);
     CHECK_INT(client_acquire(other, 0), ZKL_BUSY);
     WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
     CHECK_INT(client_acquire(other, 0), ZKL_OK);
@@ -98,7 +89,7 @@ static void the_queue_shows_that_it_may_be_idle(void) {
     client *c = open_lingering(name, ZKL_MUTEX), *other = client_open(name, T_NORMAL);
     zkl_queue *queue = NULL;
 
-    become_idle(c);
+    client_become_idle(c);
     CHECK_INT(zkl_inspect(c->session, name, &queue), ZKL_OK);
     CHECK_INT(zkl_queue_count(queue), 1);
     CHECK(zkl_queue_at(queue, 0)->may_be_idle && zkl_queue_at(queue, 0)->is_holder);
@@ -118,7 +109,7 @@ static void threads_take_turns_by_it(void) {
     client *c = open_lingering(name, ZKL_MUTEX);
     actor *second = actor_new();
 
-    become_idle(c);
+    client_become_idle(c);
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
     const int64_t token = client_token(c);
     actor_acquire(second, c->lock, SOON_MS);
@@ -143,7 +134,7 @@ static void it_goes_in_time_and_with_the_handle(void) {
     CHECK_INT(queue_length(name), 1);
     WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
     client_be_lingering(c, ZKL_MUTEX, LINGER_MS);
-    become_idle(c);
+    client_become_idle(c);
     client_close_lock(c);
     WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
     client_close(c);
@@ -153,10 +144,10 @@ static void a_reconnect_makes_it_go(void) {
     const char *name = fresh_name("reconnect");
     client *c = open_lingering(name, ZKL_MUTEX);
 
-    become_idle(c);
+    client_become_idle(c);
     client_flap(c);
     WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
-    become_idle(c);
+    client_become_idle(c);
     client_outage_begin(c);
     CHECK_INT(client_acquire(c, 0), ZKL_UNREACHABLE);
     client_outage_end(c);
