@@ -78,12 +78,14 @@ void client_close_lock(client *c) {
     c->lock = NULL;
 }
 
-void client_become_idle(client *c) {
+int64_t client_become_idle(client *c) {
     proxy_forget(c->proxy);
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    const int64_t token = client_token(c);
     CHECK_INT(client_release(c), ZKL_OK);
     WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, c->name) >= 1, SOON_MS);
     CHECK_INT(queue_length(c->name), 1);
+    return token;
 }
 
 void client_close(client *c) {
