@@ -63,6 +63,7 @@ typedef struct scenario {
 /* What a worker uses for one case after the other. */
 typedef struct crew {
     zkl_session *session; /* of all but the protagonist */
+    zkl_lock *kept;       /* by that session, which so has a good lease whenever a case begins */
     raw *raw;             /* to look at nodes with; all crews have the same */
     actor *actors[ROLES];
 } crew;
