@@ -385,9 +385,10 @@ typedef struct zkl_lock_options {
  * for a grant.
  *
  * With .linger_ms a release leaves the node where it is, for so long at most. It does so only if no
- * other was behind it when the lock was granted. Until the node goes, an acquire by this handle
- * holds by it again. That needs no request, and the token is the same. When another client queues,
- * the servers tell, and the node goes, at once or with the hold. A try of another client does not
+ * other was behind it when the lock was granted, and for a semaphore only if none was before it
+ * either: later there may be fewer permits. Until the node goes, an acquire by this handle holds by
+ * it again. That needs no request, and the token is the same. When another client queues, the
+ * servers tell, and the node goes, at once or with the hold. A try of another client does not
  * queue: it is ZKL_BUSY, and asks for the node to go. A new connection of the session makes it go,
  * too. A node that stays costs a heartbeat each T/16, as a hold does.
  * **Returns:** ZKL_OK; ZKL_CLOSED: the session is closing; ZKL_NOMEM; ZKL_FORKED.

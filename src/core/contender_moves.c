@@ -201,9 +201,12 @@ void zkli_contender_keep(contender *c) {
     zkli_uuid_mark_kept(c->uuid);
 }
 
+/* Nothing tells an idle lease that there are fewer permits than when it was admitted. The first
+ * contender is admitted by any number. */
 bool zkli_contender_may_idle(const contender *c) {
-    return c->may_be_kept && c->state == ZKLI_HELD && c->children_watch == ZKLI_WATCHED &&
-           !c->may_have_followers && !c->is_wanted;
+    bool is_admitted_yet = c->kind != ZKLI_KIND_LEASE || c->position == 0;
+    return is_admitted_yet && c->may_be_kept && c->state == ZKLI_HELD &&
+           c->children_watch == ZKLI_WATCHED && !c->may_have_followers && !c->is_wanted;
 }
 
 unsigned zkli_contender_wanted(contender *c) {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORKERS 32
+#define WORKERS 40
 #define CASES_MAX 2048
 /* A case whose frame never came is repeated: on a busy machine a heartbeat may be late. */
 #define ATTEMPTS 3
@@ -289,6 +289,8 @@ static void learn_short_timeout(void) {
     session_close(s);
 }
 
+/* A session that rests may have a lease that is too short for a grant at the end of its first wait:
+ * it would take up to T/2 of T_LONG then, and be taken for a waiter that was forgotten. */
 static void hire(void) {
     const char *hosts = Matrix.backstage ? proxy_hosts(Matrix.backstage) : server_hosts();
 
@@ -301,6 +303,8 @@ static void hire(void) {
 
         c->raw = Matrix.raw;
         c->session = session_open(hosts, T_LONG, NULL);
+        c->kept = lock_open(c->session, fresh_name("crew"), NULL);
+        REQUIRE_INT(zkl_acquire(c->kept, SOON_MS), ZKL_OK);
         for (size_t r = 0; r < ROLES; r++)
             c->actors[r] = actor_new();
     }
@@ -312,6 +316,7 @@ static void dismiss(void) {
 
         for (size_t r = 0; r < ROLES; r++)
             actor_free(c->actors[r]);
+        lock_close(c->kept);
         session_close(c->session);
     }
     raw_close(Matrix.raw);

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define POLL_MS 4
+/* How long a try that asked the owner of an idle node waits before the next one. */
+#define ASKED_MS 1000
 
 const char *fault_mode_name(fault_mode mode) {
     static const char *const names[FAULT_MODES] = {"none",      "cut before",    "cut after",
@@ -51,27 +53,37 @@ static void look_for_too_many(play *p) {
         atomic_store(&p->had_too_many, true);
 }
 
+bool play_has_struck(play *p) {
+    return proxy_struck_ns(p->proxy) != 0;
+}
+
+static bool never(play *p) {
+    (void)p;
+    return false;
+}
+
 /* Not wait_pause: a hundred threads that look each millisecond are a load of their own. */
-static bool await(play *p, bool (*is_met)(play *), int64_t ms) {
+static bool await(play *p, bool (*is_met)(play *), bool (*or_met)(play *), int64_t ms) {
     const int64_t end_ms = clock_ms() + ms;
-    bool met = is_met(p);
+    bool met = is_met(p) || or_met(p);
 
     while (!met && clock_ms() < end_ms) {
         (void)poll(NULL, 0, POLL_MS);
         look_for_too_many(p);
-        met = is_met(p);
+        met = is_met(p) || or_met(p);
     }
     return met;
 }
 
 bool play_await(play *p, bool (*is_met)(play *), int64_t ms, const char *what) {
-    return await(p, is_met, ms) || play_fail(p, "not within %lld ms: %s", (long long)ms, what);
+    return await(p, is_met, never, ms) ||
+           play_fail(p, "not within %lld ms: %s", (long long)ms, what);
 }
 
 bool play_await_frame(play *p, bool (*is_met)(play *), const char *what) {
     if (p->mode == FAULT_NONE)
         return play_await(p, is_met, LIMIT_MS, what);
-    p->is_missed = !await(p, is_met, LIMIT_MS);
+    p->is_missed = !await(p, is_met, play_has_struck, LIMIT_MS);
     return !p->is_missed;
 }
 
@@ -92,10 +104,6 @@ int64_t play_in_time_ms(const play *p) {
 }
 
 /* ---- the fault ---- */
-
-bool play_has_struck(play *p) {
-    return proxy_struck_ns(p->proxy) != 0;
-}
 
 static bool has_view(play *p) {
     return raw_exists(p->crew->raw, fixture_root());
@@ -128,7 +136,7 @@ static bool is_over(play *p) {
 }
 
 bool play_await_strike(play *p) {
-    p->is_missed = p->mode != FAULT_NONE && !await(p, play_has_struck, LIMIT_MS);
+    p->is_missed = p->mode != FAULT_NONE && !await(p, play_has_struck, never, LIMIT_MS);
     return !p->is_missed;
 }
 
@@ -152,8 +160,11 @@ static zkl_err acquire(void *arg) {
                             : zkl_acquire(me->lock, me->timeout_ms);
 
     if (err == ZKL_OK) {
+        const int64_t token = zkl_token(me->lock);
+
         atomic_store(&me->hold, zkl_hold_of(me->lock));
-        atomic_store(&me->granted_ns, clock_ns());
+        if (atomic_exchange(&me->token, token) != token)
+            atomic_store(&me->granted_ns, clock_ns());
         look_for_too_many(me->play);
     }
     return err;
@@ -250,6 +261,10 @@ size_t play_ours(play *p) {
     return count_nodes(p, count_ours);
 }
 
+static bool is_deserted(play *p) {
+    return play_nodes(p) == 0;
+}
+
 static bool has_waiter_queued(play *p) {
     const size_t theirs = raw_owned_count(p->crew->raw, p->dir, zkl_session_id(p->crew->session));
 
@@ -279,6 +294,20 @@ bool play_forerunner_leaves(play *p) {
     if (err != ZKL_OK)
         return play_fail(p, "the one in front: %s", zkl_errname(err));
     return gives_up(p, FORERUNNER);
+}
+
+bool play_holder_comes(play *p, int64_t timeout_ms) {
+    const int64_t end_ms = clock_ms() + play_in_time_ms(p);
+    zkl_err err = ZKL_BUSY;
+
+    while ((err == ZKL_BUSY || err == ZKL_UNREACHABLE) && clock_ms() < end_ms) {
+        play_bid(p, HOLDER, timeout_ms);
+        err = play_result(p, HOLDER, play_in_time_ms(p));
+        if (err == ZKL_BUSY) /* the owner has been asked */
+            (void)await(p, is_deserted, never, ASKED_MS);
+    }
+    return err == ZKL_OK || play_fail(p, "another, who wants it: %s",
+                                      err == ACTOR_BUSY ? "waits for ever" : zkl_errname(err));
 }
 
 bool play_waiter_is_served(play *p) {
@@ -408,7 +437,8 @@ static void arm_fault(play *p) {
 /* The waiter follows whatever number of permits is recorded. */
 static bool open_lock(play *p, role who, zkl_session *s) {
     const bool is_watched = who == PROTAGONIST;
-    const int permits = who == WAITER ? 0 : p->scenario->permits;
+    const bool follows = who == WAITER || (is_watched && p->scenario->is_resized);
+    const int permits = follows ? 0 : p->scenario->permits;
 
     p->parts[who].play = p;
     p->parts[who].actor = p->crew->actors[who];
@@ -416,8 +446,10 @@ static bool open_lock(play *p, role who, zkl_session *s) {
                &p->parts[who].lock, s, p->name,
                &ZKL_LOCK_OPTIONS(.kind = p->scenario->permits > 0 ? ZKL_SEMAPHORE
                                                                   : p->scenario->kinds[who],
-                                 .permits = permits, .on_event = is_watched ? events_on : NULL,
-                                 .arg = p->events)) == ZKL_OK ||
+                                 .permits = permits,
+                                 .linger_ms = is_watched ? p->scenario->linger_ms : 0,
+                                 .on_event = is_watched ? events_on : NULL, .arg = p->events)) ==
+               ZKL_OK ||
            play_fail(p, "no lock");
 }
 
@@ -475,10 +507,6 @@ static bool enter_protagonist(play *p) {
     return open_lock(p, PROTAGONIST, p->session) && open_more(p);
 }
 
-static bool is_deserted(play *p) {
-    return play_nodes(p) == 0;
-}
-
 static bool check_news(play *p) {
     const size_t lost = events_count(p->events, ZKL_EVENT_LOST);
     const size_t requeued = events_count(p->events, ZKL_EVENT_REQUEUED);
@@ -509,13 +537,19 @@ void play_let_go(play *p) {
     proxy_hold(p->proxy, PROXY_BOTH, false);
 }
 
+static size_t holders_max(const scenario *s) {
+    const bool are_readers = s->has_forerunner && s->permits == 0;
+
+    return s->permits > 0 ? (size_t)s->permits : 1 + (size_t)are_readers;
+}
+
 void play_init(play *p) {
     (void)snprintf(p->dir, sizeof(p->dir), "%s/%s", fixture_root(), p->name);
     p->more_count = p->scenario->takes_several ? MORE : 0;
     for (size_t i = 0; i < p->more_count; i++) /* in their frames' paths is the name, too */
         (void)snprintf(p->more_dirs[i], sizeof(p->more_dirs[i]), "%s/%s%zu", fixture_root(),
                        p->name, i);
-    atomic_store(&p->holders_max, p->scenario->permits > 0 ? (size_t)p->scenario->permits : 1);
+    atomic_store(&p->holders_max, holders_max(p->scenario));
     p->events = events_new();
     p->proxy = proxy_open(server_hosts(), "127.0.0.1");
     for (size_t i = 0; i < ROLES; i++)

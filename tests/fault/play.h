@@ -49,7 +49,9 @@ typedef struct scenario {
     zkl_kind kinds[ROLES]; /* [mutexes] */
     bool is_taken;         /* the holder holds when the protagonist comes */
     int permits;           /* of a semaphore's; 0: of another kind */
-    bool has_forerunner;   /* holds, too, where there are permits; else it waits */
+    bool is_resized;       /* by the holder; then the protagonist says no number */
+    bool has_forerunner;   /* holds, too, as a reader or by a second permit; else it waits */
+    int linger_ms;         /* of the protagonist's handle */
     bool takes_several;    /* the protagonist, at once: that lock, and MORE that nobody wants */
     bool has_no_directory; /* the protagonist has to make it */
     bool is_close;         /* its end is the session's */
@@ -61,6 +63,7 @@ typedef struct scenario {
 /* What a worker uses for one case after the other. */
 typedef struct crew {
     zkl_session *session; /* of all but the protagonist */
+    zkl_lock *kept;       /* by that session, which so has a good lease whenever a case begins */
     raw *raw;             /* to look at nodes with; all crews have the same */
     actor *actors[ROLES];
 } crew;
@@ -71,7 +74,8 @@ typedef struct part {
     zkl_lock *lock;
     int64_t timeout_ms;
     _Atomic zkl_hold hold;      /* the newest */
-    _Atomic int64_t granted_ns; /* of that */
+    _Atomic int64_t token;      /* of that */
+    _Atomic int64_t granted_ns; /* when it was first held with that token */
 } part;
 
 enum {
@@ -153,6 +157,9 @@ zkl_err play_release_wait(play *p);
 bool play_waiter_joins(play *p);
 /* The waiter gets the lock in time after it was given up, and gives it up. */
 bool play_waiter_is_served(play *p);
+/* The holder comes after the protagonist, whose node is idle, and has the lock in time. It waits,
+ * or with a timeout of 0 it tries again and again. */
+bool play_holder_comes(play *p, int64_t timeout_ms);
 bool play_holder_leaves(play *p);
 /* It waits for the forerunner's grant first. */
 bool play_forerunner_leaves(play *p);

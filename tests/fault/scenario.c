@@ -5,6 +5,7 @@
 #include "scenario.h"
 
 #include "session/session.h"
+#include "steps.h"
 #include "support/target.h"
 
 #include <poll.h>
@@ -18,48 +19,50 @@
 /* ---- how far it has come ---- */
 
 /* Of each lock it reads its own node, and of one that before it. */
-static bool is_armed_or_struck(play *p) {
-    return proxy_answered(p->proxy, PROXY_GET, p->name) >= 2 + p->more_count || play_has_struck(p);
+static bool is_armed(play *p) {
+    return proxy_answered(p->proxy, PROXY_GET, p->name) >= 2 + p->more_count;
 }
 
-static bool is_armed_twice_or_struck(play *p) {
-    return proxy_answered(p->proxy, PROXY_GET, p->name) >= 2 * (2 + p->more_count) ||
-           play_has_struck(p);
+static bool is_armed_twice(play *p) {
+    return proxy_answered(p->proxy, PROXY_GET, p->name) >= 2 * (2 + p->more_count);
 }
 
-static bool is_back_or_struck(play *p) {
-    return (proxy_count(p->proxy, PROXY_WATCHES, NULL) >= 1 &&
-            proxy_answered(p->proxy, PROXY_BARRIER, NULL) >= 2) ||
-           play_has_struck(p);
+static bool is_back(play *p) {
+    return proxy_count(p->proxy, PROXY_WATCHES, NULL) >= 1 &&
+           proxy_answered(p->proxy, PROXY_BARRIER, NULL) >= 2;
 }
 
-static bool has_pinged_or_struck(play *p) {
-    return proxy_answered(p->proxy, PROXY_PING, NULL) >= IDLE_PINGS || play_has_struck(p);
+static bool has_pinged(play *p) {
+    return proxy_answered(p->proxy, PROXY_PING, NULL) >= IDLE_PINGS;
 }
 
-static bool has_beaten_or_struck(play *p) {
-    return proxy_answered(p->proxy, PROXY_BARRIER, NULL) >= HELD_BEATS || play_has_struck(p);
+static bool has_beaten(play *p) {
+    return proxy_answered(p->proxy, PROXY_BARRIER, NULL) >= HELD_BEATS;
 }
 
-static bool is_deleted_or_struck(play *p) {
-    return proxy_answered(p->proxy, PROXY_DELETE, p->name) >= 1 || play_has_struck(p);
+static bool is_deleted(play *p) {
+    return proxy_answered(p->proxy, PROXY_DELETE, p->name) >= 1;
 }
 
 /* A semaphore's: in the order in which they come about. */
-static bool has_watched_or_struck(play *p) {
-    return proxy_answered(p->proxy, PROXY_GET, p->name) >= 3 || play_has_struck(p);
+static bool has_watched(play *p) {
+    return proxy_answered(p->proxy, PROXY_GET, p->name) >= 3;
 }
 
-static bool has_listed_twice_or_struck(play *p) {
-    return proxy_answered(p->proxy, PROXY_LIST, p->name) >= 2 || play_has_struck(p);
+static bool has_watched_again(play *p) {
+    return proxy_answered(p->proxy, PROXY_GET, p->name) >= 4;
 }
 
-static bool has_listed_thrice_or_struck(play *p) {
-    return proxy_answered(p->proxy, PROXY_LIST, p->name) >= 3 || play_has_struck(p);
+static bool has_listed_twice(play *p) {
+    return proxy_answered(p->proxy, PROXY_LIST, p->name) >= 2;
 }
 
-static bool has_marked_or_struck(play *p) {
-    return proxy_answered(p->proxy, PROXY_MULTI, NULL) >= 1 || play_has_struck(p);
+static bool has_listed_thrice(play *p) {
+    return proxy_answered(p->proxy, PROXY_LIST, p->name) >= 3;
+}
+
+static bool has_marked(play *p) {
+    return proxy_answered(p->proxy, PROXY_MULTI, NULL) >= 1;
 }
 
 static bool is_in_call(play *p) {
@@ -67,131 +70,45 @@ static bool is_in_call(play *p) {
 }
 
 static bool is_unlinked(play *p) {
-    return proxy_links(p->proxy) == 0 || play_has_struck(p);
-}
-
-static bool has_one_node(play *p) {
-    return play_ours(p) == 1;
-}
-
-static bool has_no_node(play *p) {
-    return play_ours(p) == 0;
-}
-
-static bool has_its_node(play *p) {
-    const bool is_valid = play_is_valid(p, PROTAGONIST);
-
-    return play_ours(p) == (is_valid ? 1 : 0) && is_valid == play_is_valid(p, PROTAGONIST);
-}
-
-static bool is_told_of_the_loss(play *p) {
-    return events_count(p->events, ZKL_EVENT_LOST) >= 1;
-}
-
-static bool has_timeout_passed(play *p) {
-    return clock_ns() >= proxy_struck_ns(p->proxy) + p->timeout_ms * NS_PER_MS;
-}
-
-/* ---- the ends of scenarios ---- */
-
-/* The handle is as good as new, and nothing but its own node is there while it holds. */
-static bool comes_again(play *p) {
-    play_bid(p, PROTAGONIST, LIMIT_MS);
-    if (!play_await_grant(p) ||
-        !play_await(p, has_its_node, play_in_time_ms(p), "one node when it has come again"))
-        return false;
-    zkl_err err = play_release_wait(p);
-    return err == ZKL_OK || (err == ZKL_LOST && !play_is_gentle(p)) ||
-           play_fail(p, "the last release says %s", zkl_errname(err));
-}
-
-/* Without a word from the server for T, what was held before is not held any more. */
-static bool is_lost_in_time(play *p) {
-    if (p->mode != FAULT_STALL_LONG && p->mode != FAULT_BLACKOUT)
-        return true;
-    if (!play_await_strike(p))
-        return false;
-    if (atomic_load(&p->parts[PROTAGONIST].granted_ns) > proxy_struck_ns(p->proxy))
-        return true;
-    return play_await(p, has_timeout_passed, 2 * p->timeout_ms, "the timeout") &&
-           (!play_is_valid(p, PROTAGONIST) ||
-            play_fail(p, "held for longer than T after the stall began"));
-}
-
-/* The fault is over. Kept if gentle; told of, if lost. */
-static bool check_hold(play *p) {
-    if (play_is_gentle(p) && !play_is_valid(p, PROTAGONIST))
-        return play_fail(p, "the hold is lost");
-    if (!play_is_valid(p, PROTAGONIST) &&
-        !play_await(p, is_told_of_the_loss, SLACK_MS, "the news of the loss"))
-        return false;
-    return play_await(p, has_its_node, play_in_time_ms(p), "just the node of the hold");
-}
-
-static bool releases(play *p, bool waits) {
-    const int64_t began_ms = clock_ms();
-
-    p->given_up_ns = clock_ns();
-    zkl_err err = waits ? play_release_wait(p) : play_release(p);
-    if (err != ZKL_OK && (err != ZKL_LOST || play_is_gentle(p)))
-        return play_fail(p, "the release says %s", zkl_errname(err));
-    if (!waits && clock_ms() - began_ms > SLACK_MS)
-        return play_fail(p, "the release took %lld ms", (long long)(clock_ms() - began_ms));
-    if (play_is_valid(p, PROTAGONIST))
-        return play_fail(p, "held after its release");
-    return true;
-}
-
-/* The protagonist has the lock. */
-static bool end_held(play *p) {
-    return (p->has_waiter || play_waiter_joins(p)) && is_lost_in_time(p) && play_await_fault(p) &&
-           check_hold(p) && releases(p, false) && play_waiter_is_served(p) && comes_again(p);
-}
-
-/* The protagonist has given up waiting behind the holder, and leaves nothing. */
-static bool end_waiting(play *p) {
-    return (p->has_waiter || play_waiter_joins(p)) && play_await_fault(p) &&
-           play_await(p, has_no_node, play_in_time_ms(p), "no node of a wait given up") &&
-           play_holder_leaves(p) && play_waiter_is_served(p) && comes_again(p);
+    return proxy_links(p->proxy) == 0;
 }
 
 /* ---- the scenarios ---- */
 
-static bool takes(play *p) {
-    play_bid(p, PROTAGONIST, LIMIT_MS);
-    return play_await_grant(p);
-}
-
 static bool run_free(play *p) {
-    if (!takes(p))
+    if (!step_takes(p))
         return false;
     play_frames_end(p);
-    return end_held(p);
+    return step_end_held(p);
 }
 
 static bool run_held(play *p) {
-    if (!takes(p) || !play_waiter_joins(p) ||
-        !play_await_frame(p, has_beaten_or_struck, "the heartbeats"))
+    if (!step_takes(p) || !play_waiter_joins(p) ||
+        !play_await_frame(p, has_beaten, "the heartbeats"))
         return false;
     play_frames_end(p);
-    return end_held(p);
+    return step_end_held(p);
 }
 
 /* While nothing is held or waited for, the client library's pings keep the session. */
 static bool run_idle(play *p) {
-    return play_await_frame(p, has_pinged_or_struck, "the pings") && run_free(p);
+    return play_await_frame(p, has_pinged, "the pings") && run_free(p);
 }
 
-/* The fault is over before the lock is free. */
-static bool run_contended(play *p) {
+/* It has its watches when that is so. The fault is over before the lock is free. */
+static bool waits_behind_the_holder(play *p, bool (*is_waiting)(play *)) {
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
-    if (!play_await_frame(p, is_armed_or_struck, "the watches"))
+    if (!play_await_frame(p, is_waiting, "the watches"))
         return false;
     play_frames_end(p);
-    if (!play_await_fault(p) || !play_await(p, has_one_node, play_in_time_ms(p), "one node") ||
+    if (!play_await_fault(p) || !play_await(p, step_has_one_node, play_in_time_ms(p), "one node") ||
         !play_waiter_joins(p) || !play_holder_leaves(p))
         return false;
-    return play_await_grant(p) && end_held(p);
+    return play_await_grant(p) && step_end_held(p);
+}
+
+static bool run_contended(play *p) {
+    return waits_behind_the_holder(p, is_armed);
 }
 
 /*
@@ -200,12 +117,12 @@ static bool run_contended(play *p) {
  */
 static bool run_hand_off(play *p) {
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
-    if (!play_await_frame(p, is_armed_or_struck, "the watches") ||
-        (has_one_node(p) && !play_waiter_joins(p)) || !play_holder_leaves(p) ||
+    if (!play_await_frame(p, is_armed, "the watches") ||
+        (step_has_one_node(p) && !play_waiter_joins(p)) || !play_holder_leaves(p) ||
         !play_await_grant(p))
         return false;
     play_frames_end(p);
-    return end_held(p);
+    return step_end_held(p);
 }
 
 static bool tries(play *p, zkl_err expected, zkl_err *ret_err) {
@@ -227,23 +144,24 @@ static bool run_try_free(play *p) {
     if (!tries(p, ZKL_OK, &err))
         return false;
     if (err == ZKL_OK)
-        return play_check_ours(p) && end_held(p);
+        return play_check_ours(p) && step_end_held(p);
     return play_await_fault(p) &&
-           play_await(p, has_no_node, play_in_time_ms(p), "no node of a try without an answer") &&
-           comes_again(p);
+           play_await(p, step_has_no_node, play_in_time_ms(p),
+                      "no node of a try without an answer") &&
+           step_comes_again(p);
 }
 
 static bool run_try_taken(play *p) {
     zkl_err err;
 
-    return tries(p, ZKL_BUSY, &err) && end_waiting(p);
+    return tries(p, ZKL_BUSY, &err) && step_end_waiting(p);
 }
 
 static bool run_timeout(play *p) {
     part *me = &p->parts[PROTAGONIST];
 
     play_bid(p, PROTAGONIST, WAIT_MS);
-    if (!play_await_frame(p, is_armed_or_struck, "the watches") || !play_waiter_joins(p))
+    if (!play_await_frame(p, is_armed, "the watches") || !play_waiter_joins(p))
         return false;
     zkl_err err = play_result(p, PROTAGONIST, WAIT_MS + SLACK_MS);
     if (err != ZKL_TIMEOUT)
@@ -251,15 +169,15 @@ static bool run_timeout(play *p) {
                          err == ACTOR_BUSY ? "goes on" : zkl_errname(err));
     if (actor_took_ms(me->actor) < WAIT_MS || actor_took_ms(me->actor) > WAIT_MS + SLACK_MS)
         return play_fail(p, "timed out after %lld ms", (long long)actor_took_ms(me->actor));
-    if (!play_await_frame(p, is_deleted_or_struck, "the delete"))
+    if (!play_await_frame(p, is_deleted, "the delete"))
         return false;
     play_frames_end(p);
-    return end_waiting(p);
+    return step_end_waiting(p);
 }
 
 static bool run_cancel(play *p) {
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
-    if (!play_await_frame(p, is_armed_or_struck, "the watches") ||
+    if (!play_await_frame(p, is_armed, "the watches") ||
         !play_await(p, is_in_call, LIMIT_MS, "the call") || !play_waiter_joins(p))
         return false;
     if (zkl_cancel(p->parts[PROTAGONIST].lock) != ZKL_OK)
@@ -268,18 +186,18 @@ static bool run_cancel(play *p) {
     if (err != ZKL_CANCELED)
         return play_fail(p, "the canceled acquire %s",
                          err == ACTOR_BUSY ? "goes on" : zkl_errname(err));
-    if (!play_await_frame(p, is_deleted_or_struck, "the delete"))
+    if (!play_await_frame(p, is_deleted, "the delete"))
         return false;
     play_frames_end(p);
-    return end_waiting(p);
+    return step_end_waiting(p);
 }
 
 static bool release(play *p, bool waits) {
-    if (!takes(p) || !play_waiter_joins(p) || !releases(p, waits) ||
-        !play_await_frame(p, is_deleted_or_struck, "the delete"))
+    if (!step_takes(p) || !play_waiter_joins(p) || !step_releases(p, waits) ||
+        !play_await_frame(p, is_deleted, "the delete"))
         return false;
     play_frames_end(p);
-    return play_waiter_is_served(p) && play_await_fault(p) && comes_again(p);
+    return play_waiter_is_served(p) && play_await_fault(p) && step_comes_again(p);
 }
 
 static bool run_release(play *p) {
@@ -291,9 +209,9 @@ static bool run_release_wait(play *p) {
 }
 
 static bool run_close(play *p) {
-    if (!takes(p) || !play_waiter_joins(p))
+    if (!step_takes(p) || !play_waiter_joins(p))
         return false;
-    if (play_is_gentle(p) && is_told_of_the_loss(p))
+    if (play_is_gentle(p) && step_is_told_of_the_loss(p))
         return play_fail(p, "lost before it was closed");
     p->given_up_ns = clock_ns();
     if (zkl_session_close(p->session) != ZKL_OK)
@@ -355,7 +273,7 @@ static bool run_guarded(play *p) {
     (void)snprintf(path, sizeof(path), "%s/data-of-%s", fixture_root(), p->name);
     if (raw_create(p->crew->raw, path, "old", 3, RAW_PERSISTENT, NULL) != RAW_OK)
         return play_fail(p, "no node to write to");
-    if (!takes(p))
+    if (!step_takes(p))
         return false;
     write.lock = me->lock;
     actor_begin(me->actor, guarded_run, &write);
@@ -365,7 +283,7 @@ static bool run_guarded(play *p) {
         return play_fail(p, "the write took too long");
     }
     play_frames_end(p);
-    return play_await_fault(p) && check_written(p, path, said) && end_held(p);
+    return play_await_fault(p) && check_written(p, path, said) && step_end_held(p);
 }
 
 static zkl_err downgrade(void *lock) {
@@ -376,7 +294,7 @@ static zkl_err downgrade(void *lock) {
 static bool run_downgrade(play *p) {
     part *me = &p->parts[PROTAGONIST];
 
-    if (!takes(p) || !play_waiter_joins(p))
+    if (!step_takes(p) || !play_waiter_joins(p))
         return false;
     actor_begin(me->actor, downgrade, me->lock);
     zkl_err said = play_result(p, PROTAGONIST, play_in_time_ms(p));
@@ -385,21 +303,21 @@ static bool run_downgrade(play *p) {
     if (said != ZKL_OK && (said != ZKL_LOST || play_is_gentle(p)))
         return play_fail(p, "the downgrade says %s", zkl_errname(said));
     play_frames_end(p);
-    return end_held(p);
+    return step_end_held(p);
 }
 
 /* Back on a new connection, with its watches, and then granted. */
 static bool run_return_waiting(play *p) {
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
-    if (!play_await_frame(p, is_armed_or_struck, "the watches"))
+    if (!play_await_frame(p, is_armed, "the watches"))
         return false;
     proxy_drop(p->proxy);
-    if (!play_await_frame(p, is_back_or_struck, "the watches on the new connection") ||
-        (has_one_node(p) && !play_waiter_joins(p)) || !play_holder_leaves(p) ||
+    if (!play_await_frame(p, is_back, "the watches on the new connection") ||
+        (step_has_one_node(p) && !play_waiter_joins(p)) || !play_holder_leaves(p) ||
         !play_await_grant(p))
         return false;
     play_frames_end(p);
-    return end_held(p);
+    return step_end_held(p);
 }
 
 /* Back on a new connection, not knowing whether its node was created; it was. */
@@ -410,13 +328,14 @@ static bool run_return_unsure(play *p) {
 
 static bool run_expiry(play *p) {
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
-    if (!play_await_frame(p, is_armed_or_struck, "the watches") || !expires(p) ||
-        !play_await_frame(p, is_armed_twice_or_struck, "the watches of the new session") ||
-        !play_await(p, has_one_node, play_in_time_ms(p) + LIMIT_MS, "one node, of a new session") ||
+    if (!play_await_frame(p, is_armed, "the watches") || !expires(p) ||
+        !play_await_frame(p, is_armed_twice, "the watches of the new session") ||
+        !play_await(p, step_has_one_node, play_in_time_ms(p) + LIMIT_MS,
+                    "one node, of a new session") ||
         !play_holder_leaves(p) || !play_await_grant(p))
         return false;
     play_frames_end(p);
-    return end_held(p);
+    return step_end_held(p);
 }
 
 /* An operator deletes one of its nodes: all are made anew. */
@@ -424,16 +343,82 @@ static bool run_anew(play *p) {
     char path[RAW_PATH_MAX];
 
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
-    if (!play_await_frame(p, is_armed_or_struck, "the watches"))
+    if (!play_await_frame(p, is_armed, "the watches"))
         return false;
     if (raw_child_path(p->crew->raw, p->more_dirs[MORE - 1], 0, path))
         (void)raw_delete(p->crew->raw, path); /* it may have gone */
-    if (!play_await_frame(p, is_armed_twice_or_struck, "the watches of the new nodes") ||
-        !play_await(p, has_one_node, play_in_time_ms(p) + LIMIT_MS, "one node, a new one") ||
+    if (!play_await_frame(p, is_armed_twice, "the watches of the new nodes") ||
+        !play_await(p, step_has_one_node, play_in_time_ms(p) + LIMIT_MS, "one node, a new one") ||
         !play_waiter_joins(p) || !play_holder_leaves(p) || !play_await_grant(p))
         return false;
     play_frames_end(p);
-    return end_held(p);
+    return step_end_held(p);
+}
+
+/* Two readers hold. When the nearer one leaves, the other is still in the way. */
+static bool run_behind_readers(play *p) {
+    play_bid(p, PROTAGONIST, ZKL_FOREVER);
+    if (!play_await_frame(p, is_armed, "the watches") || !play_forerunner_leaves(p))
+        return false;
+    atomic_store(&p->holders_max, 1);
+    if (!play_await_frame(p, has_watched, "the watch on the other") ||
+        (step_has_one_node(p) && !play_waiter_joins(p)) || !play_holder_leaves(p) ||
+        !play_await_grant(p))
+        return false;
+    play_frames_end(p);
+    return step_end_held(p);
+}
+
+/* ---- of a node that stays when its hold is given up ---- */
+
+static bool has_watched_its_own(play *p) {
+    return proxy_answered(p->proxy, PROXY_GET, p->name) >= 1;
+}
+
+static bool becomes_idle(play *p) {
+    return step_takes(p) && step_releases(p, false) &&
+           play_await_frame(p, has_watched_its_own, "the watch on the node that stays");
+}
+
+/* Held again by the node that has stayed; later its time is over. */
+static bool run_again(play *p) {
+    const part *me = &p->parts[PROTAGONIST];
+
+    if (!becomes_idle(p))
+        return false;
+    const int64_t token = atomic_load(&me->token);
+    if (!step_takes(p))
+        return false;
+    if (p->mode == FAULT_NONE && atomic_load(&me->token) != token)
+        return play_fail(p, "held again by another node");
+    if (play_has_struck(p))
+        return step_end_held(p);
+    if (!step_releases(p, false) || !play_await_frame(p, is_deleted, "the delete"))
+        return false;
+    play_frames_end(p);
+    return play_await_fault(p) &&
+           play_await(p, step_has_no_node, play_in_time_ms(p), "no node after its time") &&
+           step_comes_again(p);
+}
+
+/* What stays now would stay for longer than anybody waits. */
+static bool closes_its_lock(play *p) {
+    zkl_lock *l = p->parts[PROTAGONIST].lock;
+
+    p->parts[PROTAGONIST].lock = NULL;
+    return zkl_lock_close(l) == ZKL_OK || play_fail(p, "the lock is not closed");
+}
+
+/* Another gets it. The next acquire stands behind that one. */
+static bool run_wanted(play *p) {
+    return becomes_idle(p) && play_holder_comes(p, LIMIT_MS) &&
+           waits_behind_the_holder(p, has_watched) && closes_its_lock(p);
+}
+
+/* The same; the node has been read once more, to see that its owner is asked to let go. */
+static bool run_tried(play *p) {
+    return becomes_idle(p) && play_holder_comes(p, 0) &&
+           waits_behind_the_holder(p, has_watched_again) && closes_its_lock(p);
 }
 
 /* ---- of a semaphore ---- */
@@ -441,22 +426,22 @@ static bool run_anew(play *p) {
 /* One permit. It stands in front, where it watches the directory. */
 static bool run_front(play *p) {
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
-    if (!play_await_frame(p, has_listed_twice_or_struck, "the watches on the directory") ||
+    if (!play_await_frame(p, has_listed_twice, "the watches on the directory") ||
         !play_holder_leaves(p) || !play_await_grant(p))
         return false;
     play_frames_end(p);
-    return end_held(p);
+    return step_end_held(p);
 }
 
 /* One permit. Whom it watches is admitted, and marks its node; so it comes to the front. */
 static bool run_behind(play *p) {
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
-    if (!play_await_frame(p, has_watched_or_struck, "the watches") || !play_holder_leaves(p) ||
-        !play_await_frame(p, has_listed_thrice_or_struck, "the watches on the directory") ||
+    if (!play_await_frame(p, has_watched, "the watches") || !play_holder_leaves(p) ||
+        !play_await_frame(p, has_listed_thrice, "the watches on the directory") ||
         !play_forerunner_leaves(p) || !play_await_grant(p))
         return false;
     play_frames_end(p);
-    return end_held(p);
+    return step_end_held(p);
 }
 
 /*
@@ -465,26 +450,44 @@ static bool run_behind(play *p) {
  */
 static bool run_mark(play *p) {
     play_bid(p, PROTAGONIST, ZKL_FOREVER);
-    if (!play_await_frame(p, has_listed_twice_or_struck, "the watches on the directory") ||
-        (has_one_node(p) && !play_waiter_joins(p)) ||
-        (p->has_waiter &&
-         !play_await_frame(p, has_listed_thrice_or_struck, "the look at the waiter")) ||
+    if (!play_await_frame(p, has_listed_twice, "the watches on the directory") ||
+        (step_has_one_node(p) && !play_waiter_joins(p)) ||
+        (p->has_waiter && !play_await_frame(p, has_listed_thrice, "the look at the waiter")) ||
         !play_forerunner_leaves(p) || !play_await_grant(p) ||
-        (p->has_waiter && !play_await_frame(p, has_marked_or_struck, "the mark")))
+        (p->has_waiter && !play_await_frame(p, has_marked, "the mark")))
         return false;
     play_frames_end(p);
-    return play_holder_leaves(p) && (!p->has_waiter || play_waiter_is_served(p)) && end_held(p);
+    return play_holder_leaves(p) && (!p->has_waiter || play_waiter_is_served(p)) &&
+           step_end_held(p);
 }
 
 static zkl_err resize(void *lock) {
     return zkl_set_permits(lock, 2);
 }
 
+/* One permit, and then the holder makes a second one. */
+static bool run_resized(play *p) {
+    part *holder = &p->parts[HOLDER];
+
+    play_bid(p, PROTAGONIST, ZKL_FOREVER);
+    if (!play_await_frame(p, has_listed_twice, "the watches on the directory"))
+        return false;
+    atomic_store(&p->holders_max, 2);
+    actor_begin(holder->actor, resize, holder->lock);
+    zkl_err said = play_result(p, HOLDER, play_in_time_ms(p));
+    if (said != ZKL_OK)
+        return play_fail(p, "the holder's resize says %s", zkl_errname(said));
+    if (!play_await_grant(p))
+        return false;
+    play_frames_end(p);
+    return step_end_held(p) && play_holder_leaves(p);
+}
+
 /* It holds the only permit, and makes a second one, for the waiter. */
 static bool run_resize(play *p) {
     part *me = &p->parts[PROTAGONIST];
 
-    if (!takes(p) || !play_waiter_joins(p))
+    if (!step_takes(p) || !play_waiter_joins(p))
         return false;
     atomic_store(&p->holders_max, 2);
     actor_begin(me->actor, resize, me->lock);
@@ -494,7 +497,7 @@ static bool run_resize(play *p) {
                          said == ACTOR_BUSY ? "took too long" : zkl_errname(said));
     play_frames_end(p);
     p->given_up_ns = clock_ns();
-    return play_waiter_is_served(p) && end_held(p);
+    return play_waiter_is_served(p) && step_end_held(p);
 }
 
 const scenario Scenarios[SCENARIOS] = {
@@ -503,13 +506,22 @@ const scenario Scenarios[SCENARIOS] = {
     {.name = "hand-off", .run = run_hand_off, .is_taken = true, .beats = 1},
     {.name = "read behind write",
      .run = run_hand_off,
-     .kinds = {ZKL_READ, ZKL_WRITE, ZKL_WRITE},
+     .kinds = {[PROTAGONIST] = ZKL_READ, [HOLDER] = ZKL_WRITE, [WAITER] = ZKL_WRITE},
      .is_taken = true,
      .beats = 1},
     {.name = "write behind read",
      .run = run_hand_off,
-     .kinds = {ZKL_WRITE, ZKL_READ, ZKL_READ},
+     .kinds = {[PROTAGONIST] = ZKL_WRITE, [HOLDER] = ZKL_READ, [WAITER] = ZKL_WRITE},
      .is_taken = true,
+     .beats = 1},
+    {.name = "write behind readers",
+     .run = run_behind_readers,
+     .kinds = {[PROTAGONIST] = ZKL_WRITE,
+               [HOLDER] = ZKL_READ,
+               [FORERUNNER] = ZKL_READ,
+               [WAITER] = ZKL_WRITE},
+     .is_taken = true,
+     .has_forerunner = true,
      .beats = 1},
     {.name = "hold", .run = run_held, .beats = HELD_BEATS},
     {.name = "rest", .run = run_idle, .beats = 1, .pings = IDLE_PINGS},
@@ -523,8 +535,11 @@ const scenario Scenarios[SCENARIOS] = {
     {.name = "guarded write", .run = run_guarded, .beats = 1},
     {.name = "downgrade",
      .run = run_downgrade,
-     .kinds = {ZKL_WRITE, ZKL_WRITE, ZKL_WRITE},
+     .kinds = {[PROTAGONIST] = ZKL_WRITE, [WAITER] = ZKL_WRITE},
      .beats = 1},
+    {.name = "linger, again", .run = run_again, .linger_ms = 2000, .beats = 1},
+    {.name = "linger, wanted", .run = run_wanted, .linger_ms = 2 * LIMIT_MS, .beats = 1},
+    {.name = "linger, tried", .run = run_tried, .linger_ms = 2 * LIMIT_MS, .beats = 1},
     {.name = "return, waiting", .run = run_return_waiting, .is_taken = true, .beats = 3},
     {.name = "return, unsure", .run = run_return_unsure, .beats = 3},
     {.name = "expiry", .run = run_expiry, .is_taken = true, .loses_its_place = true, .beats = 2},
@@ -541,6 +556,12 @@ const scenario Scenarios[SCENARIOS] = {
      .permits = 2,
      .is_taken = true,
      .has_forerunner = true,
+     .beats = 1},
+    {.name = "permit, resized",
+     .run = run_resized,
+     .permits = 1,
+     .is_taken = true,
+     .is_resized = true,
      .beats = 1},
     {.name = "set_permits", .run = run_resize, .permits = 1, .beats = 1},
     {.name = "acquire_all free",

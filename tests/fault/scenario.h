@@ -5,7 +5,7 @@
 #include "play.h"
 
 enum {
-    SCENARIOS = 28
+    SCENARIOS = 33
 };
 
 extern const scenario Scenarios[SCENARIOS];

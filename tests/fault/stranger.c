@@ -14,9 +14,11 @@
 #define MARK "--stranger"
 #define ANSWER_MS 30000
 #define LOOK_MS 2
+#define LINGER_MS 600000
 
 /* ---- the other process ---- */
 
+static zkl_session *Session;
 static zkl_lock *Lock;
 static const char *Name;
 static int TimeoutMs;
@@ -63,6 +65,21 @@ static void watch(void) {
     write_late(zkl_held(Lock), token);
 }
 
+static void idle(void) {
+    int64_t last_ms = clock_ms();
+
+    (void)zkl_lock_close(Lock);
+    if (zkl_lock_open(&Lock, Session, Name, &ZKL_LOCK_OPTIONS(.linger_ms = LINGER_MS)) != ZKL_OK ||
+        zkl_acquire(Lock, ANSWER_MS / 2) != ZKL_OK)
+        exit(EXIT_FAILURE);
+    const int64_t token = zkl_token(Lock);
+    (void)zkl_release(Lock); /* OK or LOST: then it is not idle */
+    printf("idle %lld\n", (long long)token);
+    while (!was_stopped(&last_ms))
+        (void)poll(NULL, 0, LOOK_MS);
+    printf("%s\n", zkl_errname(zkl_acquire(Lock, 0)));
+}
+
 static void churn(void) {
     for (size_t i = 1; zkl_acquire(Lock, ANSWER_MS) == ZKL_OK; i++) {
         (void)zkl_release(Lock); /* OK or LOST: it is killed somewhere in here */
@@ -78,12 +95,13 @@ static void obey(const char *word) {
         printf("%s\n", zkl_errname(zkl_release(Lock)));
     else if (strcmp(word, "watch\n") == 0)
         watch();
+    else if (strcmp(word, "idle\n") == 0)
+        idle();
     else if (strcmp(word, "churn\n") == 0)
         churn();
 }
 
 void stranger_main(int argc, char **argv) {
-    zkl_session *session = NULL;
     char word[64];
 
     if (argc != 8 || strcmp(argv[1], MARK) != 0)
@@ -93,16 +111,16 @@ void stranger_main(int argc, char **argv) {
     Name = argv[4];
     TimeoutMs = (int)strtol(argv[5], NULL, 10);
     Resource = (resource){argv[6], argv[7]};
-    if (zkl_session_open(&session, argv[2],
+    if (zkl_session_open(&Session, argv[2],
                          &ZKL_SESSION_OPTIONS(.root = argv[3], .session_timeout_ms = TimeoutMs,
                                               .connect_timeout_ms = ANSWER_MS)) != ZKL_OK ||
-        zkl_lock_open(&Lock, session, Name, NULL) != ZKL_OK)
+        zkl_lock_open(&Lock, Session, Name, NULL) != ZKL_OK)
         exit(EXIT_FAILURE);
     printf("ready\n");
     while (fgets(word, sizeof(word), stdin))
         obey(word);
     (void)zkl_lock_close(Lock);
-    (void)zkl_session_close(session);
+    (void)zkl_session_close(Session);
     exit(EXIT_SUCCESS);
 }
 

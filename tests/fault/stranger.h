@@ -4,6 +4,8 @@
  *
  *   acquire  waits for its lock       -> "OK <token>", or another error and 0
  *   release                           -> an error's name
+ *   idle     acquires and releases, and its node stays -> "idle <token>"; when it has been stopped
+ *            for long, acquires again at once                   -> an error's name
  *   churn    acquires and releases until it is killed           -> "churning"
  *   watch    looks at its hold until it has been stopped for long -> "watching", and then what it
  *            sees first, and what becomes of what it writes all the same:

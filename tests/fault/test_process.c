@@ -241,12 +241,16 @@ static void all_write(pair *pairs) {
     CHECK_INT(zkl_fence_close(fence), ZKL_OK);
 }
 
-static void wake_all(pair *pairs, int round, score *s) {
-    const int64_t end_ms = pairs[STOPPED - 1].hit_ms + 2 * TimeoutMs;
+static void all_go_on(pair *pairs, size_t count) {
+    const int64_t end_ms = pairs[count - 1].hit_ms + 2 * TimeoutMs;
 
     WAIT_UNTIL(clock_ms() >= end_ms, 4 * TimeoutMs);
-    for (size_t i = 0; i < STOPPED; i++)
+    for (size_t i = 0; i < count; i++)
         stranger_signal(&pairs[i].stranger, SIGCONT);
+}
+
+static void wake_all(pair *pairs, int round, score *s) {
+    all_go_on(pairs, STOPPED);
     for (size_t i = 0; i < STOPPED; i++) {
         char line[STRANGER_LINE_MAX], fence[16] = "", guard[16] = "";
         int64_t token = 0;
@@ -290,6 +294,31 @@ static void a_holder_that_was_stopped_is_past_doing_harm(void) {
     CHECK_INT(s.guarded, s.stops);
 }
 
+/* Its node was good for another hold, by all that it knew when it was stopped. */
+static void a_node_that_was_idle_over_a_stop_is_not_held_by_again(void) {
+    static pair pairs[STOPPED];
+    char line[STRANGER_LINE_MAX];
+
+    open_all(pairs, STOPPED, "idle");
+    for (size_t i = 0; i < STOPPED; i++) {
+        stranger_tell(&pairs[i].stranger, "idle");
+        stranger_hear(&pairs[i].stranger, line);
+        REQUIRE(sscanf(line, "idle %" SCNd64, &pairs[i].token) == 1);
+        hit(&pairs[i], SIGSTOP);
+        CHECK_INT(queue_length(pairs[i].stranger.name), 1);
+    }
+    all_queue_up(pairs, STOPPED, 2);
+    (void)all_succeed(pairs, STOPPED);
+    all_go_on(pairs, STOPPED);
+    for (size_t i = 0; i < STOPPED; i++) {
+        stranger_hear(&pairs[i].stranger, line);
+        CHECK(strcmp(line, "BUSY") == 0 || strcmp(line, "UNREACHABLE") == 0);
+        CHECK(actor_held(pairs[i].next.actor, pairs[i].next.lock));
+    }
+    all_leave(pairs, STOPPED);
+    close_all(pairs, STOPPED);
+}
+
 static const test_case Cases[] = {
     {"a holder that is killed frees the lock within its timeout",
      a_holder_that_is_killed_frees_the_lock},
@@ -301,6 +330,8 @@ static const test_case Cases[] = {
      a_client_that_is_killed_anywhere_leaves_nothing},
     {"a holder that was stopped for 2T knows at its first look, and writes nothing (T20)",
      a_holder_that_was_stopped_is_past_doing_harm},
+    {"a node that was idle over a stop of 2T is not held by again",
+     a_node_that_was_idle_over_a_stop_is_not_held_by_again},
 };
 
 int main(int argc, char **argv) {

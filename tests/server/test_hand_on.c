@@ -15,11 +15,7 @@
 static client *open_with(const char *name, int turns) {
     client *c = client_open_proxied(name, T_NORMAL);
 
-    client_close_lock(c);
-    REQUIRE_INT(zkl_lock_open(&c->lock, c->session, name,
-                              &ZKL_LOCK_OPTIONS(.local_handoffs = turns, .on_event = events_on,
-                                                .arg = c->events)),
-                ZKL_OK);
+    client_be_handing_on(c, turns);
     return c;
 }
 

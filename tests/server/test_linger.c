@@ -1,21 +1,16 @@
 /* A node that stays when its hold is given up: of use to its process, and in nobody's way. */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "support/client.h"
 
 #define LINGER_MS 60000
+#define SHORT_MS 20 /* longer than an acquire takes that needs no request */
 
 static client *open_lingering(const char *name, zkl_kind kind) {
     client *c = client_open_proxied(name, T_NORMAL);
     client_be_lingering(c, kind, LINGER_MS);
     return c;
-}
-
-/* Held, given up, and its node watched. */
-static void become_idle(client *c) {
-    proxy_forget(c->proxy);
-    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
-    CHECK_INT(client_release(c), ZKL_OK);
-    WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, c->name) >= 1, SOON_MS);
-    CHECK_INT(queue_length(c->name), 1);
 }
 
 static void it_is_acquired_again_without_a_request(void) {
@@ -24,7 +19,7 @@ static void it_is_acquired_again_without_a_request(void) {
         const char *name = fresh_name("again");
         client *c = open_lingering(name, kinds[i]);
 
-        become_idle(c);
+        (void)client_become_idle(c);
         CHECK(!client_held(c));
         CHECK_INT(client_release(c), ZKL_NOT_HELD);
         CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
@@ -52,7 +47,7 @@ static void who_wants_it_gets_it(void) {
         const char *name = fresh_name("wanted");
         client *c = open_lingering(name, kinds[i / 2]), *other = client_open(name, T_NORMAL);
 
-        become_idle(c);
+        (void)client_become_idle(c);
         if (i % 2 != 0)
             CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
         client_begin(other, SOON_MS);
@@ -75,7 +70,7 @@ static void a_try_makes_it_go(void) {
     const char *name = fresh_name("try");
     client *c = open_lingering(name, ZKL_MUTEX), *other = client_open_proxied(name, T_NORMAL);
 
-    become_idle(c);
+    (void)client_become_idle(c);
     CHECK_INT(client_acquire(other, 0), ZKL_BUSY);
     WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
     CHECK_INT(client_acquire(other, 0), ZKL_OK);
@@ -98,7 +93,7 @@ static void the_queue_shows_that_it_may_be_idle(void) {
     client *c = open_lingering(name, ZKL_MUTEX), *other = client_open(name, T_NORMAL);
     zkl_queue *queue = NULL;
 
-    become_idle(c);
+    (void)client_become_idle(c);
     CHECK_INT(zkl_inspect(c->session, name, &queue), ZKL_OK);
     CHECK_INT(zkl_queue_count(queue), 1);
     CHECK(zkl_queue_at(queue, 0)->may_be_idle && zkl_queue_at(queue, 0)->is_holder);
@@ -118,7 +113,7 @@ static void threads_take_turns_by_it(void) {
     client *c = open_lingering(name, ZKL_MUTEX);
     actor *second = actor_new();
 
-    become_idle(c);
+    (void)client_become_idle(c);
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
     const int64_t token = client_token(c);
     actor_acquire(second, c->lock, SOON_MS);
@@ -143,7 +138,7 @@ static void it_goes_in_time_and_with_the_handle(void) {
     CHECK_INT(queue_length(name), 1);
     WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
     client_be_lingering(c, ZKL_MUTEX, LINGER_MS);
-    become_idle(c);
+    (void)client_become_idle(c);
     client_close_lock(c);
     WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
     client_close(c);
@@ -153,16 +148,126 @@ static void a_reconnect_makes_it_go(void) {
     const char *name = fresh_name("reconnect");
     client *c = open_lingering(name, ZKL_MUTEX);
 
-    become_idle(c);
+    (void)client_become_idle(c);
     client_flap(c);
     WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
-    become_idle(c);
+    (void)client_become_idle(c);
     client_outage_begin(c);
     CHECK_INT(client_acquire(c, 0), ZKL_UNREACHABLE);
     client_outage_end(c);
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
     CHECK_INT(client_release(c), ZKL_OK);
     client_close(c);
+}
+
+/* Acquired by the node of this token, and idle again. */
+static void check_again(client *c, int64_t token) {
+    CHECK_INT(client_acquire(c, 0), ZKL_OK);
+    CHECK_INT(client_token(c), token);
+    CHECK_INT(client_release(c), ZKL_OK);
+    CHECK_INT(queue_length(c->name), 1);
+}
+
+/* Nothing tells the client that its session has ended. The clock does. */
+static void by_a_lease_that_is_over_it_is_not_acquired(void) {
+    const char *name = fresh_name("silence");
+    client *c = client_open_proxied(name, T_SHORT), *other = client_open(name, T_NORMAL);
+
+    client_be_lingering(c, ZKL_MUTEX, LINGER_MS);
+    (void)client_become_idle(c);
+    client_silence(c, true);
+    CHECK_INT(client_acquire(other, SOON_MS), ZKL_OK);
+    const int64_t token = client_token(other);
+    CHECK_INT(client_acquire(c, SHORT_MS), ZKL_TIMEOUT);
+    CHECK_INT(client_acquire(c, 0), ZKL_UNREACHABLE);
+    CHECK(client_held(other));
+    client_silence(c, false);
+    CHECK_INT(client_release(other), ZKL_OK);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    CHECK(client_token(c) > token);
+    client_close(other);
+    client_close(c);
+}
+
+/* Of those that the threads of the handle wait for, and of none. */
+static void a_cancel_or_a_timeout_leaves_it_as_it_is(void) {
+    const char *name = fresh_name("cancel");
+    client *c = open_lingering(name, ZKL_MUTEX);
+    actor *second = actor_new();
+    const int64_t token = client_become_idle(c);
+
+    CHECK_INT(zkl_cancel(c->lock), ZKL_OK);
+    check_again(c, token);
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+        actor_acquire(second, c->lock, i == 0 ? ZKL_FOREVER : 20);
+        WAIT_UNTIL(actor_is_blocked(second), SOON_MS);
+        if (i == 0)
+            CHECK_INT(zkl_cancel(c->lock), ZKL_OK);
+        CHECK_INT(actor_result(second, SOON_MS), i == 0 ? ZKL_CANCELED : ZKL_TIMEOUT);
+        CHECK_INT(client_release(c), ZKL_OK);
+        check_again(c, token);
+    }
+    actor_free(second);
+    client_close(c);
+}
+
+/* Soon, not when the session's time is over. */
+static void it_goes_with_the_session(void) {
+    const char *name = fresh_name("session");
+    client *c = open_lingering(name, ZKL_MUTEX), *other = client_open(name, T_NORMAL);
+
+    (void)client_become_idle(c);
+    session_close(c->session);
+    c->session = NULL;
+    CHECK_INT(queue_length(name), 0);
+    CHECK_INT(client_acquire(c, 0), ZKL_CLOSED);
+    CHECK_INT(client_acquire(other, 0), ZKL_OK);
+    client_close(other);
+    client_close(c);
+}
+
+static void a_forked_child_has_none(void) {
+    client *c = open_lingering(fresh_name("fork"), ZKL_MUTEX);
+    const int64_t token = client_become_idle(c);
+    int status = -1;
+
+    const pid_t pid = fork();
+    if (pid == 0) {
+        (void)alarm(20); /* a hang ends the child */
+        const bool has_none = zkl_acquire(c->lock, 0) == ZKL_FORKED &&
+                              zkl_acquire(c->lock, ZKL_FOREVER) == ZKL_FORKED &&
+                              zkl_lock_close(c->lock) == ZKL_FORKED;
+        _exit(has_none ? 0 : 1);
+    }
+    REQUIRE(pid > 0 && waitpid(pid, &status, 0) == pid);
+    CHECK_INT(status, 0);
+    check_again(c, token);
+    client_close(c);
+}
+
+/* The number of permits may be made smaller while it is idle. */
+static void a_permit_stays_only_if_it_comes_first(void) {
+    const char *name = fresh_name("fewer");
+    client *first = client_open(name, T_NORMAL), *c = client_open(name, T_NORMAL);
+
+    client_be_permit(first, 2);
+    CHECK_INT(client_acquire(first, SOON_MS), ZKL_OK);
+    client_close_lock(c);
+    REQUIRE_INT(zkl_lock_open(&c->lock, c->session, name,
+                              &ZKL_LOCK_OPTIONS(.kind = ZKL_SEMAPHORE, .linger_ms = LINGER_MS)),
+                ZKL_OK);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    CHECK_INT(client_release(c), ZKL_OK);
+    CHECK_INT(zkl_set_permits(first->lock, 1), ZKL_OK);
+    CHECK_INT(client_acquire(c, 0), ZKL_BUSY);
+    WAIT_UNTIL(queue_length(name) == 1, SOON_MS);
+    CHECK_INT(client_release_wait(first), ZKL_OK);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    CHECK_INT(client_release(c), ZKL_OK);
+    CHECK_INT(queue_length(name), 1);
+    client_close(c);
+    client_close(first);
 }
 
 /* Not by the node of this token. What others have deleted is held until the client is told. */
@@ -174,21 +279,23 @@ static bool is_held_anew(client *c, int64_t token) {
     return is_new;
 }
 
-/* Somebody with other tools deletes it, or ends its session. */
+/* Somebody with other tools deletes it, alone or with its directory, or ends its session. */
 static void another_takes_the_place_of_one_that_has_gone(void) {
     const char *name = fresh_name("end");
     client *c = open_lingering(name, ZKL_MUTEX);
     char path[RAW_PATH_MAX];
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
         const int64_t token = client_token(c);
         CHECK_INT(client_release(c), ZKL_OK);
         client_node(c, path);
         if (i == 0)
-            uproot(path);
-        else
             session_expire(c->session);
+        else
+            uproot(path);
+        if (i == 2) /* it may have a new one already */
+            (void)raw_delete_tree(fixture_raw(), lock_dir(name));
         WAIT_UNTIL(is_held_anew(c, token), SOON_MS);
     }
     client_close(c);
@@ -205,6 +312,11 @@ int main(int argc, char **argv) {
         {"a reconnect makes it go", a_reconnect_makes_it_go},
         {"another takes the place of one that has gone",
          another_takes_the_place_of_one_that_has_gone},
+        {"by a lease that is over it is not acquired", by_a_lease_that_is_over_it_is_not_acquired},
+        {"a cancel or a timeout leaves it as it is", a_cancel_or_a_timeout_leaves_it_as_it_is},
+        {"it goes with the session", it_goes_with_the_session},
+        {"a forked child has none", a_forked_child_has_none},
+        {"a permit stays only if it comes first", a_permit_stays_only_if_it_comes_first},
     };
     fixture_start(NULL);
     return TEST_MAIN(argc, argv, "linger", cases);

@@ -49,30 +49,43 @@ client *client_open_on(client *c, const char *name) {
     return other;
 }
 
-static void reopen(client *c, zkl_kind kind, int permits, int linger_ms) {
+static void reopen(client *c, zkl_lock_options options) {
     client_close_lock(c);
-    REQUIRE_INT(
-        zkl_lock_open(&c->lock, c->session, c->name,
-                      &ZKL_LOCK_OPTIONS(.kind = kind, .permits = permits, .linger_ms = linger_ms,
-                                        .on_event = events_on, .arg = c->events)),
-        ZKL_OK);
+    options.on_event = events_on;
+    options.arg = c->events;
+    REQUIRE_INT(zkl_lock_open(&c->lock, c->session, c->name, &options), ZKL_OK);
 }
 
 void client_be(client *c, zkl_kind kind) {
-    reopen(c, kind, 0, 0);
+    reopen(c, ZKL_LOCK_OPTIONS(.kind = kind));
 }
 
 void client_be_lingering(client *c, zkl_kind kind, int linger_ms) {
-    reopen(c, kind, kind == ZKL_SEMAPHORE, linger_ms);
+    reopen(c, ZKL_LOCK_OPTIONS(.kind = kind, .permits = kind == ZKL_SEMAPHORE,
+                               .linger_ms = linger_ms));
+}
+
+void client_be_handing_on(client *c, int turns) {
+    reopen(c, ZKL_LOCK_OPTIONS(.local_handoffs = turns));
 }
 
 void client_be_permit(client *c, int permits) {
-    reopen(c, ZKL_SEMAPHORE, permits, 0);
+    reopen(c, ZKL_LOCK_OPTIONS(.kind = ZKL_SEMAPHORE, .permits = permits));
 }
 
 void client_close_lock(client *c) {
     lock_close(c->lock);
     c->lock = NULL;
+}
+
+int64_t client_become_idle(client *c) {
+    proxy_forget(c->proxy);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    const int64_t token = client_token(c);
+    CHECK_INT(client_release(c), ZKL_OK);
+    WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, c->name) >= 1, SOON_MS);
+    CHECK_INT(queue_length(c->name), 1);
+    return token;
 }
 
 void client_close(client *c) {

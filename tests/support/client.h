@@ -27,8 +27,13 @@ client *client_open_on(client *c, const char *name);
 void client_be(client *c, zkl_kind kind);
 /* As one whose node stays for so long when it is idle. */
 void client_be_lingering(client *c, zkl_kind kind, int linger_ms);
+/* As one whose node is handed on between threads, so often in a row. */
+void client_be_handing_on(client *c, int turns);
 /* As one of a semaphore's, with so many permits. */
 void client_be_permit(client *c, int permits);
+/* Acquires and releases. The node of a proxied client that lingers stays then, and is watched. Its
+ * token. */
+int64_t client_become_idle(client *c);
 /* Closes the lock alone; client_close does the rest. */
 void client_close_lock(client *c);
 /* Closes lock and session, checking that neither takes 2 s; then the thread must be idle. */

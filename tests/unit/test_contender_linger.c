@@ -14,7 +14,8 @@ static void begin(struct bench *b) {
 static unsigned listed_alone(struct bench *b) {
     struct zkli_sibling own;
     REQUIRE(zkli_sibling_parse(&own, b->c.node));
-    struct zkli_listing listing = {.siblings = &own, .count = 1};
+    struct zkli_listing listing = {
+        .siblings = &own, .count = 1, .czxid = b->directory.czxid, .version = b->directory.version};
     return say(b, (struct zkli_contender_event){.type = ZKLI_EV_LISTED, .listing = &listing});
 }
 
@@ -56,6 +57,21 @@ static void it_may_not_idle_before_others(void) {
     to_held(&b); /* one that is not kept */
     CHECK(!zkli_contender_may_idle(&b.c));
     CHECK_ACTIONS(news(&b, ZKLI_EV_CHILDREN_EVENT), 0);
+}
+
+/* Of two permits, one may be taken away while it is idle. */
+static void a_permit_may_idle_if_it_comes_first(void) {
+    for (int is_first = 0; is_first <= 1; is_first++) {
+        struct bench b;
+        bench_semaphore(&b, 0, false);
+        zkli_contender_keep(&b.c);
+        bench_record(&b, 2, 2);
+        b.permits = b.directory;
+        CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), CREATE_AND_LIST);
+        reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+        CHECK_ACTIONS(is_first != 0 ? listed_alone(&b) : listed(&b, BEHIND_HEAD), ZKLI_DO_GRANT);
+        CHECK_INT(zkli_contender_may_idle(&b.c), is_first);
+    }
 }
 
 static void idle_its_node_is_watched(void) {
@@ -184,6 +200,7 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"it may idle until somebody comes", it_may_idle_until_somebody_comes},
         {"it may not idle before others", it_may_not_idle_before_others},
+        {"a permit may idle if it comes first", a_permit_may_idle_if_it_comes_first},
         {"idle, its node is watched", idle_its_node_is_watched},
         {"a node that is not kept is read at the heartbeat only",
          a_node_that_is_not_kept_is_read_at_the_heartbeat_only},
