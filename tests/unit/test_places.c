@@ -8,8 +8,8 @@
 #include "lock/lock.h"
 #include "support/actor.h"
 
-/* Another client's, which holds. */
-#define HOLDER "/locks/a/_c_11111111-1111-1111-1111-111111111111-lock-0000000000"
+/* Another client's, which holds: no uuid comes before its own, should their numbers be equal. */
+#define HOLDER "/locks/a/_c_00000000-0000-0000-0000-000000000000-lock-0000000000"
 #define SHORT_MS 5
 
 static zkl_session *session_behind_a_holder(void) {
