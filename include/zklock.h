@@ -446,7 +446,8 @@ ZKL_API const char *zkl_lock_name(const zkl_lock *l);
  * ZKL_LIMIT: the session has 400 KiB of node paths or of watched paths: open another session. Or a
  * recursive hold has its greatest depth.
  * ZKL_MISMATCH (semaphore): another number of permits is recorded when the call first looks, or, by
- * a handle without a number, none. Or the directory has data of another program.
+ * a handle without a number, none. Or the directory has data of another program. A call in an
+ * earlier one's place goes by what the session read last.
  * ZKL_DENIED, ZKL_AUTH_FAILED, ZKL_SERVER: the log has the path and the server's code.
  * ZKL_NO_CHROOT: the chroot of the session does not exist.
  * ZKL_INVALID: a NULL, or a negative timeout that is not ZKL_FOREVER.

@@ -175,8 +175,12 @@ bool zkli_member_may_idle(const struct zkli_member *m);
 void zkli_member_idle(struct zkli_member *m);
 /* Whether it is neither granted nor given up, nor about to be. */
 bool zkli_member_is_waiting(const struct zkli_member *m);
-/* Whether it stands in the queue, or is about to, behind others as far as it knows. */
-bool zkli_member_is_queuing(const struct zkli_member *m);
+/* Whether it stands in the queue, or is about to, behind others as far as it knows, and nobody else
+ * could go if it went. */
+bool zkli_member_may_be_left(const struct zkli_member *m);
+/* Whether an acquire that asks for this number of permits may go on from there: as far as is known,
+ * it would not be told that another is recorded. */
+bool zkli_member_agrees(const struct zkli_member *m, int permits);
 /* Whether it has told its position. */
 bool zkli_member_has_position(const struct zkli_member *m);
 void zkli_member_hand_on(struct zkli_member *m, struct zkli_thread thread);

@@ -358,10 +358,11 @@ static void take_place(struct zkl_lock *l) {
  * is none, the place is kept for a while, for a call that tries again. But behind a writer who
  * waits for nobody there may be readers whose turn has come. */
 static bool outlasts(const struct zkl_lock *l, const struct zkli_acquire *acquire) {
-    if (l->is_closed || !zkli_member_is_waiting(l->member))
+    if (l->is_closed || !zkli_member_is_waiting(l->member) ||
+        !zkli_member_agrees(l->member, l->permits))
         return false;
     if (acquire->link.next == &l->acquires)
-        return l->kind != ZKLI_KIND_WRITE && zkli_member_is_queuing(l->member);
+        return l->kind != ZKLI_KIND_WRITE && zkli_member_may_be_left(l->member);
     return ZKLI_CONTAINER(acquire->link.next, struct zkli_acquire, link)->all == NULL;
 }
 
@@ -406,7 +407,7 @@ void zkli_lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notice)
     l->recorded = zkli_member_permits(m);
     l->recorded_in = zkli_engine_session_id(l->session->engine);
     if (is_place_kept(l)) {
-        if (notice != ZKLI_NOTICE_QUEUED)
+        if (notice != ZKLI_NOTICE_QUEUED || !zkli_member_may_be_left(m))
             zkli_lock_end_place(l); /* nobody is here for it */
         return;
     }
@@ -490,7 +491,7 @@ void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error) {
 }
 
 void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire) {
-    if (acquire->is_try)
+    if (acquire->is_try || (is_place_kept(l) && !zkli_member_agrees(l->member, l->permits)))
         zkli_lock_end_place(l); /* it asks the servers */
     bool has_place = is_place_kept(l);
     zkli_list_append(&l->acquires, &acquire->link);

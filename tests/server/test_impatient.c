@@ -56,6 +56,45 @@ static void a_place_that_nobody_waits_by_is_passed_over(void) {
     client_close(holder);
 }
 
+/* Readers share the lock. One who waits for them in vain keeps no other reader out after that. */
+static void no_place_is_kept_that_keeps_readers_out(void) {
+    const char *name = fresh_name("readers");
+    client *holder = client_open(name, T_LONG), *c = client_open(name, T_LONG),
+           *reader = client_open_on(c, name);
+
+    client_be(holder, ZKL_READ);
+    client_be(reader, ZKL_READ);
+    REQUIRE_INT(client_acquire(holder, SOON_MS), ZKL_OK);
+    for (int i = 0; i < 20; i++) {
+        CHECK_INT(client_acquire(c, WAIT_MS), ZKL_TIMEOUT);
+        CHECK_INT(client_acquire(reader, 0), ZKL_OK);
+        CHECK_INT(client_release(reader), ZKL_OK);
+    }
+    client_close(reader);
+    client_close(c);
+    client_close(holder);
+}
+
+/* By a handle that expects another number than what is recorded now, though it goes on from the
+ * same place. */
+static void another_number_of_permits_is_a_mismatch(void) {
+    const char *name = fresh_name("permits");
+    client *holders[2], *c = client_open(name, T_LONG);
+
+    client_be_permit(c, 2);
+    for (size_t i = 0; i < 2; i++) {
+        holders[i] = client_open(name, T_LONG);
+        client_be_permit(holders[i], 2);
+        REQUIRE_INT(client_acquire(holders[i], SOON_MS), ZKL_OK);
+    }
+    CHECK_INT(client_acquire(c, WAIT_MS), ZKL_TIMEOUT);
+    CHECK_INT(zkl_set_permits(holders[0]->lock, 1), ZKL_OK);
+    WAIT_UNTIL(client_acquire(c, WAIT_MS) == ZKL_MISMATCH, 1000);
+    client_close(c);
+    for (size_t i = 0; i < 2; i++)
+        client_close(holders[i]);
+}
+
 /* Two threads of one handle: the first leaves, and the other is where it was. */
 static void the_next_in_line_stands_before_those_that_came_later(void) {
     const char *name = fresh_name("line");
@@ -177,6 +216,8 @@ int main(int argc, char **argv) {
          a_wait_that_ends_in_vain_costs_the_servers_nothing},
         {"a place that nobody waits by is passed over",
          a_place_that_nobody_waits_by_is_passed_over},
+        {"no place is kept that keeps readers out", no_place_is_kept_that_keeps_readers_out},
+        {"another number of permits is a mismatch", another_number_of_permits_is_a_mismatch},
         {"the next in line stands before those that came later",
          the_next_in_line_stands_before_those_that_came_later},
         {"the impatient are served", the_impatient_are_served},

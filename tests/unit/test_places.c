@@ -8,16 +8,24 @@
 #include "lock/lock.h"
 #include "support/actor.h"
 
-/* Another client's, which holds: the first by its number, or by its name if ours has that, too. */
-#define HOLDER "/locks/a/_c_00000000-0000-0000-0000-000000000000-lock-0000000000"
+/* Another client's, which holds: no uuid comes before its own, should their numbers be equal. */
+#define UUID "_c_00000000-0000-0000-0000-000000000000"
+#define HOLDER "/locks/a/" UUID "-lock-0000000000"
+#define READER "/locks/a/" UUID "-__READ__0000000000"
+#define PERMIT "/locks/a/" UUID "-lease-0000000000"
 #define SHORT_MS 5
 
-static zkl_session *session_behind_a_holder(void) {
+static zkl_session *session_behind(const char *holder) {
     zkl_session *s = fake_session(HOSTS, NULL);
     fake_plant("/locks");
     fake_plant("/locks/a");
-    fake_plant(HOLDER);
+    fake_set("/locks/a", "permits=1 max=1"); /* a semaphore waits at once, and records nothing */
+    fake_plant(holder);
     return s;
+}
+
+static zkl_session *session_behind_a_holder(void) {
+    return session_behind(HOLDER);
 }
 
 static bool has_member(zkl_lock *l) {
@@ -100,7 +108,7 @@ static void the_next_in_line_goes_on_from_there(void) {
 
 /* Whether the last wait's place is kept for long enough to try what follows; its end is put off. */
 static bool keeps_place(zkl_lock *l) {
-    REQUIRE_INT(zkl_acquire(l, SHORT_MS), ZKL_TIMEOUT);
+    CHECK_INT(zkl_acquire(l, SHORT_MS), ZKL_TIMEOUT);
     struct zkli_engine *e = l->session->engine;
     zkli_session_lock(l->session);
     bool is_kept = l->member != NULL;
@@ -108,6 +116,35 @@ static bool keeps_place(zkl_lock *l) {
         zkli_engine_set_timer(e, &l->stay_end, zkli_engine_now_ns(e) + 3600 * ZKLI_NS_PER_S);
     zkli_session_unlock(l->session);
     return is_kept;
+}
+
+/* Who shares the lock with the holder would wait for nobody else. */
+static void it_is_not_kept_where_others_could_go(void) {
+    static const struct {
+        const char *before;
+        zkl_kind kind;
+    } cases[] = {
+        {READER, ZKL_MUTEX},
+        {READER, ZKL_SEMAPHORE},
+        {PERMIT, ZKL_MUTEX},
+        {PERMIT, ZKL_READ},
+    };
+    for (size_t i = 0; i < 2 * COUNT(cases); i++) {
+        bool is_listed = i < COUNT(cases);
+        zkl_session *s = session_behind(cases[i % COUNT(cases)].before);
+        zkl_kind kind = cases[i % COUNT(cases)].kind;
+        zkl_lock *l = NULL;
+        CHECK_INT(zkl_lock_open(
+                      &l, s, "a",
+                      &ZKL_LOCK_OPTIONS(.kind = kind, .permits = kind == ZKL_SEMAPHORE ? 1 : 0)),
+                  ZKL_OK);
+        fake_keep(LIST, !is_listed);
+        (void)keeps_place(l);
+        fake_keep(LIST, false);
+        WAIT_UNTIL(!has_member(l), SOON_MS); /* as soon as it knows where it stands */
+        WAIT_UNTIL(fake_children("/locks/a") == 1, SOON_MS);
+        fake_end(s, l);
+    }
 }
 
 static void a_try_asks_the_servers(void) {
@@ -155,6 +192,7 @@ int main(int argc, char **argv) {
         {"who comes back soon goes on from there", who_comes_back_soon_goes_on_from_there},
         {"a writer's place is not kept", a_writers_place_is_not_kept},
         {"the next in line goes on from there", the_next_in_line_goes_on_from_there},
+        {"it is not kept where others could go", it_is_not_kept_where_others_could_go},
         {"a try asks the servers", a_try_asks_the_servers},
         {"several at once begin anew", several_at_once_begin_anew},
         {"it goes with the handle", it_goes_with_the_handle},
