@@ -46,14 +46,15 @@ bool matrix_has(enum zkli_contender_event_type type, unsigned v) {
 }
 
 static void feed_listing(struct bench *b, unsigned v) {
-    if (v == V_STALE)
-        b->directory.version++;
-    if (v == V_NO_DATA || v == V_OTHER_DATA) {
+    int count = v == V_MORE ? 2 : 1;
+    if (v >= V_STALE)
+        bench_record(b, count, v == V_SHRUNK ? 2 : count);
+    if (v == V_NO_DATA || v == V_OTHER_DATA)
         b->directory.state = v == V_NO_DATA ? ZKLI_PERMITS_NONE : ZKLI_PERMITS_OTHER;
-        b->directory.version++;
+    if (v > V_STALE)
         b->permits = b->directory;
-    }
-    listed(b, v < V_STALE ? (enum crowd)(v - V_CROWD) : FIRST);
+    enum crowd crowd = v == V_MORE ? BEHIND_HEAD : v == V_SHRUNK ? BEHIND_TWO : FIRST;
+    listed(b, v < V_STALE ? (enum crowd)(v - V_CROWD) : crowd);
 }
 
 void matrix_feed(struct bench *b, enum zkli_contender_event_type type, unsigned v) {
@@ -98,7 +99,7 @@ void matrix_go(struct bench *b, const struct way *ways,
 
 unsigned matrix_states(const struct matrix *matrix) {
     unsigned states = 0;
-    for (unsigned situation = 0; situation < matrix->situations; situation++) {
+    for (unsigned situation = matrix->first; situation < matrix->end; situation++) {
         struct bench b;
         matrix->bring(&b, situation);
         states |= BIT(b.c.state);
@@ -116,7 +117,7 @@ static const struct outcome *row_of(const struct matrix *matrix, unsigned situat
         type = ZKLI_EV_CONNECTED;
     for (size_t i = 0; i < matrix->outcome_count; i++) {
         const struct outcome *row = &matrix->outcomes[i];
-        if ((row->situations & IN(situation)) == 0 || row->type != type ||
+        if ((row->situations & IN(situation - matrix->first)) == 0 || row->type != type ||
             (row->variations & BIT(v)) == 0)
             continue;
         if (found != NULL)
@@ -154,13 +155,12 @@ static struct outcome resolve(const struct outcome *row, const struct bench *b) 
             expected.state = ZKLI_ADMITTED,
             expected.actions = is_connected ? ZKLI_ASK_OWN | touch : 0;
         return expected;
-    case TOUCHING:
-        if (!is_connected)
-            return nothing;
-        /* fall through */
     case ADMITTING_WATCHED:
+    case HOLDING_ON:
+        if (!is_connected && expected.effect == HOLDING_ON)
+            return nothing;
         if (!is_ample)
-            expected.state = ZKLI_ADMITTED, expected.actions &= ZKLI_ASK_TOUCH;
+            expected.state = ZKLI_ADMITTED, expected.actions &= ~(unsigned)ZKLI_DO_GRANT;
         return expected;
     case HANDED_OFF:
         if (!is_connected)
@@ -212,7 +212,7 @@ static bool is_as_expected(const struct matrix *matrix, unsigned situation,
 
 void matrix_check_events(const struct matrix *matrix) {
     size_t tried = 0, wrong = 0;
-    for (unsigned situation = 0; situation < matrix->situations; situation++)
+    for (unsigned situation = matrix->first; situation < matrix->end; situation++)
         for (unsigned type = 0; type < ZKLI_EVENT_TYPES; type++)
             for (unsigned v = 0; v < VARIATIONS; v++)
                 for (unsigned world = 0; world < 6; world++) {
@@ -232,7 +232,7 @@ void matrix_check_rows(const struct matrix *matrix) {
     for (size_t i = 0; i < matrix->outcome_count; i++) {
         const struct outcome *row = &matrix->outcomes[i];
         size_t met = 0;
-        for (unsigned situation = 0; situation < matrix->situations; situation++)
+        for (unsigned situation = matrix->first; situation < matrix->end; situation++)
             for (unsigned v = 0; v < VARIATIONS; v++)
                 met += matrix->has(situation, row->type, v, true, AMPLE) &&
                        row_of(matrix, situation, row->type, v) == row;

@@ -22,12 +22,13 @@
 #define V_BAD_VERSION RESULTS /* of what records the number */
 #define V_CHANGED 0
 #define V_DELETED 1
-/* Listings of a semaphore that show us FIRST. The directory has changed since it was read; or it
- * has not, and has no data, or data that are not a semaphore's. */
-#define V_STALE (V_CROWD + CROWDS)
-#define V_NO_DATA (V_STALE + 1)
-#define V_OTHER_DATA (V_STALE + 2)
-#define VARIATIONS (V_STALE + 3)
+/* Listings of a semaphore, whose directory has changed since it was last read by the contender: */
+#define V_STALE (V_CROWD + CROWDS) /* FIRST; and nobody has read it since. Others have the rest */
+#define V_NO_DATA (V_STALE + 1)    /* FIRST */
+#define V_OTHER_DATA (V_STALE + 2) /* FIRST; not a semaphore's data */
+#define V_MORE (V_STALE + 3)       /* BEHIND_HEAD; two permits */
+#define V_SHRUNK (V_STALE + 4)     /* BEHIND_TWO; one permit, and there were two */
+#define VARIATIONS (V_STALE + 5)
 
 /* Whether there is such an event, as far as that is so in all situations. */
 bool matrix_has(enum zkli_contender_event_type type, unsigned v);
@@ -72,7 +73,7 @@ enum effect {
     IF_UNCERTAIN,           /* else nothing */
     ADMITTING,              /* held if the lease is ample, else admitted, with a watch to be set */
     ADMITTING_WATCHED,      /* the same, and the watch stands */
-    TOUCHING,               /* the same, and nothing if not connected */
+    HOLDING_ON,             /* the same, and nothing if not connected */
     HANDED_OFF,             /* the same if connected, else listed again */
     LISTING_AGAIN,          /* behind a barrier if not connected */
     LOOKING,                /* as said if connected, else listed again */
@@ -113,7 +114,8 @@ struct outcome {
 /* ---- The comparison ---- */
 
 struct matrix {
-    unsigned situations; /* their number */
+    unsigned first,
+        end; /* the situations: this one, and up to the other; the bits begin at first */
     void (*bring)(struct bench *b, unsigned situation);
     /* Whether the event can meet the situation. */
     bool (*has)(unsigned situation, enum zkli_contender_event_type type, unsigned v,

@@ -215,7 +215,7 @@ static bool has(unsigned situation, enum zkli_contender_event_type type, unsigne
     return matrix_has(type, v);
 }
 
-static const struct matrix matrix = {.situations = SITUATIONS,
+static const struct matrix matrix = {.end = SITUATIONS,
                                      .bring = situation_bring,
                                      .has = has,
                                      .outcomes = outcomes,

@@ -114,7 +114,7 @@ static bool has(unsigned stage, enum zkli_contender_event_type type, unsigned v,
     return matrix_has(type, v);
 }
 
-static const struct matrix matrix = {.situations = STAGES,
+static const struct matrix matrix = {.end = STAGES,
                                      .bring = bring_to,
                                      .has = has,
                                      .outcomes = outcomes,
