@@ -316,10 +316,12 @@ static const struct zkli_listing *bench_listing(struct bench *b, enum crowd crow
         add_own(b, OWN_NUMBER);
     if (crowd == TWICE && b->is_twin_last)
         add_own(b, OWN_NUMBER + 2);
-    if (crowd == BEHIND_TWO)
+    if (crowd == BEHIND_TWO || crowd == BEHIND_OTHERS)
         add_other(b, 1);
     if (crowd == BEHIND_HEAD || crowd == BEHIND_TWO || crowd == OTHERS)
         add_other(b, 3);
+    if (crowd == BEHIND_OTHERS)
+        add_other(b, 4);
     if (crowd == FIRST || crowd == TURNED)
         add_other(b, 9);
     if (crowd == AT_THE_END)

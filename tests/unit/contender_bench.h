@@ -46,15 +46,16 @@ enum zkli_contender_event_type reply_to(unsigned op);
 
 /* The contenders in a listing, besides ours. */
 enum crowd {
-    NOBODY,      /* not even ours */
-    FIRST,       /* ours, and one behind it */
-    BEHIND_HEAD, /* ours, and one before it */
-    BEHIND_TWO,  /* ours, and two before it */
-    OTHERS,      /* without ours */
-    AT_THE_END,  /* ours, and one with a number near the counter's end */
-    TWICE,       /* two nodes with our uuid */
-    TURNED,      /* a reader's node in the place of ours, which was a writer's; one behind it */
-    ALONE,       /* only ours */
+    NOBODY,        /* not even ours */
+    FIRST,         /* ours, and one behind it */
+    BEHIND_HEAD,   /* ours, and one before it */
+    BEHIND_TWO,    /* ours, and two before it */
+    OTHERS,        /* without ours */
+    AT_THE_END,    /* ours, and one with a number near the counter's end */
+    TWICE,         /* two nodes with our uuid */
+    TURNED,        /* a reader's node in the place of ours, which was a writer's; one behind it */
+    ALONE,         /* only ours */
+    BEHIND_OTHERS, /* ours, and two before it, the second of which is not that of BEHIND_TWO */
     CROWDS
 };
 

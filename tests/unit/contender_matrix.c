@@ -7,13 +7,14 @@ bool matrix_has(enum zkli_contender_event_type type, unsigned v) {
     switch (type) {
     case ZKLI_EV_LISTED:
         return (v > 0 && v < RESULTS) || (v >= V_CROWD && v < V_CROWD + TWICE);
+    case ZKLI_EV_PREDECESSOR_READ:
+        return v < RESULTS || v == V_TOUCHED;
     case ZKLI_EV_OWNER_READ:
         return v < RESULTS || v == V_OTHERS_NODE;
     case ZKLI_EV_PARENT:
     case ZKLI_EV_CREATED:
     case ZKLI_EV_BARRIER:
     case ZKLI_EV_OWN_READ:
-    case ZKLI_EV_PREDECESSOR_READ:
     case ZKLI_EV_DELETED:
     case ZKLI_EV_TURNED:
     case ZKLI_EV_DIRECTORY_READ:
@@ -62,9 +63,9 @@ void matrix_feed(struct bench *b, enum zkli_contender_event_type type, unsigned 
         feed_listing(b, v);
     } else if ((type == ZKLI_EV_OWN_READ || type == ZKLI_EV_OWNER_READ) && v == V_OTHERS_NODE) {
         say(b, (struct zkli_contender_event){.type = type, .owner = OTHER_SESSION});
-    } else if (type == ZKLI_EV_PREDECESSOR_READ && v == V_TOUCHED) {
-        b->are_touched = true;
-        reply(b, type, ZKLI_RESULT_OK);
+    } else if (type == ZKLI_EV_PREDECESSOR_READ) {
+        b->are_touched = v == V_TOUCHED;
+        reply(b, type, v == V_TOUCHED ? ZKLI_RESULT_OK : (enum zkli_result)v);
     } else if (type == ZKLI_EV_RECORDED && v == V_BAD_VERSION) {
         reply(b, type, ZKLI_RESULT_BAD_VERSION);
     } else if (type >= ZKLI_EV_OWN_EVENT && type <= ZKLI_EV_CHILDREN_EVENT) {

@@ -63,6 +63,7 @@ void matrix_go(struct bench *b, const struct way *ways,
 #define LATER (BIT(ZKLI_RESULT_LOST) | BIT(ZKLI_RESULT_AGAIN))
 #define FAULT BIT(ZKLI_RESULT_ERROR)
 #define ODD (EXISTS | NOMEM | FAULT)
+#define TOUCHED BIT(V_TOUCHED)
 #define LISTED_AS(crowd) BIT(V_CROWD + (crowd))
 
 enum effect {

@@ -10,6 +10,7 @@ static const struct way ways[PERMIT_SITUATIONS] = {
     [P_PROBING_UNREAD] = {P_PROBING, ZKLI_EV_DIRECTORY_READ, ZKLI_RESULT_AGAIN, PLAIN,
                           ZKLI_PROBING},
     [P_PROBING_LISTED] = {P_PROBING, LISTING_OF(OTHERS), PLAIN, ZKLI_PROBING},
+    [P_PROBING_FOLLOWING] = {P_PROBING_FOLLOWING, ZKLI_EV_DIRECTORY_READ, 0, PLAIN, ZKLI_PROBING},
     [P_ASKING] = {P_ASKING, ZKLI_EV_HEARTBEAT, 0, PLAIN, ZKLI_ASKING},
     [P_PARENTING] = {P_PARENTING, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE, PLAIN, ZKLI_PARENTING},
     [P_ENQUEUING] = {P_IDLE, ZKLI_EV_CONNECTED, 0, PLAIN, ZKLI_ENQUEUING},
@@ -20,8 +21,9 @@ static const struct way ways[PERMIT_SITUATIONS] = {
     [P_ENQUEUING_TRY] = {P_ENQUEUING_TRY, ZKLI_EV_CREATED, 0, PLAIN, ZKLI_ENQUEUING},
     [P_ENQUEUING_LOOSE] = {P_ENQUEUING_LOOSE, ZKLI_EV_DIRECTORY_READ, ZKLI_RESULT_NO_NODE, PLAIN,
                            ZKLI_ENQUEUING},
-    [P_FOLLOWING] = {P_FOLLOWING, ZKLI_EV_DIRECTORY_READ, ZKLI_RESULT_NO_NODE, PLAIN,
-                     ZKLI_ENQUEUING},
+    [P_FOLLOWING] = {P_FOLLOWING, ZKLI_EV_DIRECTORY_READ, 0, PLAIN, ZKLI_ENQUEUING},
+    [P_FOLLOWING_LOOSE] = {P_FOLLOWING_LOOSE, ZKLI_EV_DIRECTORY_READ, ZKLI_RESULT_NO_NODE, PLAIN,
+                           ZKLI_ENQUEUING},
     [P_HOUSING] = {P_ENQUEUING_LOOSE, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE, PLAIN, ZKLI_ENQUEUING},
     [P_HOUSING_READ] = {P_HOUSING_READ, ZKLI_EV_DIRECTORY_READ, 0, PLAIN, ZKLI_ENQUEUING},
     [P_RECORDING] = {P_ENQUEUING_READ, ZKLI_EV_LISTED, V_NO_DATA, PLAIN, ZKLI_RECORDING},
@@ -58,6 +60,8 @@ static const struct way ways[PERMIT_SITUATIONS] = {
     [P_FRONTING_CHANGED] = {P_FRONTING_READ, ZKLI_EV_DIRECTORY_EVENT, V_CHANGED, PLAIN,
                             ZKLI_FRONTING},
     [P_FRONTING_AGAIN] = {P_FRONT, ZKLI_EV_DIRECTORY_EVENT, V_CHANGED, PLAIN, ZKLI_FRONTING},
+    [P_FRONTING_AGAIN_LISTED] = {P_FRONTING_AGAIN_LISTED, LISTING_OF(BEHIND_HEAD), PLAIN,
+                                 ZKLI_FRONTING},
     [P_FRONTING_OWN_CHANGED] = {P_FRONTING_READ, ZKLI_EV_OWN_EVENT, V_CHANGED, PLAIN,
                                 ZKLI_FRONTING},
     [P_FRONTING_WENT] = {P_FRONTING_READ, ZKLI_EV_OWN_EVENT, V_DELETED, PLAIN, ZKLI_FRONTING},
@@ -66,6 +70,8 @@ static const struct way ways[PERMIT_SITUATIONS] = {
     [P_ARMING_OWN] = {P_ARMING_OWN, ZKLI_EV_OWN_READ, 0, PLAIN, ZKLI_ARMING},
     [P_ARMING_MOVED] = {P_ARMING_MOVED, ZKLI_EV_PREDECESSOR_EVENT, V_CHANGED, PLAIN, ZKLI_ARMING},
     [P_ARMING_LAST] = {P_ARMING_LAST, ZKLI_EV_OWN_READ, 0, PLAIN, ZKLI_ARMING},
+    [P_ARMING_MARKED] = {P_LISTING_LAST_MARKED, LISTING_OF(BEHIND_TWO), PLAIN, ZKLI_ARMING},
+    [P_ARMING_ANEW] = {P_ARMING_ANEW, ZKLI_EV_OWN_READ, 0, PLAIN, ZKLI_ARMING},
     [P_REARMING] = {P_WAITING, ZKLI_EV_OWN_EVENT, V_CHANGED, PLAIN, ZKLI_ARMING},
     [P_REARMING_MARKED] = {P_WAITING_MARKED, ZKLI_EV_OWN_EVENT, V_CHANGED, PLAIN, ZKLI_ARMING},
     [P_WAITING] = {P_ARMING_OWN, ZKLI_EV_PREDECESSOR_READ, 0, PLAIN, ZKLI_WAITING},
@@ -146,8 +152,17 @@ static void adopt(struct bench *b) {
 
 /* Before there is a node. */
 static void begin_without_node(struct bench *b, enum permit_situation situation) {
-    bool is_try = situation == P_PROBING || situation == P_ASKING || situation == P_ENQUEUING_TRY;
-    bench_semaphore(b, situation == P_FOLLOWING ? 0 : 1, is_try);
+    bool is_try = situation == P_PROBING || situation == P_PROBING_FOLLOWING ||
+                  situation == P_ENQUEUING_TRY;
+    bool follows = situation == P_PROBING_FOLLOWING || situation == P_FOLLOWING ||
+                   situation == P_FOLLOWING_LOOSE;
+    bench_semaphore(b, follows ? 0 : 1, is_try);
+    if (follows)
+        news(b, ZKLI_EV_CONNECTED);
+    if (situation == P_PROBING_FOLLOWING)
+        bench_record(b, 2, 2);
+    if (situation == P_FOLLOWING)
+        reply(b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
     if (situation == P_ASKING)
         ask(b);
     if (situation == P_ENQUEUING_CACHED || situation == P_ENQUEUING_TRY)
@@ -158,10 +173,10 @@ static void begin_without_node(struct bench *b, enum permit_situation situation)
         CHECK_ACTIONS(news(b, ZKLI_EV_CONNECTED), ZKLI_ASK_LIST);
         CHECK_ACTIONS(listed(b, NOBODY), CREATE_AND_LIST);
     }
-    if (situation == P_ENQUEUING_LOOSE || situation == P_FOLLOWING) {
-        news(b, ZKLI_EV_CONNECTED);
+    if (situation == P_ENQUEUING_LOOSE)
+        permit_situation_bring(b, P_ENQUEUING);
+    if (situation == P_ENQUEUING_LOOSE || situation == P_FOLLOWING_LOOSE)
         reply(b, ZKLI_EV_CREATED, ZKLI_RESULT_NO_NODE);
-    }
     if (situation == P_PARENTING || situation == P_HOUSING_READ) {
         bool has_parent = situation == P_HOUSING_READ;
         permit_situation_bring(b, P_HOUSING);
@@ -174,8 +189,33 @@ static void begin_without_node(struct bench *b, enum permit_situation situation)
         search(b);
 }
 
+/* Behind the one in front. */
+static void begin_behind(struct bench *b, enum permit_situation situation) {
+    if (situation == P_ARMING_OWN || situation == P_ARMING_MOVED)
+        place(b, BEHIND_TWO);
+    if (situation == P_ARMING_MOVED)
+        reply(b, ZKLI_EV_PREDECESSOR_READ, ZKLI_RESULT_OK);
+    if (situation == P_ARMING_LAST) {
+        permit_situation_bring(b, P_LISTING_LAST_CHANGED);
+        CHECK_ACTIONS(listed(b, BEHIND_TWO), OWN_AND_PREDECESSOR);
+    }
+    if (situation == P_ARMING_ANEW) {
+        permit_situation_bring(b, P_WAITING_MARKED);
+        CHECK_ACTIONS(fired(b, ZKLI_EV_OWN_EVENT, true), CREATE_AND_LIST | ZKLI_TELL_REQUEUED);
+        reply(b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+        CHECK_ACTIONS(listed(b, BEHIND_TWO), OWN_AND_PREDECESSOR | ZKLI_TELL_QUEUED);
+    }
+    if (situation == P_WAITING_MUTEX) {
+        permit_situation_bring(b, P_ENQUEUING_READ);
+        b->others = ZKLI_KIND_MUTEX;
+        listed(b, BEHIND_HEAD);
+        reply(b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK);
+    }
+}
+
 static void begin(struct bench *b, unsigned situation) {
     begin_without_node(b, (enum permit_situation)situation);
+    begin_behind(b, (enum permit_situation)situation);
     if (situation == P_ENQUEUING_READ || situation == P_ENQUEUING_UNREAD)
         create(b);
     if (situation == P_RECORDED) {
@@ -197,18 +237,9 @@ static void begin(struct bench *b, unsigned situation) {
         permit_situation_bring(b, P_FRONTING);
         reply(b, ZKLI_EV_DIRECTORY_READ, ZKLI_RESULT_OK);
     }
-    if (situation == P_ARMING_OWN || situation == P_ARMING_MOVED)
-        place(b, BEHIND_TWO);
-    if (situation == P_ARMING_MOVED)
-        reply(b, ZKLI_EV_PREDECESSOR_READ, ZKLI_RESULT_OK);
-    if (situation == P_ARMING_LAST) {
-        permit_situation_bring(b, P_LISTING_LAST_CHANGED);
-        CHECK_ACTIONS(listed(b, BEHIND_TWO), OWN_AND_PREDECESSOR);
-    }
-    if (situation == P_WAITING_MUTEX) {
-        permit_situation_bring(b, P_ENQUEUING_READ);
-        b->others = ZKLI_KIND_MUTEX;
-        listed(b, BEHIND_HEAD);
+    if (situation == P_FRONTING_AGAIN_LISTED) {
+        permit_situation_bring(b, P_FRONT);
+        fired(b, ZKLI_EV_OWN_EVENT, false);
         reply(b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK);
     }
     if (situation == P_HELD_READING_TOUCHING) {

@@ -10,23 +10,25 @@
 
 #include "unit/contender_matrix.h"
 
-/* The listing is out alone, if nothing else is said. READ: so is the directory, which nobody had
- * read before. UNREAD: that read is to be made again later. */
+/* The listing is out alone, if nothing else is said. READ: the directory has been read, for the
+ * first time. UNREAD: it was to be read, and the server had no time for that. */
 enum permit_situation {
     P_IDLE,
     P_PROBING, /* the read is out, too */
     P_PROBING_READ,
     P_PROBING_UNREAD,
-    P_PROBING_LISTED, /* the read is out */
-    P_ASKING,         /* a node that is kept: its owner, to let go */
-    P_PARENTING,      /* what is above the directory is out */
-    P_ENQUEUING,      /* all is out */
+    P_PROBING_LISTED,    /* the read is out */
+    P_PROBING_FOLLOWING, /* as READ; there are two permits, and it goes by that */
+    P_ASKING,            /* a node that is kept: its owner, to let go */
+    P_PARENTING,         /* what is above the directory is out */
+    P_ENQUEUING,         /* all is out */
     P_ENQUEUING_READ,
     P_ENQUEUING_UNREAD,
     P_ENQUEUING_CACHED, /* read before by another contender */
     P_ENQUEUING_TRY,    /* it found the semaphore free */
     P_ENQUEUING_LOOSE,  /* there is no directory */
-    P_FOLLOWING,        /* the same, and the number was to be the recorded one */
+    P_FOLLOWING,        /* as READ, to go by the number that is recorded */
+    P_FOLLOWING_LOOSE,  /* the same, and there is no directory */
     P_HOUSING,          /* all is out: the directory, too */
     P_HOUSING_READ,
     P_RECORDING,
@@ -52,18 +54,21 @@ enum permit_situation {
     P_FRONTING_OWN,   /* the directory and the listing are out */
     P_FRONTING_READ,
     P_FRONTING_UNREAD,
-    P_FRONTING_OWN_LISTED,  /* the directory is out */
-    P_FRONTING_CAME,        /* the same, and the children have changed since */
-    P_FRONTING_READ_LISTED, /* our node is out */
-    P_FRONTING_CHANGED,     /* the directory has, since it was read */
-    P_FRONTING_AGAIN,       /* the directory and the listing are out, and our watch stands */
-    P_FRONTING_OWN_CHANGED, /* our watch fired */
-    P_FRONTING_WENT,        /* the node has gone */
+    P_FRONTING_OWN_LISTED,   /* the directory is out */
+    P_FRONTING_CAME,         /* the same, and the children have changed since */
+    P_FRONTING_READ_LISTED,  /* our node is out */
+    P_FRONTING_CHANGED,      /* the directory has, since it was read */
+    P_FRONTING_AGAIN,        /* the directory and the listing are out, and our watch stands */
+    P_FRONTING_AGAIN_LISTED, /* the directory is out, and its watch stood before */
+    P_FRONTING_OWN_CHANGED,  /* our watch fired */
+    P_FRONTING_WENT,         /* the node has gone */
     P_FRONT,
     P_FRONT_ELSEWHERE, /* since an earlier connection */
     P_ARMING_OWN,      /* our watch is set, the predecessor's is out */
     P_ARMING_MOVED,    /* ours is out, and the predecessor's was set and has fired */
     P_ARMING_LAST,     /* as ARMING_OWN, behind a last look */
+    P_ARMING_MARKED,   /* the same, and the predecessor's watch fired during that look */
+    P_ARMING_ANEW,     /* the same, in another place than that look was made for */
     P_REARMING,        /* only ours is out */
     P_REARMING_MARKED, /* the same, behind a marked node that was looked at */
     P_WAITING,
@@ -94,9 +99,9 @@ enum permit_situation {
     PERMIT_SITUATIONS
 };
 
-/* Two tables: the way to a permit, and what begins there. */
+/* Two tables: the way to a permit, and the contender that has one. */
 #define PERMIT_WAYS P_ADMITTED /* so many situations */
-_Static_assert(PERMIT_WAYS <= 64 && PERMIT_SITUATIONS - PERMIT_WAYS <= 64,
+_Static_assert(PERMIT_WAYS < 64 && PERMIT_SITUATIONS - PERMIT_WAYS <= 64,
                "sets of them have 64 bits");
 
 void permit_situation_bring(struct bench *b, unsigned situation);

@@ -1,13 +1,14 @@
 /*
  * Every state of a semaphore's contender against every event, in two tables: the way to a permit,
- * and what begins there. See contender_matrix.h, and for courses of events test_contender_permits.c
- * and test_contender_marks.c.
+ * and the contender that has one. See contender_matrix.h. Courses of events are in
+ * test_contender_permits.c and test_contender_marks.c.
  */
 #include "unit/contender_permit_situations.h"
 
 #define CROWD                                                                                      \
     (LISTED_AS(FIRST) | LISTED_AS(ALONE) | LISTED_AS(BEHIND_HEAD) | LISTED_AS(BEHIND_TWO) |        \
-     LISTED_AS(AT_THE_END))
+     LISTED_AS(BEHIND_OTHERS) | LISTED_AS(AT_THE_END))
+#define TWO_BEFORE (LISTED_AS(BEHIND_TWO) | LISTED_AS(BEHIND_OTHERS))
 #define WITHOUT_US (LISTED_AS(NOBODY) | LISTED_AS(OTHERS))
 /* In listings that are OK: the number is known. */
 #define KNOWN (BIT(V_NO_DATA) | BIT(V_OTHER_DATA) | BIT(V_MORE) | BIT(V_SHRUNK))
@@ -25,46 +26,51 @@
 
 /* ---- The way to a permit ---- */
 
-/* The listing decides, which is the last reply. It is the first of our place, here and below; */
+/* PLACING: the listing is the last reply, and decides. UNWATCHED: our own watch does not stand. */
+/* The first listing that shows our place. */
 #define NEW_UNWATCHED                                                                              \
     (IN(P_ENQUEUING_READ) | IN(P_ENQUEUING_CACHED) | IN(P_HOUSING_READ) | IN(P_RECORDED))
 #define NEW (NEW_UNWATCHED | IN(P_ADOPTING_READ))
-/* or two were before us, as was told, and our watch stands in all but one; */
-#define LAST (IN(P_LISTING_LAST) | IN(P_ORDERING_LAST)) /* and nothing has fired since the mark */
+/* Two were before us, and the caller knows it. In a last look nothing has fired since the mark. */
+#define LAST (IN(P_LISTING_LAST) | IN(P_ORDERING_LAST))
 #define SECOND_WATCHED                                                                             \
     (IN(P_LISTING) | IN(P_LISTING_PAST) | IN(P_LISTING_READ) | IN(P_LISTING_LAST_MARKED) | LAST)
 #define SECOND (SECOND_WATCHED | IN(P_LISTING_LAST_CHANGED))
-/* or one was, and all watches stand, or all but one. */
+/* One was before us, and the caller knows it. All watches stand, or all but one. */
 #define FRONT_WATCHED (IN(P_FRONTING_READ) | IN(P_ORDERING_FRONT))
 #define FRONTING (FRONT_WATCHED | IN(P_FRONTING_CHANGED) | IN(P_FRONTING_OWN_CHANGED))
 #define WATCHED (IN(P_ADOPTING_READ) | SECOND_WATCHED | FRONT_WATCHED | IN(P_FRONTING_CHANGED))
 #define UNWATCHED                                                                                  \
-    (NEW_UNWATCHED | IN(P_ENQUEUING_TRY) | IN(P_ORDERING) | IN(P_LISTING_LAST_CHANGED) |           \
-     IN(P_FRONTING_OWN_CHANGED))
+    (NEW_UNWATCHED | IN(P_ENQUEUING_TRY) | IN(P_FOLLOWING) | IN(P_ORDERING) |                      \
+     IN(P_LISTING_LAST_CHANGED) | IN(P_FRONTING_OWN_CHANGED))
 #define PLACING (WATCHED | UNWATCHED)
 #define ORDERS (IN(P_ORDERING) | IN(P_ORDERING_FRONT) | IN(P_ORDERING_LAST))
 #define QUEUES (PLACING & ~IN(P_ENQUEUING_TRY))
+/* The same, but the number was to be read and was not. */
 #define UNREAD (IN(P_ENQUEUING_UNREAD) | IN(P_LISTING_UNREAD))
 
-#define ARMING (IN(P_ARMING_OWN) | IN(P_ARMING_LAST))
+#define ARMING_NEW (IN(P_ARMING_OWN) | IN(P_ARMING_MARKED) | IN(P_ARMING_ANEW))
+#define ARMING (ARMING_NEW | IN(P_ARMING_LAST))
 #define REARMING (IN(P_REARMING) | IN(P_REARMING_MARKED))
 #define WAITING (IN(P_WAITING) | IN(P_WAITING_MARKED) | IN(P_WAITING_MUTEX))
 #define RESTING (WAITING | IN(P_FRONT) | IN(P_FRONT_ELSEWHERE))
 /* The last reply is that of the directory, or of our node. */
-#define DIRECTORY_LAST (IN(P_FRONTING_OWN_LISTED) | IN(P_FRONTING_CAME))
+#define DIRECTORY_LAST                                                                             \
+    (IN(P_FRONTING_OWN_LISTED) | IN(P_FRONTING_AGAIN_LISTED) | IN(P_FRONTING_CAME))
 #define OWN_LAST                                                                                   \
     (IN(P_ADOPTING_LISTED) | IN(P_FRONTING_READ_LISTED) | IN(P_ARMING_MOVED) | REARMING)
 #define RECORDING (IN(P_RECORDING) | IN(P_RECORDING_WENT))
 #define PROBING (IN(P_PROBING_READ) | IN(P_PROBING_UNREAD))
+#define PROBES (PROBING | IN(P_PROBING_FOLLOWING))
 #define NOTHING_YET                                                                                \
-    (IN(P_IDLE) | IN(P_PROBING) | PROBING | IN(P_PROBING_LISTED) | IN(P_ASKING) |                  \
-     IN(P_PARENTING) | IN(P_ENQUEUING_LOOSE) | IN(P_FOLLOWING))
+    (IN(P_IDLE) | IN(P_PROBING) | PROBES | IN(P_PROBING_LISTED) | IN(P_ASKING) | IN(P_PARENTING) | \
+     IN(P_ENQUEUING_LOOSE) | IN(P_FOLLOWING_LOOSE))
 #define CREATING (IN(P_ENQUEUING) | IN(P_HOUSING))
 #define WITHOUT_NODE (NOTHING_YET | CREATING | IN(P_SEARCHING_PAST))
 #define QUEUED (((UINT64_C(1) << PERMIT_WAYS) - 1) & ~WITHOUT_NODE)
 
 static const struct outcome ways_outcomes[] = {
-    /* Nobody has read the number, or it has changed: it is read, too. */
+    /* If no contender has read the number, or if it has changed, it is read, too. */
     {IN(P_IDLE), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_ENQUEUING, CREATE_AND_LIST | ZKLI_ASK_DIRECTORY)},
     {IN(P_IDLE), ZKLI_EV_LEASE, ANY, ON(ZKLI_ENQUEUING, CREATE_AND_LIST | ZKLI_ASK_DIRECTORY)},
     {IN(P_LISTING_PARKED), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_LISTING, BARRIER_AND_LIST)},
@@ -77,15 +83,21 @@ static const struct outcome ways_outcomes[] = {
     {IN(P_PROBING_READ), ZKLI_EV_LISTED, LISTED_AS(NOBODY) | NO_NODE, ENQUEUES},
     {IN(P_PROBING_UNREAD), ZKLI_EV_LISTED, NO_NODE, ENQUEUES_UNREAD},
     {IN(P_PROBING_READ), ZKLI_EV_LISTED, CROWD | LISTED_AS(OTHERS), FAILS(ZKL_BUSY)},
-    {IN(P_PROBING_READ), ZKLI_EV_LISTED, BIT(V_STALE), BECOMES(ZKLI_PROBING, DIRECTORY_AND_LIST)},
+    {PROBES & ~IN(P_PROBING_UNREAD), ZKLI_EV_LISTED, BIT(V_STALE),
+     BECOMES(ZKLI_PROBING, DIRECTORY_AND_LIST)},
     {IN(P_PROBING_UNREAD), ZKLI_EV_LISTED, CROWD | WITHOUT_US | BIT(V_STALE), PARKS(ZKLI_PROBING)},
     {PROBING, ZKLI_EV_LISTED, BIT(V_NO_DATA), FAILS(ZKL_BUSY)}, /* by the number it would record */
     {PROBING, ZKLI_EV_LISTED, BIT(V_SHRUNK), FAILS(ZKL_BUSY)},
     {PROBING, ZKLI_EV_LISTED, BIT(V_OTHER_DATA) | BIT(V_MORE), FAILS(ZKL_MISMATCH)},
-    {PROBING, ZKLI_EV_LISTED, LATER, PARKS(ZKLI_PROBING)},
-    {PROBING, ZKLI_EV_LISTED, DENIED, FAILS(ZKL_DENIED)},
-    {PROBING, ZKLI_EV_LISTED, NOMEM, FAILS(ZKL_NOMEM)},
-    {PROBING, ZKLI_EV_LISTED, EXISTS | FAULT, FAILS(ZKL_SERVER)},
+    {IN(P_PROBING_FOLLOWING), ZKLI_EV_LISTED, WITHOUT_US | LISTED_AS(ALONE) | NO_NODE, ENQUEUES},
+    {IN(P_PROBING_FOLLOWING), ZKLI_EV_LISTED,
+     (CROWD & ~LISTED_AS(ALONE)) | BIT(V_MORE) | BIT(V_SHRUNK), FAILS(ZKL_BUSY)},
+    {IN(P_PROBING_FOLLOWING), ZKLI_EV_LISTED, BIT(V_NO_DATA) | BIT(V_OTHER_DATA),
+     FAILS(ZKL_MISMATCH)},
+    {PROBES, ZKLI_EV_LISTED, LATER, PARKS(ZKLI_PROBING)},
+    {PROBES, ZKLI_EV_LISTED, DENIED, FAILS(ZKL_DENIED)},
+    {PROBES, ZKLI_EV_LISTED, NOMEM, FAILS(ZKL_NOMEM)},
+    {PROBES, ZKLI_EV_LISTED, EXISTS | FAULT, FAILS(ZKL_SERVER)},
     {IN(P_PROBING_LISTED), ZKLI_EV_DIRECTORY_READ, OK | NO_NODE,
      BECOMES(ZKLI_PROBING, DIRECTORY_AND_LIST)}, /* it may be younger than the listing */
     {IN(P_PROBING_LISTED), ZKLI_EV_DIRECTORY_READ, LATER, PARKS(ZKLI_PROBING)},
@@ -93,13 +105,13 @@ static const struct outcome ways_outcomes[] = {
     {IN(P_PROBING_LISTED), ZKLI_EV_DIRECTORY_READ, NOMEM, FAILS(ZKL_NOMEM)},
     {IN(P_PROBING_LISTED), ZKLI_EV_DIRECTORY_READ, EXISTS | FAULT, FAILS(ZKL_SERVER)},
     {IN(P_ASKING), ZKLI_EV_ASKED_TO_LET_GO, ANY, FAILS(ZKL_BUSY)},
-    {IN(P_ENQUEUING_TRY), ZKLI_EV_LISTED,
-     LISTED_AS(BEHIND_HEAD) | LISTED_AS(BEHIND_TWO) | BIT(V_SHRUNK), FAILS_AND_DELETES(ZKL_BUSY)},
+    {IN(P_ENQUEUING_TRY), ZKLI_EV_LISTED, LISTED_AS(BEHIND_HEAD) | TWO_BEFORE | BIT(V_SHRUNK),
+     FAILS_AND_DELETES(ZKL_BUSY)},
     {IN(P_ENQUEUING_TRY), ZKLI_EV_LISTED, WITHOUT_US | NO_NODE, ZKLI_PROBING,
      ZKLI_ASK_LIST | ZKLI_TELL_REQUEUED, 0, REQUEUING},
 
-    /* A directory is made with the number, by who has one; and that is read, whoever made it. */
-    {IN(P_FOLLOWING), ZKLI_EV_LISTED, ANY, FAILS(ZKL_MISMATCH)},
+    /* A contender with a number makes the directory with it, and reads which number it has. */
+    {IN(P_FOLLOWING_LOOSE), ZKLI_EV_LISTED, ANY, FAILS(ZKL_MISMATCH)},
     {IN(P_ENQUEUING_LOOSE), ZKLI_EV_LISTED, ANY, HOUSES},
     {IN(P_PARENTING), ZKLI_EV_PARENT, OK | EXISTS, HOUSES},
     {IN(P_PARENTING), ZKLI_EV_PARENT, NO_NODE, BECOMES(ZKLI_PARENTING, ZKLI_ASK_PARENT)},
@@ -129,7 +141,7 @@ static const struct outcome ways_outcomes[] = {
      HOLDS_AND_TOUCHES, ADMITTING_WATCHED},
     {PLACING & ~ORDERS, ZKLI_EV_LISTED, LISTED_AS(AT_THE_END),
      BECOMES(ZKLI_ORDERING, ZKLI_ASK_ORDER)},
-    /* What was asked for counts at the first look, and later the number as it is. */
+    /* The number that was asked for counts at the first look, later the one that is recorded. */
     {NEW, ZKLI_EV_LISTED, BIT(V_MORE), FAILS_AND_DELETES(ZKL_MISMATCH)},
     {UNWATCHED & ~(NEW | ORDERS), ZKLI_EV_LISTED, BIT(V_MORE), ADMITS},
     {WATCHED & ~(NEW | ORDERS), ZKLI_EV_LISTED, BIT(V_MORE), ADMITS_WATCHED},
@@ -149,20 +161,21 @@ static const struct outcome ways_outcomes[] = {
     {FRONT_WATCHED, ZKLI_EV_LISTED, BIT(V_SHRUNK), BECOMES(ZKLI_FRONT, ZKLI_TELL_QUEUED)},
 
     /* Behind that one. */
-    {UNWATCHED & QUEUES & ~SECOND, ZKLI_EV_LISTED, LISTED_AS(BEHIND_TWO),
+    {UNWATCHED & QUEUES & ~SECOND, ZKLI_EV_LISTED, TWO_BEFORE,
      BECOMES(ZKLI_ARMING, OWN_AND_PREDECESSOR | ZKLI_TELL_QUEUED)},
-    {UNWATCHED & SECOND, ZKLI_EV_LISTED, LISTED_AS(BEHIND_TWO),
-     BECOMES(ZKLI_ARMING, OWN_AND_PREDECESSOR)},
-    {WATCHED & ~SECOND, ZKLI_EV_LISTED, LISTED_AS(BEHIND_TWO),
+    {UNWATCHED & SECOND, ZKLI_EV_LISTED, TWO_BEFORE, BECOMES(ZKLI_ARMING, OWN_AND_PREDECESSOR)},
+    {WATCHED & ~SECOND, ZKLI_EV_LISTED, TWO_BEFORE,
      BECOMES(ZKLI_ARMING, ZKLI_ASK_PREDECESSOR | ZKLI_TELL_QUEUED)},
-    {WATCHED & SECOND & ~LAST, ZKLI_EV_LISTED, LISTED_AS(BEHIND_TWO),
+    {WATCHED & SECOND & ~LAST, ZKLI_EV_LISTED, TWO_BEFORE,
      BECOMES(ZKLI_ARMING, ZKLI_ASK_PREDECESSOR)},
+    {LAST, ZKLI_EV_LISTED, LISTED_AS(BEHIND_OTHERS), BECOMES(ZKLI_ARMING, ZKLI_ASK_PREDECESSOR)},
     {LAST, ZKLI_EV_LISTED, LISTED_AS(BEHIND_TWO), BECOMES(ZKLI_WAITING, 0)},
 
-    /* And whatever our place is. */
+    /* In any place. */
     {QUEUES, ZKLI_EV_LISTED, WITHOUT_US | NO_NODE, REQUEUES},
     {PLACING, ZKLI_EV_LISTED, BIT(V_STALE), READS_AGAIN},
-    {PLACING | UNREAD, ZKLI_EV_LISTED, BIT(V_NO_DATA), RECORDS},
+    {(PLACING & ~IN(P_FOLLOWING)) | UNREAD, ZKLI_EV_LISTED, BIT(V_NO_DATA), RECORDS},
+    {IN(P_FOLLOWING), ZKLI_EV_LISTED, BIT(V_NO_DATA), FAILS_AND_DELETES(ZKL_MISMATCH)},
     {PLACING | UNREAD, ZKLI_EV_LISTED, BIT(V_OTHER_DATA), FAILS_AND_DELETES(ZKL_MISMATCH)},
     {PLACING | UNREAD, ZKLI_EV_LISTED, LATER, PARKS(ZKLI_LISTING)},
     {PLACING | UNREAD, ZKLI_EV_LISTED, DENIED, FAILS_AND_DELETES(ZKL_DENIED)},
@@ -170,7 +183,7 @@ static const struct outcome ways_outcomes[] = {
     {PLACING | UNREAD, ZKLI_EV_LISTED, EXISTS | FAULT, FAILS_AND_DELETES(ZKL_SERVER)},
     {IN(P_FRONTING_WENT), ZKLI_EV_LISTED, ANY, REQUEUES},
 
-    /* The number was not read, and counts only if another contender has read it since. */
+    /* The number could not be read. It counts only if another contender has read it since. */
     {UNREAD, ZKLI_EV_LISTED, CROWD | BIT(V_STALE), PARKS(ZKLI_LISTING)},
     {IN(P_ENQUEUING_UNREAD), ZKLI_EV_LISTED, WITHOUT_US | NO_NODE, ZKLI_ENQUEUING,
      CREATE_AND_LIST | ZKLI_ASK_DIRECTORY | ZKLI_TELL_REQUEUED, 0, REQUEUING},
@@ -181,14 +194,14 @@ static const struct outcome ways_outcomes[] = {
     {IN(P_LISTING_UNREAD), ZKLI_EV_LISTED, BIT(V_SHRUNK), LOOKS(0)},
     {IN(P_FRONTING_UNREAD), ZKLI_EV_LISTED, ANY, PARKS(ZKLI_LISTING)}, /* nor watched */
 
-    /* It is read before it counts, whoever wrote it. */
+    /* A number that was recorded is read before it counts: another may have been first. */
     {RECORDING, ZKLI_EV_RECORDED, OK | NO_NODE | EXISTS | BAD_VERSION, READS_AGAIN},
     {RECORDING, ZKLI_EV_RECORDED, LATER | NOMEM, PARKS(ZKLI_LISTING)},
     {RECORDING, ZKLI_EV_RECORDED, DENIED, FAILS_AND_DELETES(ZKL_DENIED)},
     {RECORDING, ZKLI_EV_RECORDED, FAULT, FAILS_AND_DELETES(ZKL_SERVER)},
 
     /* The last reply of a look; and what is news in front. */
-    {IN(P_FRONTING_OWN_LISTED), ZKLI_EV_DIRECTORY_READ, OK, BECOMES(ZKLI_FRONT, 0)},
+    {DIRECTORY_LAST & ~IN(P_FRONTING_CAME), ZKLI_EV_DIRECTORY_READ, OK, BECOMES(ZKLI_FRONT, 0)},
     {IN(P_FRONTING_CAME), ZKLI_EV_DIRECTORY_READ, OK, LOOKS(0)},
     {DIRECTORY_LAST, ZKLI_EV_DIRECTORY_READ, NO_NODE, LOOKS(0)}, /* the next listing will tell */
     {DIRECTORY_LAST, ZKLI_EV_DIRECTORY_READ, LATER, PARKS(ZKLI_LISTING)},
@@ -216,10 +229,10 @@ static const struct outcome ways_outcomes[] = {
     {OWN_LAST, ZKLI_EV_OWN_READ, NOMEM, FAILS_AND_DELETES(ZKL_NOMEM)},
     {OWN_LAST, ZKLI_EV_OWN_READ, EXISTS | FAULT, FAILS_AND_DELETES(ZKL_SERVER)},
 
-    /* Behind one: its mark may be younger than our listing. Whatever it does later is listed. */
+    /* Behind a predecessor. Its mark may be younger than our listing. Any later event is listed. */
     {ARMING, ZKLI_EV_PREDECESSOR_READ, OK, BECOMES(ZKLI_WAITING, 0)},
-    {IN(P_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, BIT(V_TOUCHED), LISTS_AGAIN},
-    {IN(P_ARMING_LAST), ZKLI_EV_PREDECESSOR_READ, BIT(V_TOUCHED), BECOMES(ZKLI_WAITING, 0)},
+    {ARMING_NEW, ZKLI_EV_PREDECESSOR_READ, TOUCHED, LISTS_AGAIN},
+    {IN(P_ARMING_LAST), ZKLI_EV_PREDECESSOR_READ, TOUCHED, BECOMES(ZKLI_WAITING, 0)},
     {ARMING, ZKLI_EV_PREDECESSOR_READ, NO_NODE, LISTS_AGAIN},
     {ARMING, ZKLI_EV_PREDECESSOR_READ, LATER, PARKS(ZKLI_LISTING)},
     {ARMING, ZKLI_EV_PREDECESSOR_READ, DENIED, FAILS_AND_DELETES(ZKL_DENIED)},
@@ -326,12 +339,10 @@ static const struct outcome permit_outcomes[] = {
 static bool has(unsigned situation, enum zkli_contender_event_type type, unsigned v,
                 bool is_connected, enum lease lease) {
     (void)is_connected, (void)lease;
-    if (type == ZKLI_EV_LISTED && (v == V_CROWD + ALONE || v >= V_STALE))
+    if (type == ZKLI_EV_LISTED && v >= V_CROWD + ALONE)
         return true;
     if (type == ZKLI_EV_OWN_READ && v == V_OTHERS_NODE)
         return situation == P_ADOPTING_LISTED || situation == P_HELD_READING_TOUCHING;
-    if (type == ZKLI_EV_PREDECESSOR_READ && v == V_TOUCHED)
-        return true;
     if (type == ZKLI_EV_RECORDED && v == V_BAD_VERSION)
         return true;
     return matrix_has(type, v);
