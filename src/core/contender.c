@@ -209,10 +209,12 @@ static unsigned on_expired(contender *c, const event *e) {
 static unsigned on_own_event(contender *c, const event *e) {
     if (c->node[0] == '\0')
         return 0; /* of a node that is not ours any more */
-    if (e->is_deleted)
+    if (e->is_deleted) {
         c->own_watch = ZKLI_NODE_DELETED;
-    else if (c->own_watch == ZKLI_WATCHED)
+        c->owes_touch = false; /* its end tells as well */
+    } else if (c->own_watch == ZKLI_WATCHED) {
         c->own_watch = ZKLI_UNWATCHED;
+    }
     if (zkli_contender_holds(c) && e->is_deleted)
         return ZKLI_DO_LOSE | zkli_contender_forget(c);
     if (zkli_contender_holds(c)) /* one that may be kept is asked in this way to let go */

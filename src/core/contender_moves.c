@@ -378,6 +378,8 @@ unsigned zkli_contender_try_to_hold(contender *c, const event *e) {
         c->owes_touch = false; /* who is admitted anew does */
         return zkli_contender_list_again(c, e);
     }
+    if (c->own_watch == ZKLI_NODE_DELETED)
+        return 0; /* decided when its mark is in */
     if (c->own_watch != ZKLI_WATCHED)
         return zkli_contender_send(c, ZKLI_ASK_OWN);
     return e->is_ample && !c->is_grouped ? grant(c) : 0;

@@ -87,7 +87,7 @@ unsigned zkli_contender_decide_touched(contender *c, const event *e) {
     bool is_gone = e->result == ZKLI_RESULT_NO_NODE;
     if (is_gone)
         c->own_watch = ZKLI_NODE_DELETED;
-    c->owes_touch = e->result != ZKLI_RESULT_OK && !is_gone;
+    c->owes_touch = c->owes_touch && e->result != ZKLI_RESULT_OK && !is_gone;
     if (c->state == ZKLI_HELD && is_gone)
         return ZKLI_DO_LOSE | zkli_contender_forget(c);
     unsigned actions = c->state == ZKLI_ADMITTED ? go_on_admitted(c, e) : 0;

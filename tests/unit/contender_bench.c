@@ -125,7 +125,8 @@ static const char *flow_broken(const struct zkli_contender *was, const struct zk
     if (!is_parked && is->in_flight == 0 && !rests && !is_first && !is_turning && !awaits_others)
         return "waits for nothing";
     bool owes = is->owes_touch && (is->in_flight & ZKLI_ASK_TOUCH) == 0;
-    bool may_retry = ((is_parked || is_first) && is->in_flight == 0) || owes ||
+    bool may_retry = (is_parked && is->in_flight == 0) || owes ||
+                     (is_first && (is->in_flight & ~(unsigned)ZKLI_ASK_TOUCH) == 0) ||
                      (is_turning && (is->in_flight & ~(unsigned)ZKLI_ASK_OWN) == 0);
     if ((actions & ZKLI_DO_RETRY) != 0 && (!may_retry || !e->is_connected))
         return "a retry for nothing";
@@ -153,8 +154,8 @@ static const char *flow_broken(const struct zkli_contender *was, const struct zk
     bool is_resumed = e->type == ZKLI_EV_CONNECTED || e->type == ZKLI_EV_RETRY ||
                       e->type == ZKLI_EV_LEASE;
     bool is_retried = (actions & ZKLI_DO_RETRY) != 0 ||
-                      (was->state == ZKLI_ADMITTED && was->in_flight == 0 &&
-                       was->own_watch != ZKLI_WATCHED && !is_resumed);
+                      (was->state == ZKLI_ADMITTED && was->in_flight == 0 && !is_resumed &&
+                       (was->own_watch != ZKLI_WATCHED || was->listed_on != e->connection));
     if (is_first && !is_retried && is->in_flight == 0 && e->is_connected &&
         (is->own_watch != ZKLI_WATCHED || is->listed_on != e->connection))
         return "first, and nobody watches its node";
@@ -315,10 +316,12 @@ static const struct zkli_listing *bench_listing(struct bench *b, enum crowd crow
         add_own(b, OWN_NUMBER);
     if (crowd == TWICE && b->is_twin_last)
         add_own(b, OWN_NUMBER + 2);
-    if (crowd == BEHIND_TWO)
+    if (crowd == BEHIND_TWO || crowd == BEHIND_OTHERS)
         add_other(b, 1);
     if (crowd == BEHIND_HEAD || crowd == BEHIND_TWO || crowd == OTHERS)
         add_other(b, 3);
+    if (crowd == BEHIND_OTHERS)
+        add_other(b, 4);
     if (crowd == FIRST || crowd == TURNED)
         add_other(b, 9);
     if (crowd == AT_THE_END)

@@ -26,6 +26,7 @@
 #define BARRIER_AND_LIST ((unsigned)ZKLI_ASK_BARRIER | ZKLI_ASK_LIST)
 #define OWN_AND_LIST ((unsigned)ZKLI_ASK_OWN | ZKLI_ASK_LIST)
 #define OWN_AND_PREDECESSOR ((unsigned)ZKLI_ASK_OWN | ZKLI_ASK_PREDECESSOR)
+#define DIRECTORY_AND_LIST ((unsigned)ZKLI_ASK_DIRECTORY | ZKLI_ASK_LIST)
 
 #define CHECK_STATE(b, name) CHECK_STRING(zkli_contender_state_name((b)->c.state), name)
 #define CHECK_ACTIONS(call, expected) CHECK_INT((call), (unsigned)(expected))
@@ -45,14 +46,16 @@ enum zkli_contender_event_type reply_to(unsigned op);
 
 /* The contenders in a listing, besides ours. */
 enum crowd {
-    NOBODY,      /* not even ours */
-    FIRST,       /* ours, and one behind it */
-    BEHIND_HEAD, /* ours, and one before it */
-    BEHIND_TWO,  /* ours, and two before it */
-    OTHERS,      /* without ours */
-    AT_THE_END,  /* ours, and one with a number near the counter's end */
-    TWICE,       /* two nodes with our uuid */
-    TURNED,      /* a reader's node in the place of ours, which was a writer's; one behind it */
+    NOBODY,        /* not even ours */
+    FIRST,         /* ours, and one behind it */
+    BEHIND_HEAD,   /* ours, and one before it */
+    BEHIND_TWO,    /* ours, and two before it */
+    OTHERS,        /* without ours */
+    AT_THE_END,    /* ours, and one with a number near the counter's end */
+    TWICE,         /* two nodes with our uuid */
+    TURNED,        /* a reader's node in the place of ours, which was a writer's; one behind it */
+    ALONE,         /* only ours */
+    BEHIND_OTHERS, /* ours, and two before it, the second of which is not that of BEHIND_TWO */
     CROWDS
 };
 

@@ -1,78 +1,7 @@
 /* See contender_situations.h. */
 #include "unit/contender_situations.h"
 
-bool situation_has(enum situation situation, enum zkli_contender_event_type type, unsigned v) {
-    switch (type) {
-    case ZKLI_EV_LISTED:
-        return (v > 0 && v < RESULTS) || (v >= V_CROWD && v < V_CROWD + TWICE) ||
-               (v == V_CROWD + TURNED && situation == S_TURNING_PAST);
-    case ZKLI_EV_OWN_READ:
-        return v < RESULTS || (v == V_OTHERS_NODE &&
-                               (situation == S_ADOPTING_LISTED || situation == S_HELD_READING));
-    case ZKLI_EV_OWNER_READ:
-        return v < RESULTS || v == V_OTHERS_NODE;
-    case ZKLI_EV_PARENT:
-    case ZKLI_EV_CREATED:
-    case ZKLI_EV_BARRIER:
-    case ZKLI_EV_PREDECESSOR_READ:
-    case ZKLI_EV_DELETED:
-    case ZKLI_EV_TURNED:
-    case ZKLI_EV_DIRECTORY_READ:
-    case ZKLI_EV_RECORDED:
-    case ZKLI_EV_TOUCHED:
-    case ZKLI_EV_ASKED_TO_LET_GO:
-        return v < RESULTS;
-    case ZKLI_EV_OWN_EVENT:
-    case ZKLI_EV_PREDECESSOR_EVENT:
-    case ZKLI_EV_DIRECTORY_EVENT:
-    case ZKLI_EV_CHILDREN_EVENT:
-        return v <= V_DELETED;
-    case ZKLI_EV_GRANT: /* to one of several: test_contender_several.c */
-    case ZKLI_EV_ADOPT:
-    case ZKLI_EV_ANEW:
-        return false;
-    case ZKLI_EV_CONNECTED:
-    case ZKLI_EV_EXPIRED:
-    case ZKLI_EV_RETRY:
-    case ZKLI_EV_LEASE:
-    case ZKLI_EV_HEARTBEAT:
-    case ZKLI_EV_TURN:
-    case ZKLI_EV_IDLE:
-    case ZKLI_EV_RELEASE:
-    case ZKLI_EV_ABANDON:
-    case ZKLI_EVENT_TYPES:
-        break;
-    }
-    return v == 0;
-}
-
-void situation_feed(struct bench *b, enum zkli_contender_event_type type, unsigned v) {
-    if (type == ZKLI_EV_LISTED && v >= V_CROWD)
-        listed(b, (enum crowd)(v - V_CROWD));
-    else if ((type == ZKLI_EV_OWN_READ || type == ZKLI_EV_OWNER_READ) && v == V_OTHERS_NODE)
-        say(b, (struct zkli_contender_event){.type = type, .owner = OTHER_SESSION});
-    else if (type == ZKLI_EV_OWN_EVENT || type == ZKLI_EV_PREDECESSOR_EVENT)
-        fired(b, type, v == V_DELETED);
-    else if (type == ZKLI_EV_ABANDON)
-        give_up(b);
-    else
-        reply(b, type, (enum zkli_result)v);
-}
-
-/* ---- The way to each situation ---- */
-
-static const struct {
-    enum situation from; /* itself: from the beginning */
-    enum zkli_contender_event_type type;
-    unsigned v;
-    enum {
-        PLAIN,
-        DOUBTFUL,     /* the lease is short */
-        DISCONNECTED, /* the event finds the connection gone; a new one is there afterwards */
-        RECONNECTED   /* before the event */
-    } how;
-    enum zkli_contender_state state;
-} ways[SITUATIONS] = {
+static const struct way ways[SITUATIONS] = {
     [S_IDLE] = {S_IDLE, ZKLI_EV_HEARTBEAT, 0, PLAIN, ZKLI_IDLE},
     [S_PROBING] = {S_PROBING, ZKLI_EV_CONNECTED, 0, PLAIN, ZKLI_PROBING},
     [S_PROBING_PARKED] = {S_PROBING, ZKLI_EV_LISTED, ZKLI_RESULT_AGAIN, PLAIN, ZKLI_PROBING},
@@ -143,7 +72,7 @@ static const struct {
     [S_ORPHAN_OURS] = {S_ORPHAN_READING, ZKLI_EV_OWNER_READ, 0, PLAIN, ZKLI_LEAVING},
 };
 
-static void begin(struct bench *b, enum situation situation) {
+static void begin(struct bench *b, unsigned situation) {
     bench_init(b, situation == S_PROBING);
     if (situation == S_HOUSING_HOMELESS) {
         to_housing(b);
@@ -165,19 +94,6 @@ static void begin(struct bench *b, enum situation situation) {
         bench_orphan(b);
 }
 
-void situation_bring(struct bench *b, enum situation situation) {
-    if (ways[situation].from == situation)
-        begin(b, situation);
-    else
-        situation_bring(b, ways[situation].from);
-    bench_lease(b, ways[situation].how == DOUBTFUL ? SHORT : AMPLE);
-    b->world.is_connected = ways[situation].how != DISCONNECTED;
-    if (ways[situation].how == RECONNECTED)
-        bench_reconnect(b);
-    situation_feed(b, ways[situation].type, ways[situation].v);
-    if (ways[situation].how == DISCONNECTED)
-        bench_reconnect(b);
-    if (b->c.state != ways[situation].state)
-        test_note("situation %d", situation);
-    CHECK(b->c.state == ways[situation].state);
+void situation_bring(struct bench *b, unsigned situation) {
+    matrix_go(b, ways, begin, situation);
 }

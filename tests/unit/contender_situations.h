@@ -1,13 +1,11 @@
 /*
- * contender_situations - a contender's states, each with what may be in flight in it, and the
- * events that may meet it there. What must come of them: test_contender_matrix.c.
+ * contender_situations - a contender's states, each with what may be in flight in it. What must
+ * come of events in them: test_contender_matrix.c. A semaphore's: contender_permit_situations.h.
  */
 #ifndef UNIT_CONTENDER_SITUATIONS_H
 #define UNIT_CONTENDER_SITUATIONS_H
 
-#include "unit/contender_bench.h"
-
-/* ---- Situations: a state, and what is in flight in it ---- */
+#include "unit/contender_matrix.h"
 
 enum situation {
     S_IDLE,
@@ -70,20 +68,8 @@ enum situation {
     SITUATIONS
 };
 
-#define IN(situation) (UINT64_C(1) << (situation))
+_Static_assert(SITUATIONS <= 64, "sets of them have 64 bits");
 
-/* ---- Events: a type and a variation ---- */
-
-/* Replies vary by result, where OK is 0; listings that are OK by crowd; watches by what fired. */
-#define V_CROWD 8 /* + enum crowd */
-#define V_OTHERS_NODE 8
-#define V_CHANGED 0
-#define V_DELETED 1
-#define VARIATIONS 16
-
-/* Whether there is such an event. */
-bool situation_has(enum situation situation, enum zkli_contender_event_type type, unsigned v);
-void situation_feed(struct bench *b, enum zkli_contender_event_type type, unsigned v);
-void situation_bring(struct bench *b, enum situation situation);
+void situation_bring(struct bench *b, unsigned situation);
 
 #endif

@@ -6,8 +6,6 @@
  */
 #include "unit/contender_bench.h"
 
-#define READ_AND_LIST ((unsigned)ZKLI_ASK_DIRECTORY | ZKLI_ASK_LIST)
-
 static void to_arming(struct bench *b) {
     to_read(b);
     CHECK_ACTIONS(listed(b, BEHIND_TWO), OWN_AND_PREDECESSOR | ZKLI_TELL_QUEUED);
@@ -54,7 +52,7 @@ static void a_mark_at_the_first_read_costs_one_more_listing(void) {
     CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, false), ZKLI_ASK_LIST);
     CHECK_ACTIONS(listed(&b, BEHIND_TWO), ZKLI_ASK_PREDECESSOR);
     CHECK_ACTIONS(reply(&b, ZKLI_EV_PREDECESSOR_READ, ZKLI_RESULT_OK), ZKLI_ASK_LIST);
-    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), READ_AND_LIST | ZKLI_TELL_QUEUED);
+    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), DIRECTORY_AND_LIST | ZKLI_TELL_QUEUED);
     CHECK_STATE(&b, "fronting");
 }
 

@@ -1,71 +1,11 @@
-/*
- * Every state of a contender against every event, with each result, connected or not, the lease
- * ample, short or over. What must come of it is written in a table; where the table says nothing,
- * the event must change nothing. The rules of the bench hold besides.
- */
+/* Every state of a contender against every event: see contender_matrix.h. */
 #include "unit/contender_situations.h"
 
-#define ANY 0xffffu
-#define OK BIT(ZKLI_RESULT_OK)
-#define NO_NODE BIT(ZKLI_RESULT_NO_NODE)
-#define EXISTS BIT(ZKLI_RESULT_EXISTS)
-#define DENIED BIT(ZKLI_RESULT_DENIED)
-#define NOMEM BIT(ZKLI_RESULT_NOMEM)
-#define LATER (BIT(ZKLI_RESULT_LOST) | BIT(ZKLI_RESULT_AGAIN))
-#define FAULT BIT(ZKLI_RESULT_ERROR)
-#define ODD (EXISTS | NOMEM | FAULT)
-#define LISTED_AS(crowd) BIT(V_CROWD + (crowd))
 #define WITH_US                                                                                    \
     (LISTED_AS(FIRST) | LISTED_AS(BEHIND_HEAD) | LISTED_AS(BEHIND_TWO) | LISTED_AS(AT_THE_END))
 #define WITHOUT_US (LISTED_AS(NOBODY) | LISTED_AS(OTHERS))
 
-/* ---- What must come of it ---- */
-
-enum effect {
-    PLAINLY,
-    IF_CONNECTED,           /* else nothing */
-    SENDING,                /* if connected */
-    IF_AMPLE_AND_CONNECTED, /* else nothing */
-    IF_UNCERTAIN,           /* else nothing */
-    ADMITTING,              /* held if the lease is ample, else admitted, with a watch to be set */
-    ADMITTING_WATCHED,      /* the same, and the watch stands */
-    HANDED_OFF,             /* the same if connected, else listed again */
-    LISTING_AGAIN,          /* behind a barrier if not connected */
-    REQUEUING,              /* as said if connected, else idle */
-    PARKING,                /* with a retry if connected */
-    SEARCHING_OR_PARKING    /* as said if connected, else parked */
-};
-
-#define SAME ZKLI_CONTENDER_STATES
-
-struct outcome {
-    uint64_t situations;
-    enum zkli_contender_event_type type;
-    unsigned variations;
-    enum zkli_contender_state state;
-    unsigned actions;
-    int error;
-    enum effect effect;
-};
-
-/* The last part of a row. */
-#define BECOMES(state, actions) (state), (actions), 0, PLAINLY
-#define ON(state, actions) (state), (actions), 0, IF_CONNECTED
-#define ENQUEUES ZKLI_ENQUEUING, CREATE_AND_LIST, 0, PLAINLY
-#define BEGINS_ANEW ZKLI_ENQUEUING, CREATE_AND_LIST, 0, REQUEUING
-#define REQUEUES ZKLI_ENQUEUING, CREATE_AND_LIST | ZKLI_TELL_REQUEUED, 0, REQUEUING
-#define ADMITS ZKLI_HELD, ZKLI_DO_GRANT, 0, ADMITTING
-#define ADMITS_WATCHED ZKLI_HELD, ZKLI_DO_GRANT, 0, ADMITTING_WATCHED
-#define GRANTS_IF_AMPLE ZKLI_HELD, ZKLI_DO_GRANT, 0, IF_AMPLE_AND_CONNECTED
-#define ADMITTED_LISTS ON(ZKLI_LISTING, BARRIER_AND_LIST)
-#define IS_HANDED_OFF ZKLI_HELD, ZKLI_DO_GRANT, 0, HANDED_OFF
-#define LISTS_AGAIN ZKLI_LISTING, ZKLI_ASK_LIST, 0, LISTING_AGAIN
-#define PARKS(state) (state), 0, 0, PARKING
-#define FAILS(error) ZKLI_GONE, ZKLI_DO_FAIL | ZKLI_DO_FORGET, (error), PLAINLY
-#define FAILS_AND_DELETES(error) ZKLI_LEAVING, ZKLI_DO_FAIL | ZKLI_ASK_DELETE, (error), PLAINLY
 #define TURNS_TO(error) ZKLI_HELD, ZKLI_TELL_TURNED, (error), PLAINLY
-#define LOSES ZKLI_GONE, ZKLI_DO_LOSE | ZKLI_DO_FORGET, 0, PLAINLY
-#define FORGETS ZKLI_GONE, ZKLI_DO_FORGET, 0, PLAINLY
 
 #define PLACING (IN(S_ENQUEUING_CREATED) | IN(S_LISTING) | IN(S_LISTING_PAST) | IN(S_ORDERING))
 #define WAITING (IN(S_WAITING_HEAD) | IN(S_WAITING_SECOND))
@@ -160,7 +100,7 @@ static const struct outcome outcomes[] = {
     {IN(S_SEARCHING_PAST), ZKLI_EV_LISTED, WITHOUT_US | NO_NODE, BEGINS_ANEW},
     {IN(S_SEARCHING_PAST), ZKLI_EV_LISTED, LATER | ODD, PARKS(ZKLI_UNSURE)},
     {IN(S_SEARCHING_PAST), ZKLI_EV_LISTED, DENIED, ZKLI_LEAVING, ZKLI_DO_FAIL | BARRIER_AND_LIST,
-     ZKL_DENIED, SEARCHING_OR_PARKING},
+     ZKL_DENIED, SENDING},
     {IN(S_ADOPTING_LISTED), ZKLI_EV_OWN_READ, OK,
      BECOMES(ZKLI_ARMING, ZKLI_ASK_PREDECESSOR | ZKLI_TELL_QUEUED)},
     {IN(S_ADOPTING_LISTED), ZKLI_EV_OWN_READ, BIT(V_OTHERS_NODE) | NO_NODE, BEGINS_ANEW},
@@ -170,7 +110,7 @@ static const struct outcome outcomes[] = {
     {IN(S_ADOPTING_LISTED), ZKLI_EV_OWN_READ, EXISTS | FAULT, FAILS_AND_DELETES(ZKL_SERVER)},
 
     /* The watches. */
-    {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, OK, BECOMES(ZKLI_WAITING, 0)},
+    {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, OK | TOUCHED, BECOMES(ZKLI_WAITING, 0)},
     {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, NO_NODE, IS_HANDED_OFF},
     {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, LATER, PARKS(ZKLI_LISTING)},
     {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, DENIED, FAILS_AND_DELETES(ZKL_DENIED)},
@@ -191,7 +131,7 @@ static const struct outcome outcomes[] = {
 
     /* First, and the lease is too short. */
     {IN(S_ADMITTED), ZKLI_EV_OWN_READ, OK, GRANTS_IF_AMPLE},
-    {IN(S_ADMITTED_ELSEWHERE), ZKLI_EV_OWN_READ, OK, ADMITTED_LISTS},
+    {IN(S_ADMITTED_ELSEWHERE), ZKLI_EV_OWN_READ, OK, LISTS_BEHIND_BARRIER},
     {IN(S_ADMITTED) | IN(S_ADMITTED_ELSEWHERE), ZKLI_EV_OWN_READ, NO_NODE, REQUEUES},
     {IN(S_ADMITTED) | IN(S_ADMITTED_ELSEWHERE), ZKLI_EV_OWN_READ, LATER, PARKS(ZKLI_ADMITTED)},
     {IN(S_ADMITTED) | IN(S_ADMITTED_ELSEWHERE), ZKLI_EV_OWN_READ, DENIED,
@@ -205,12 +145,12 @@ static const struct outcome outcomes[] = {
     {IN(S_ADMITTED_WATCHED), ZKLI_EV_CONNECTED, ANY, GRANTS_IF_AMPLE},
     {IN(S_ADMITTED_REFUSED), ZKLI_EV_LEASE, ANY, ON(ZKLI_ADMITTED, ZKLI_ASK_OWN)},
     {IN(S_ADMITTED_REFUSED), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_ADMITTED, ZKLI_ASK_OWN)},
-    {IN(S_ADMITTED_PARKED), ZKLI_EV_LEASE, ANY, ADMITTED_LISTS},
-    {IN(S_ADMITTED_PARKED), ZKLI_EV_CONNECTED, ANY, ADMITTED_LISTS},
+    {IN(S_ADMITTED_PARKED), ZKLI_EV_LEASE, ANY, LISTS_BEHIND_BARRIER},
+    {IN(S_ADMITTED_PARKED), ZKLI_EV_CONNECTED, ANY, LISTS_BEHIND_BARRIER},
     {ADMITTED & ~ADMITTED_READING, ZKLI_EV_OWN_EVENT, BIT(V_DELETED), REQUEUES},
     {IN(S_ADMITTED_WATCHED) | IN(S_ADMITTED_REFUSED), ZKLI_EV_OWN_EVENT, BIT(V_CHANGED),
      ON(ZKLI_ADMITTED, ZKLI_ASK_OWN)},
-    {IN(S_ADMITTED_PARKED), ZKLI_EV_OWN_EVENT, BIT(V_CHANGED), ADMITTED_LISTS},
+    {IN(S_ADMITTED_PARKED), ZKLI_EV_OWN_EVENT, BIT(V_CHANGED), LISTS_BEHIND_BARRIER},
 
     /* Holding. */
     {HOLDING, ZKLI_EV_LEASE, ANY, ZKLI_LEAVING, ZKLI_DO_LOSE | ZKLI_ASK_DELETE, 0, IF_UNCERTAIN},
@@ -242,8 +182,8 @@ static const struct outcome outcomes[] = {
     {CREATING | SEARCHES, ZKLI_EV_ABANDON, ANY, ZKLI_LEAVING, ZKLI_DO_FAIL, ZKL_CANCELED, PLAINLY},
     {CREATING | SEARCHES, ZKLI_EV_RELEASE, ANY, BECOMES(ZKLI_LEAVING, 0)},
     {DOUBTING, ZKLI_EV_ABANDON, ANY, ZKLI_LEAVING, ZKLI_DO_FAIL | BARRIER_AND_LIST, ZKL_CANCELED,
-     SEARCHING_OR_PARKING},
-    {DOUBTING, ZKLI_EV_RELEASE, ANY, ZKLI_LEAVING, BARRIER_AND_LIST, 0, SEARCHING_OR_PARKING},
+     SENDING},
+    {DOUBTING, ZKLI_EV_RELEASE, ANY, ZKLI_LEAVING, BARRIER_AND_LIST, 0, SENDING},
     {QUEUED | HOLDING, ZKLI_EV_ABANDON, ANY, FAILS_AND_DELETES(ZKL_CANCELED)},
     {QUEUED | HOLDING, ZKLI_EV_RELEASE, ANY, BECOMES(ZKLI_LEAVING, ZKLI_ASK_DELETE)},
 
@@ -265,138 +205,35 @@ static const struct outcome outcomes[] = {
     {IN(S_LEAVING_PAST), ZKLI_EV_LISTED, LATER | DENIED | ODD, PARKS(ZKLI_LEAVING)},
 };
 
-/* ---- The comparison ---- */
-
-/* The row for this event, if there is one; two would be a contradiction. */
-static const struct outcome *row_of(enum situation situation, enum zkli_contender_event_type type,
-                                    unsigned v) {
-    const struct outcome *row = NULL;
-    if (type == ZKLI_EV_RETRY)
-        type = ZKLI_EV_CONNECTED;
-    for (size_t i = 0; i < COUNT(outcomes); i++)
-        if ((outcomes[i].situations & IN(situation)) != 0 && outcomes[i].type == type &&
-            (outcomes[i].variations & BIT(v)) != 0) {
-            CHECK(row == NULL);
-            row = &outcomes[i];
-        }
-    return row;
+static bool has(unsigned situation, enum zkli_contender_event_type type, unsigned v,
+                bool is_connected, enum lease lease) {
+    (void)is_connected, (void)lease;
+    if (type == ZKLI_EV_LISTED && v == V_CROWD + TURNED)
+        return situation == S_TURNING_PAST;
+    if (type == ZKLI_EV_OWN_READ && v == V_OTHERS_NODE)
+        return situation == S_ADOPTING_LISTED || situation == S_HELD_READING;
+    return matrix_has(type, v);
 }
 
-/* The row, as it reads with or without a connection, and with this lease. */
-static struct outcome resolve(const struct outcome *row, const struct bench *b) {
-    static const struct outcome nothing = {.state = SAME};
-    bool is_connected = b->world.is_connected, is_ample = b->world.is_ample;
-    struct outcome expected = row == NULL ? nothing : *row;
-    switch (expected.effect) {
-    case PLAINLY:
-        return expected;
-    case IF_CONNECTED:
-        return is_connected ? expected : nothing;
-    case SENDING:
-        if (!is_connected)
-            expected.actions = 0;
-        return expected;
-    case IF_AMPLE_AND_CONNECTED:
-        return is_ample && is_connected ? expected : nothing;
-    case IF_UNCERTAIN:
-        return b->world.is_certain ? nothing : expected;
-    case ADMITTING:
-        if (!is_ample)
-            expected.state = ZKLI_ADMITTED, expected.actions = is_connected ? ZKLI_ASK_OWN : 0;
-        return expected;
-    case ADMITTING_WATCHED:
-        if (!is_ample)
-            expected.state = ZKLI_ADMITTED, expected.actions = 0;
-        return expected;
-    case HANDED_OFF:
-        if (!is_connected)
-            expected.state = ZKLI_LISTING, expected.actions = BARRIER_AND_LIST;
-        else if (!is_ample)
-            expected.state = ZKLI_ADMITTED, expected.actions = 0;
-        return expected;
-    case LISTING_AGAIN:
-        if (!is_connected)
-            expected.actions = BARRIER_AND_LIST;
-        return expected;
-    case REQUEUING:
-        if (!is_connected)
-            expected.state = ZKLI_IDLE, expected.actions &= ZKLI_TELL_REQUEUED;
-        return expected;
-    case PARKING:
-        expected.actions |= is_connected ? ZKLI_DO_RETRY : 0u;
-        return expected;
-    case SEARCHING_OR_PARKING:
-        if (!is_connected)
-            expected.actions &= ~BARRIER_AND_LIST;
-        return expected;
-    }
-    return nothing;
-}
-
-static bool is_as_expected(enum situation situation, enum zkli_contender_event_type type,
-                           unsigned v, bool is_connected, enum lease lease) {
-    struct bench b;
-    situation_bring(&b, situation);
-    enum zkli_contender_state before = b.c.state;
-    b.world.is_connected = is_connected;
-    bench_lease(&b, lease);
-    struct outcome expected = resolve(row_of(situation, type, v), &b);
-    enum zkli_contender_state state = expected.state == SAME ? before : expected.state;
-    situation_feed(&b, type, v);
-    if (b.c.state == state && b.actions == expected.actions &&
-        (expected.error == 0 || b.c.error == expected.error))
-        return true;
-    test_note("situation %d (%s), event %d.%u%s, lease %d: %s, actions 0x%x, error %d; "
-              "not %s, 0x%x, %d",
-              situation, zkli_contender_state_name(before), type, v,
-              is_connected ? "" : ", not connected", lease, zkli_contender_state_name(b.c.state),
-              b.actions, b.c.error, zkli_contender_state_name(state), expected.actions,
-              expected.error);
-    return false;
-}
+static const struct matrix matrix = {.end = SITUATIONS,
+                                     .bring = situation_bring,
+                                     .has = has,
+                                     .outcomes = outcomes,
+                                     .outcome_count = COUNT(outcomes)};
 
 static void every_situation_can_be_reached(void) {
-    unsigned states = 0;
-    for (enum situation situation = 0; situation < SITUATIONS; situation++) {
-        struct bench b;
-        situation_bring(&b, situation);
-        states |= BIT(b.c.state);
-    }
     const unsigned others = BIT(ZKLI_RECORDING) | BIT(ZKLI_FRONTING) | BIT(ZKLI_FRONT) |
                             BIT(ZKLI_ASKING) | BIT(ZKLI_SEARCHED) | BIT(ZKLI_CLEARING);
-    /* a semaphore's, before a node that is kept, of several */
-    CHECK_INT(states, (BIT(ZKLI_GONE) - 1) & ~others); /* all but those and the last */
+    /* a semaphore's, before a node that is kept, of several; all but those and the last */
+    CHECK_INT(matrix_states(&matrix), (BIT(ZKLI_GONE) - 1) & ~others);
 }
 
 static void every_event_in_every_situation_has_the_outcome_of_the_table(void) {
-    size_t tried = 0, wrong = 0;
-    for (enum situation situation = 0; situation < SITUATIONS; situation++)
-        for (unsigned type = 0; type < ZKLI_EVENT_TYPES; type++)
-            for (unsigned v = 0; v < VARIATIONS; v++)
-                for (unsigned world = 0; world < 6; world++) {
-                    enum zkli_contender_event_type of = (enum zkli_contender_event_type)type;
-                    if (!situation_has(situation, of, v))
-                        continue;
-                    tried++;
-                    wrong += !is_as_expected(situation, of, v, world % 2 != 0,
-                                             (enum lease)(world / 2));
-                }
-    test_note("%zu combinations", tried);
-    CHECK_INT(wrong, 0);
+    matrix_check_events(&matrix);
 }
 
-/* A row that no event meets says nothing. */
 static void every_row_of_the_table_is_met(void) {
-    for (size_t i = 0; i < COUNT(outcomes); i++) {
-        size_t met = 0;
-        for (enum situation situation = 0; situation < SITUATIONS; situation++)
-            for (unsigned v = 0; v < VARIATIONS; v++)
-                met += situation_has(situation, outcomes[i].type, v) &&
-                       row_of(situation, outcomes[i].type, v) == &outcomes[i];
-        if (met == 0)
-            test_note("row %zu", i);
-        CHECK(met > 0);
-    }
+    matrix_check_rows(&matrix);
 }
 
 int main(int argc, char **argv) {

@@ -6,8 +6,7 @@
  */
 #include "unit/contender_bench.h"
 
-#define READ_AND_LIST ((unsigned)ZKLI_ASK_DIRECTORY | ZKLI_ASK_LIST)
-#define LOOK (READ_AND_LIST | ZKLI_ASK_OWN)
+#define LOOK (DIRECTORY_AND_LIST | ZKLI_ASK_OWN)
 #define FAIL_AND_DELETE ((unsigned)ZKLI_DO_FAIL | ZKLI_ASK_DELETE)
 
 static void to_fronting(struct bench *b) {
@@ -60,11 +59,11 @@ static void a_listing_of_another_version_is_never_a_grant(void) {
             b.directory.czxid++;
         else
             b.directory.version++;
-        CHECK_ACTIONS(listed(&b, FIRST), READ_AND_LIST);
+        CHECK_ACTIONS(listed(&b, FIRST), DIRECTORY_AND_LIST);
         CHECK_STATE(&b, "listing");
         read_directory(&b);
         bench_record(&b, 1, 1); /* between the read and the listing */
-        CHECK_ACTIONS(listed(&b, FIRST), READ_AND_LIST);
+        CHECK_ACTIONS(listed(&b, FIRST), DIRECTORY_AND_LIST);
         read_directory(&b);
         CHECK_ACTIONS(listed(&b, FIRST), ZKLI_DO_GRANT | ZKLI_ASK_TOUCH);
     }
@@ -75,7 +74,7 @@ static void a_directory_that_was_not_there_is_read_again(void) {
     struct bench b;
     to_created(&b, 0);
     reply(&b, ZKLI_EV_DIRECTORY_READ, ZKLI_RESULT_NO_NODE);
-    CHECK_ACTIONS(listed(&b, FIRST), READ_AND_LIST);
+    CHECK_ACTIONS(listed(&b, FIRST), DIRECTORY_AND_LIST);
 }
 
 /* Another contender may have read it since. */
@@ -84,7 +83,7 @@ static void data_that_are_younger_than_the_listing_do_not_count(void) {
     to_read(&b);
     b.permits.version++;
     b.permits.count = 3;
-    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), READ_AND_LIST);
+    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), DIRECTORY_AND_LIST);
 }
 
 static void to_recording(struct bench *b) {
@@ -101,7 +100,7 @@ static void a_number_that_was_recorded_is_read_before_it_counts(void) {
     for (size_t i = 0; i < COUNT(results); i++) {
         struct bench b;
         to_recording(&b);
-        CHECK_ACTIONS(reply(&b, ZKLI_EV_RECORDED, results[i]), READ_AND_LIST);
+        CHECK_ACTIONS(reply(&b, ZKLI_EV_RECORDED, results[i]), DIRECTORY_AND_LIST);
         bench_record(&b, 2, 2);
         read_directory(&b);
         CHECK_ACTIONS(listed(&b, BEHIND_HEAD), ZKLI_DO_GRANT);
@@ -115,13 +114,13 @@ static void a_number_that_could_not_be_recorded_now_is_tried_later(void) {
     to_recording(&b);
     CHECK_ACTIONS(reply(&b, ZKLI_EV_RECORDED, ZKLI_RESULT_AGAIN), ZKLI_DO_RETRY);
     CHECK_STATE(&b, "listing");
-    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), READ_AND_LIST);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), DIRECTORY_AND_LIST);
     read_directory(&b);
     CHECK_ACTIONS(listed(&b, FIRST), ZKLI_ASK_RECORD); /* still none */
     b.world.is_connected = false;
     CHECK_ACTIONS(reply(&b, ZKLI_EV_RECORDED, ZKLI_RESULT_LOST), 0);
     bench_reconnect(&b);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), READ_AND_LIST | ZKLI_ASK_BARRIER);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), DIRECTORY_AND_LIST | ZKLI_ASK_BARRIER);
 }
 
 static void a_number_that_may_not_be_recorded_ends_the_wait(void) {
@@ -154,7 +153,7 @@ static void what_does_not_fit_is_a_mismatch(void) {
         CHECK_INT(b.c.error, ZKL_MISMATCH);
         bench_semaphore(&b, cases[i].permits, true);
         b.directory.state = cases[i].state;
-        CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), READ_AND_LIST);
+        CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), DIRECTORY_AND_LIST);
         read_directory(&b);
         CHECK_ACTIONS(listed(&b, NOBODY), ZKLI_DO_FAIL | ZKLI_DO_FORGET); /* it wrote nothing */
         CHECK_INT(b.c.error, ZKL_MISMATCH);
@@ -261,7 +260,7 @@ static void a_try_reads_again_what_is_of_another_listing(void) {
     news(&b, ZKLI_EV_CONNECTED);
     read_directory(&b);
     bench_record(&b, 1, 1);
-    CHECK_ACTIONS(listed(&b, NOBODY), READ_AND_LIST);
+    CHECK_ACTIONS(listed(&b, NOBODY), DIRECTORY_AND_LIST);
     CHECK_STATE(&b, "probing");
     read_directory(&b);
     CHECK_ACTIONS(listed(&b, NOBODY), CREATE_AND_LIST);
@@ -273,7 +272,7 @@ static void more_permits_admit_and_fewer_do_not(void) {
     struct bench b;
     to_front(&b);
     bench_record(&b, 2, 2);
-    CHECK_ACTIONS(fired(&b, ZKLI_EV_DIRECTORY_EVENT, false), READ_AND_LIST);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_DIRECTORY_EVENT, false), DIRECTORY_AND_LIST);
     read_directory(&b);
     CHECK_ACTIONS(listed(&b, BEHIND_HEAD), ZKLI_DO_GRANT);
 
@@ -287,7 +286,7 @@ static void more_permits_admit_and_fewer_do_not(void) {
     read_directory(&b);
     CHECK_ACTIONS(listed(&b, BEHIND_TWO), 0);
     CHECK_STATE(&b, "front");
-    CHECK_ACTIONS(fired(&b, ZKLI_EV_CHILDREN_EVENT, false), READ_AND_LIST);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_CHILDREN_EVENT, false), DIRECTORY_AND_LIST);
     read_directory(&b);
     CHECK_ACTIONS(listed(&b, BEHIND_HEAD), ZKLI_TELL_QUEUED);
     CHECK_STATE(&b, "front");
@@ -308,10 +307,10 @@ static void any_event_is_looked_at_again(void) {
         bool is_deleted;
         unsigned actions;
     } events[] = {
-        {ZKLI_EV_DIRECTORY_EVENT, false, READ_AND_LIST},
-        {ZKLI_EV_DIRECTORY_EVENT, true, READ_AND_LIST},
-        {ZKLI_EV_CHILDREN_EVENT, false, READ_AND_LIST},
-        {ZKLI_EV_CHILDREN_EVENT, true, READ_AND_LIST},
+        {ZKLI_EV_DIRECTORY_EVENT, false, DIRECTORY_AND_LIST},
+        {ZKLI_EV_DIRECTORY_EVENT, true, DIRECTORY_AND_LIST},
+        {ZKLI_EV_CHILDREN_EVENT, false, DIRECTORY_AND_LIST},
+        {ZKLI_EV_CHILDREN_EVENT, true, DIRECTORY_AND_LIST},
         {ZKLI_EV_OWN_EVENT, false, LOOK},
     };
     for (size_t i = 0; i < COUNT(events); i++) {
@@ -341,7 +340,7 @@ static void what_fires_meanwhile_is_watched_again(void) {
         enum zkli_contender_event_type type;
         unsigned actions;
     } events[] = {
-        {ZKLI_EV_DIRECTORY_EVENT, READ_AND_LIST},
+        {ZKLI_EV_DIRECTORY_EVENT, DIRECTORY_AND_LIST},
         {ZKLI_EV_OWN_EVENT, LOOK},
     };
     struct bench b;
@@ -358,7 +357,7 @@ static void what_fires_meanwhile_is_watched_again(void) {
     reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK);
     listed(&b, BEHIND_HEAD);
     fired(&b, ZKLI_EV_CHILDREN_EVENT, false);
-    CHECK_ACTIONS(read_directory(&b), READ_AND_LIST);
+    CHECK_ACTIONS(read_directory(&b), DIRECTORY_AND_LIST);
 }
 
 static void the_end_of_its_node_costs_the_place_in_front(void) {
@@ -467,7 +466,7 @@ static void to_reading_new(struct bench *b) {
 static void to_reading_again(struct bench *b) {
     to_read(b);
     bench_record(b, 1, 1);
-    CHECK_ACTIONS(listed(b, FIRST), READ_AND_LIST);
+    CHECK_ACTIONS(listed(b, FIRST), DIRECTORY_AND_LIST);
 }
 
 static void to_reading_found(struct bench *b) {
@@ -498,7 +497,7 @@ static void a_directory_that_cannot_be_read_now_is_read_later(void) {
         reply(&b, ZKLI_EV_DIRECTORY_READ, ZKLI_RESULT_AGAIN);
         CHECK_ACTIONS(listed(&b, BEHIND_HEAD), ZKLI_DO_RETRY);
         CHECK_STATE(&b, "listing");
-        CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), is_known ? ZKLI_ASK_LIST : READ_AND_LIST);
+        CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), is_known ? ZKLI_ASK_LIST : DIRECTORY_AND_LIST);
     }
 }
 

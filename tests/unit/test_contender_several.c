@@ -5,13 +5,7 @@
  */
 #include "unit/contender_situations.h"
 
-#define ANY 0xffffu
-#define OK BIT(ZKLI_RESULT_OK)
-#define NO_NODE BIT(ZKLI_RESULT_NO_NODE)
-#define DENIED BIT(ZKLI_RESULT_DENIED)
-#define NOMEM BIT(ZKLI_RESULT_NOMEM)
-#define LATER (BIT(ZKLI_RESULT_LOST) | BIT(ZKLI_RESULT_AGAIN))
-#define OTHER (BIT(ZKLI_RESULT_EXISTS) | BIT(ZKLI_RESULT_ERROR))
+#define OTHER (EXISTS | FAULT)
 
 /* ---- Situations ---- */
 
@@ -29,7 +23,7 @@ enum stage {
     STAGES
 };
 
-#define AT(stage) BIT(stage)
+#define AT(stage) IN(stage)
 #define SEARCHED (AT(FOUND) | AT(MISSING))
 #define CLEARS (AT(CLEARING) | AT(CLEARING_PARKED))
 #define READING (AT(ADMITTED) | AT(ELSEWHERE) | AT(WENT))
@@ -41,7 +35,7 @@ static void bring(struct bench *b, enum situation situation) {
     zkli_contender_join(&b->c);
 }
 
-static void bring_to(struct bench *b, enum stage stage) {
+static void bring_to(struct bench *b, unsigned stage) {
     static const enum situation admitted[STAGES] = {
         [ADMITTED] = S_ADMITTED,        [READY] = S_ADMITTED_WATCHED,
         [REFUSED] = S_ADMITTED_REFUSED, [PARKED] = S_ADMITTED_PARKED,
@@ -63,35 +57,7 @@ static void bring_to(struct bench *b, enum stage stage) {
 
 /* ---- What must come of it ---- */
 
-enum effect {
-    PLAINLY,
-    IF_CONNECTED, /* else nothing */
-    SENDING,      /* if connected */
-    REQUEUING,    /* as said if connected, else idle */
-    PARKING       /* with a retry if connected */
-};
-
-#define SAME ZKLI_CONTENDER_STATES
-
-struct outcome {
-    unsigned stages;
-    enum zkli_contender_event_type type;
-    unsigned variations;
-    enum zkli_contender_state state;
-    unsigned actions;
-    int error;
-    enum effect effect;
-};
-
-/* The last part of a row. */
-#define BECOMES(state, actions) (state), (actions), 0, PLAINLY
-#define ON(state, actions) (state), (actions), 0, IF_CONNECTED
-#define BEGINS_ANEW ZKLI_ENQUEUING, CREATE_AND_LIST, 0, REQUEUING
-#define REQUEUES ZKLI_ENQUEUING, CREATE_AND_LIST | ZKLI_TELL_REQUEUED, 0, REQUEUING
 #define CLEARS_AWAY ZKLI_CLEARING, ZKLI_ASK_DELETE | ZKLI_TELL_REQUEUED, 0, SENDING
-#define LISTS ON(ZKLI_LISTING, BARRIER_AND_LIST)
-#define PARKS(state) (state), 0, 0, PARKING
-#define FAILS_AND_DELETES(error) ZKLI_LEAVING, ZKLI_DO_FAIL | ZKLI_ASK_DELETE, (error), PLAINLY
 #define READS_OWN (AT(ADMITTED) | AT(ELSEWHERE))
 
 static const struct outcome outcomes[] = {
@@ -120,7 +86,7 @@ static const struct outcome outcomes[] = {
     {FIRST_ONES, ZKLI_EV_ANEW, ANY, CLEARS_AWAY},
     {AT(READY), ZKLI_EV_GRANT, ANY, BECOMES(ZKLI_HELD, ZKLI_DO_GRANT)},
     {AT(ADMITTED), ZKLI_EV_OWN_READ, OK, BECOMES(ZKLI_ADMITTED, 0)},
-    {AT(ELSEWHERE), ZKLI_EV_OWN_READ, OK, LISTS},
+    {AT(ELSEWHERE), ZKLI_EV_OWN_READ, OK, LISTS_BEHIND_BARRIER},
     {READS_OWN, ZKLI_EV_OWN_READ, NO_NODE, REQUEUES},
     {READS_OWN, ZKLI_EV_OWN_READ, LATER, PARKS(ZKLI_ADMITTED)},
     {READS_OWN, ZKLI_EV_OWN_READ, DENIED, FAILS_AND_DELETES(ZKL_DENIED)},
@@ -129,115 +95,37 @@ static const struct outcome outcomes[] = {
     {AT(WENT), ZKLI_EV_OWN_READ, ANY, REQUEUES},
     {AT(REFUSED), ZKLI_EV_LEASE, ANY, ON(ZKLI_ADMITTED, ZKLI_ASK_OWN)},
     {AT(REFUSED), ZKLI_EV_CONNECTED, ANY, ON(ZKLI_ADMITTED, ZKLI_ASK_OWN)},
-    {AT(PARKED), ZKLI_EV_LEASE, ANY, LISTS},
-    {AT(PARKED), ZKLI_EV_CONNECTED, ANY, LISTS},
+    {AT(PARKED), ZKLI_EV_LEASE, ANY, LISTS_BEHIND_BARRIER},
+    {AT(PARKED), ZKLI_EV_CONNECTED, ANY, LISTS_BEHIND_BARRIER},
     {FIRST_ONES & ~READING, ZKLI_EV_OWN_EVENT, BIT(V_DELETED), REQUEUES},
     {AT(READY) | AT(REFUSED), ZKLI_EV_OWN_EVENT, BIT(V_CHANGED), ON(ZKLI_ADMITTED, ZKLI_ASK_OWN)},
-    {AT(PARKED), ZKLI_EV_OWN_EVENT, BIT(V_CHANGED), LISTS},
+    {AT(PARKED), ZKLI_EV_OWN_EVENT, BIT(V_CHANGED), LISTS_BEHIND_BARRIER},
 };
 
-/* ---- The comparison ---- */
-
-static const struct outcome *row_of(enum stage stage, enum zkli_contender_event_type type,
-                                    unsigned v) {
-    const struct outcome *row = NULL;
-    if (type == ZKLI_EV_RETRY)
-        type = ZKLI_EV_CONNECTED;
-    for (size_t i = 0; i < COUNT(outcomes); i++)
-        if ((outcomes[i].stages & AT(stage)) != 0 && outcomes[i].type == type &&
-            (outcomes[i].variations & BIT(v)) != 0) {
-            CHECK(row == NULL);
-            row = &outcomes[i];
-        }
-    return row;
-}
-
-static struct outcome resolve(const struct outcome *row, bool is_connected) {
-    static const struct outcome nothing = {.state = SAME};
-    struct outcome expected = row == NULL ? nothing : *row;
-    switch (expected.effect) {
-    case PLAINLY:
-        break;
-    case IF_CONNECTED:
-        return is_connected ? expected : nothing;
-    case SENDING:
-        if (!is_connected)
-            expected.actions &= ~ZKLI_ASKS;
-        break;
-    case REQUEUING:
-        if (!is_connected)
-            expected.state = ZKLI_IDLE, expected.actions &= ZKLI_TELL_REQUEUED;
-        break;
-    case PARKING:
-        expected.actions |= is_connected ? ZKLI_DO_RETRY : 0u;
-        break;
-    }
-    return expected;
-}
-
-/* Whether there is such an event. What the group says, it says at certain moments only. */
-static bool has(enum stage stage, enum zkli_contender_event_type type, unsigned v,
-                bool is_connected, enum lease lease) {
+/* What the group says, it says at certain moments only. */
+static bool has(unsigned stage, enum zkli_contender_event_type type, unsigned v, bool is_connected,
+                enum lease lease) {
     if (type == ZKLI_EV_GRANT)
         return v == 0 && stage == READY && is_connected && lease == AMPLE;
     if (type == ZKLI_EV_ADOPT)
         return v == 0 && stage == FOUND && is_connected;
     if (type == ZKLI_EV_ANEW)
         return v == 0 && (AT(stage) & CLEARS) == 0;
-    return situation_has(S_ADMITTED, type, v);
+    return matrix_has(type, v);
 }
 
-static bool is_as_expected(enum stage stage, enum zkli_contender_event_type type, unsigned v,
-                           bool is_connected, enum lease lease) {
-    struct bench b;
-    bring_to(&b, stage);
-    enum zkli_contender_state before = b.c.state;
-    b.world.is_connected = is_connected;
-    bench_lease(&b, lease);
-    struct outcome expected = resolve(row_of(stage, type, v), is_connected);
-    enum zkli_contender_state state = expected.state == SAME ? before : expected.state;
-    situation_feed(&b, type, v);
-    if (b.c.state == state && b.actions == expected.actions &&
-        (expected.error == 0 || b.c.error == expected.error))
-        return true;
-    test_note("stage %d (%s), event %d.%u%s, lease %d: %s, actions 0x%x, error %d; not %s, 0x%x, "
-              "%d",
-              stage, zkli_contender_state_name(before), type, v,
-              is_connected ? "" : ", not connected", lease, zkli_contender_state_name(b.c.state),
-              b.actions, b.c.error, zkli_contender_state_name(state), expected.actions,
-              expected.error);
-    return false;
-}
+static const struct matrix matrix = {.end = STAGES,
+                                     .bring = bring_to,
+                                     .has = has,
+                                     .outcomes = outcomes,
+                                     .outcome_count = COUNT(outcomes)};
 
 static void every_event_at_every_stage_has_the_outcome_of_the_table(void) {
-    size_t tried = 0, wrong = 0;
-    for (enum stage stage = 0; stage < STAGES; stage++)
-        for (unsigned type = 0; type < ZKLI_EVENT_TYPES; type++)
-            for (unsigned v = 0; v < VARIATIONS; v++)
-                for (unsigned world = 0; world < 6; world++) {
-                    enum zkli_contender_event_type of = (enum zkli_contender_event_type)type;
-                    enum lease lease = (enum lease)(world / 2);
-                    if (!has(stage, of, v, world % 2 != 0, lease))
-                        continue;
-                    tried++;
-                    wrong += !is_as_expected(stage, of, v, world % 2 != 0, lease);
-                }
-    test_note("%zu combinations", tried);
-    CHECK_INT(wrong, 0);
+    matrix_check_events(&matrix);
 }
 
-/* A row that no event meets says nothing. */
 static void every_row_of_the_table_is_met(void) {
-    for (size_t i = 0; i < COUNT(outcomes); i++) {
-        size_t met = 0;
-        for (enum stage stage = 0; stage < STAGES; stage++)
-            for (unsigned v = 0; v < VARIATIONS; v++)
-                met += has(stage, outcomes[i].type, v, true, AMPLE) &&
-                       row_of(stage, outcomes[i].type, v) == &outcomes[i];
-        if (met == 0)
-            test_note("row %zu", i);
-        CHECK(met > 0);
-    }
+    matrix_check_rows(&matrix);
 }
 
 /* ---- First, and not alone ---- */
