@@ -175,8 +175,8 @@ bool zkli_member_may_idle(const struct zkli_member *m);
 void zkli_member_idle(struct zkli_member *m);
 /* Whether it is neither granted nor given up, nor about to be. */
 bool zkli_member_is_waiting(const struct zkli_member *m);
-/* Whether it stands in the queue, or is about to, behind others as far as it knows, and nobody else
- * could go if it went. */
+/* Whether it stands in the queue, or is about to, behind others as far as it knows. And whether
+ * nobody else could go if it went, and the session is not half full. */
 bool zkli_member_may_be_left(const struct zkli_member *m);
 /* Whether an acquire that asks for this number of permits may go on from there: as far as is known,
  * it would not be told that another is recorded. */

@@ -450,10 +450,17 @@ static bool parts_sharers(const struct zkli_contender *c) {
            (before == ZKLI_KIND_READ || before == ZKLI_KIND_LEASE);
 }
 
+/* For those that somebody waits by. */
+static bool has_room(const struct zkli_engine *e) {
+    return e->node_bytes <= ZKLI_NODE_BYTES_MAX / 2 &&
+           e->watch_bytes + e->stale_watch_bytes <= ZKLI_WATCH_BYTES_MAX / 2;
+}
+
 bool zkli_member_may_be_left(const struct zkli_member *m) {
     enum zkli_contender_state state = m->core.state;
-    return zkli_is_connected(m->engine) && (m->core.node[0] != '\0' || state == ZKLI_ENQUEUING) &&
-           zkli_member_is_waiting(m) && state != ZKLI_ADMITTED && !parts_sharers(&m->core);
+    return zkli_is_connected(m->engine) && has_room(m->engine) &&
+           (m->core.node[0] != '\0' || state == ZKLI_ENQUEUING) && zkli_member_is_waiting(m) &&
+           state != ZKLI_ADMITTED && !parts_sharers(&m->core);
 }
 
 bool zkli_member_agrees(const struct zkli_member *m, int permits) {

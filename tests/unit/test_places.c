@@ -147,6 +147,25 @@ static void it_is_not_kept_where_others_could_go(void) {
     }
 }
 
+/* Else a few threads with many handles would come to its limit by places that nobody waits by. */
+static void it_is_not_kept_where_the_session_is_half_full(void) {
+    zkl_session *s = session_behind_a_holder();
+    zkl_lock *l = fake_lock(s, "a");
+    size_t *const bytes[] = {&s->engine->node_bytes, &s->engine->watch_bytes,
+                             &s->engine->stale_watch_bytes};
+    for (size_t i = 0; i < COUNT(bytes); i++) {
+        WAIT_UNTIL(keeps_place(l), SOON_MS);
+        zkli_session_lock(s);
+        *bytes[i] += ZKLI_WATCH_BYTES_MAX / 2;
+        zkli_session_unlock(s);
+        CHECK(!keeps_place(l));
+        zkli_session_lock(s);
+        *bytes[i] -= ZKLI_WATCH_BYTES_MAX / 2;
+        zkli_session_unlock(s);
+    }
+    fake_end(s, l);
+}
+
 static void a_try_asks_the_servers(void) {
     zkl_session *s = session_behind_a_holder();
     zkl_lock *l = fake_lock(s, "a");
@@ -193,6 +212,8 @@ int main(int argc, char **argv) {
         {"a writer's place is not kept", a_writers_place_is_not_kept},
         {"the next in line goes on from there", the_next_in_line_goes_on_from_there},
         {"it is not kept where others could go", it_is_not_kept_where_others_could_go},
+        {"it is not kept where the session is half full",
+         it_is_not_kept_where_the_session_is_half_full},
         {"a try asks the servers", a_try_asks_the_servers},
         {"several at once begin anew", several_at_once_begin_anew},
         {"it goes with the handle", it_goes_with_the_handle},
