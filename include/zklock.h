@@ -428,7 +428,7 @@ ZKL_API const char *zkl_lock_name(const zkl_lock *l);
  * ZKL_OK: held, and certainly so at the moment of return.
  * ZKL_TIMEOUT: not acquired in time. If zkl_session_state is not ZKL_STATE_CONNECTED, no server
  * answers. A server that falls silent is noticed after 2T/3, sooner while the session holds a lock.
- * The node may stay in the queue for 50 ms, for the handle's next acquire; a writer's does not.
+ * The node may stay in the queue for 50 ms, for the handle's next acquire.
  * ZKL_BUSY (try): another contender, or another thread on this handle, holds the lock or waits. For
  * a reader, a contender that is no reader. For a semaphore's, as many of its like as there are
  * permits, or one of another kind.
@@ -445,9 +445,8 @@ ZKL_API const char *zkl_lock_name(const zkl_lock *l);
  * acquire must not make the outer section believe that it held all the time.
  * ZKL_LIMIT: the session has 400 KiB of node paths or of watched paths: open another session. Or a
  * recursive hold has its greatest depth.
- * ZKL_MISMATCH (semaphore): another number of permits is recorded when the call first looks, or, by
- * a handle without a number, none. Or the directory has data of another program. A call in an
- * earlier one's place goes by what the session read last.
+ * ZKL_MISMATCH (semaphore): when it first looked, the call, or an earlier one whose place it takes,
+ * found another number of permits, or, by a handle without one, none; or another program's data.
  * ZKL_DENIED, ZKL_AUTH_FAILED, ZKL_SERVER: the log has the path and the server's code.
  * ZKL_NO_CHROOT: the chroot of the session does not exist.
  * ZKL_INVALID: a NULL, or a negative timeout that is not ZKL_FOREVER.

@@ -157,8 +157,8 @@ struct zkli_admission zkli_admit(enum zkli_kind kind, const struct zkli_listing 
         place.verdict = verdict_among_leases(place.position, permits);
     if (place.verdict == ZKLI_VERDICT_WATCH_NODE && kept_out_by == 0)
         place.predecessor = nearest;
-    place.is_hand_off = kept_out_by == 1 && !listing->is_by_czxid && !is_lease;
-    place.may_turn = kept_out_by > 0 && place.predecessor->kind == ZKLI_KIND_WRITE &&
-                     zkli_kind_waits_for(kind, ZKLI_KIND_READ);
+    bool may_turn = kept_out_by > 0 && place.predecessor->kind == ZKLI_KIND_WRITE &&
+                    zkli_kind_waits_for(kind, ZKLI_KIND_READ);
+    place.is_hand_off = kept_out_by == 1 && !may_turn && !listing->is_by_czxid && !is_lease;
     return place;
 }

@@ -54,11 +54,10 @@ struct zkli_admission {
     const struct zkli_sibling *predecessor; /* WATCH_NODE */
     /* WATCH_NODE: the deletion of that node admits us, without another listing. No other one keeps
      * us out, numbers only grow, and a directory that has our node is not deleted. It is false near
-     * the counter's end. */
+     * the counter's end. It is false behind a writer for whoever waits for readers, too: with the
+     * writer's end one may take its place. (Its watchers are told of a change before that. But on a
+     * new connection they hear of the end alone, and that connection may not have been told.) */
     bool is_hand_off;
-    /* That node is a writer's, and with its deletion a reader's may take its place, which keeps us
-     * out, too. Clients of this library change a writer's node before they do that. */
-    bool may_turn;
 };
 
 /* Whether a contender of the first kind is kept out by any one of the second before it: a reader by

@@ -58,7 +58,6 @@ static void note_listing(contender *c, const event *e) {
     c->position = place.position;
     c->staying = place.staying;
     c->is_hand_off = place.is_hand_off;
-    c->may_turn = place.may_turn;
     c->may_have_followers = place.may_have_followers;
     c->listed_on = e->connection;
     if (zkli_contender_watches_children(c))
@@ -86,7 +85,6 @@ static void note_reply(contender *c, const event *e) {
         if (c->own_watch == ZKLI_UNWATCHED)
             c->own_watch = ZKLI_WATCHED;
     } else if (e->type == ZKLI_EV_PREDECESSOR_READ) {
-        c->is_predecessor_ours = e->is_ours;
         c->is_predecessor_touched = c->kind == ZKLI_KIND_LEASE && e->is_touched;
         if (c->predecessor_watch == ZKLI_UNWATCHED)
             c->predecessor_watch = ZKLI_WATCHED;
@@ -241,7 +239,7 @@ static unsigned on_predecessor_event(contender *c, const event *e) {
         return zkli_contender_arm(c);
     /* After a reconnect watches fire in any order. And without a connection that we know of, it is
      * the news of one that was not told. */
-    return zkli_contender_follow(c, e, c->is_predecessor_ours);
+    return zkli_contender_follow(c, e);
 }
 
 static unsigned on_directory_event(contender *c, const event *e) {

@@ -156,7 +156,6 @@ struct zkli_contender_event {
     int64_t owner; /* ephemeralOwner */
     const struct zkli_listing *listing;
     bool is_deleted;
-    bool is_ours;    /* PREDECESSOR_READ: this library has made the node */
     bool is_touched; /* PREDECESSOR_READ: it is marked as admitted */
     bool is_asked;   /* OWN_READ: to let go */
     int error;       /* a zkl_err */
@@ -187,10 +186,8 @@ struct zkli_contender {
     size_t staying;     /* those that keep us out, and are no leaving nodes of our session */
     uint64_t listed_on; /* the connection it came over; 0: not listed yet */
     char predecessor[ZKLI_CHILD_MAX + 1];
-    bool has_turned;          /* a reader that was a writer */
-    bool is_hand_off;         /* its deletion admits us, on the connection that listed it */
-    bool may_turn;            /* with its deletion a reader may take its place */
-    bool is_predecessor_ours; /* made by this library, as its data says */
+    bool has_turned;  /* a reader that was a writer */
+    bool is_hand_off; /* its deletion admits us, on the connection that listed it */
     bool may_have_followers;
     struct zkli_permits recorded; /* of a semaphore's directory; UNKNOWN: none for this listing */
     bool may_be_kept;             /* its node may stay while nobody holds by it */

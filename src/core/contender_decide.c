@@ -194,8 +194,8 @@ static unsigned decide_arming(contender *c, const event *e) {
         return zkli_contender_requeue(c, e);
     enum zkli_result worst = own == ZKLI_RESULT_OK ? predecessor : own;
     bool is_changed = c->predecessor_watch == ZKLI_NODE_CHANGED;
-    if (worst == ZKLI_RESULT_NO_NODE) /* whose it was, its data cannot say any more */
-        return zkli_contender_follow(c, e, false);
+    if (worst == ZKLI_RESULT_NO_NODE)
+        return zkli_contender_follow(c, e);
     if (worst == ZKLI_RESULT_OK && is_changed)
         return zkli_contender_list_again(c, e);
     if (worst == ZKLI_RESULT_OK && !is_watched) /* it fired while the other was being set */

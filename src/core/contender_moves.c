@@ -360,9 +360,8 @@ unsigned zkli_contender_admit(contender *c, const event *e) {
     return touch | (is_grant ? grant(c) : zkli_contender_try_to_hold(c, e));
 }
 
-unsigned zkli_contender_follow(contender *c, const event *e, bool is_ours) {
-    bool is_end = !c->may_turn || is_ours; /* else a reader may have come */
-    bool is_hand_off = c->is_hand_off && is_end && e->is_connected && c->listed_on == e->connection;
+unsigned zkli_contender_follow(contender *c, const event *e) {
+    bool is_hand_off = c->is_hand_off && e->is_connected && c->listed_on == e->connection;
     return is_hand_off ? zkli_contender_admit(c, e) : zkli_contender_list_again(c, e);
 }
 

@@ -68,9 +68,8 @@ unsigned zkli_contender_list_again(contender *c, const event *e);
 unsigned zkli_contender_arm(contender *c);
 /* The same, unless that was a look behind a mark, and the watches stand. */
 unsigned zkli_contender_arm_once(contender *c);
-/* The predecessor's node is gone. On the connection that listed it that may admit us; but behind
- * one whose place a reader may have taken, only if it was made by this library. */
-unsigned zkli_contender_follow(contender *c, const event *e, bool is_ours);
+/* The predecessor's node is gone. On the connection that listed it that may admit us. */
+unsigned zkli_contender_follow(contender *c, const event *e);
 /* Admitted by the queue; granted only on an ample lease, and one of several with the others. */
 unsigned zkli_contender_admit(contender *c, const event *e);
 /*
@@ -86,8 +85,8 @@ unsigned zkli_contender_try_to_hold(contender *c, const event *e);
 
 /*
  * A writer that holds becomes a reader. One transaction sets the writer's node, creates the
- * reader's under the same uuid and number, and deletes the writer's. The set is for those who watch
- * the writer's: they are told that it has changed, and list; told of its end they would hold.
+ * reader's under the same uuid and number, and deletes the writer's. The set tells
+ * those who watch the writer's that there is news, before its end does.
  */
 unsigned zkli_contender_turn(contender *c, const event *e);
 /* After a reply that was lost: which of the two nodes is there? */

@@ -93,11 +93,9 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
         return;
     if (ask == ZKLI_ASK_OWN && reply->result == ZKLI_RESULT_OK && m->core.may_be_kept)
         note_marks(&event, reply);
-    if (ask == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_OK) {
-        event.is_ours = zkli_node_data_is_ours(reply->data, reply->data_length);
-        if (m->core.kind == ZKLI_KIND_LEASE)
-            note_marks(&event, reply);
-    }
+    if (ask == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_OK &&
+        m->core.kind == ZKLI_KIND_LEASE)
+        note_marks(&event, reply);
     if (ask == ZKLI_ASK_DIRECTORY && reply->result == ZKLI_RESULT_OK)
         m->dir->permits = zkli_permits_parse(reply->data, reply->data_length, reply->stat.czxid,
                                              reply->stat.version);

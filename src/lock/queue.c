@@ -355,14 +355,13 @@ static void take_place(struct zkl_lock *l) {
 
 /* Where waiters are less patient than the queue is long, each would leave before its turn, and
  * begin anew at the end: all work, and no grants. So the next in line goes on from here. If there
- * is none, the place is kept for a while, for a call that tries again. But behind a writer who
- * waits for nobody there may be readers whose turn has come. */
+ * is none, the place is kept for a while, for a call that tries again. */
 static bool outlasts(const struct zkl_lock *l, const struct zkli_acquire *acquire) {
     if (l->is_closed || !zkli_member_is_waiting(l->member) ||
         !zkli_member_agrees(l->member, l->permits))
         return false;
     if (acquire->link.next == &l->acquires)
-        return l->kind != ZKLI_KIND_WRITE && zkli_member_may_be_left(l->member);
+        return zkli_member_may_be_left(l->member);
     return ZKLI_CONTAINER(acquire->link.next, struct zkli_acquire, link)->all == NULL;
 }
 

@@ -23,7 +23,8 @@ unsigned step_as_set(struct zkli_contender *c, const struct zkli_contender_event
 
 /* Else a reader may have taken the place of the writer that has gone. */
 static bool is_end_of_queue(const struct zkli_contender *was) {
-    return !was->may_turn || was->is_predecessor_ours;
+    return was->kind == ZKLI_KIND_READ ||
+           zkli_node_name_parse(was->predecessor).kind != ZKLI_KIND_WRITE;
 }
 
 /* What may be the reason of a grant. */
@@ -36,7 +37,7 @@ static bool may_grant(const struct zkli_contender *was, const struct zkli_conten
                is_end_of_queue(was) && was->listed_on == e->connection;
     if (was->state == ZKLI_ARMING) /* it is gone, as if its watch had fired */
         return zkli_contender_result_of(is, ZKLI_ASK_PREDECESSOR) == ZKLI_RESULT_NO_NODE &&
-               e->is_connected && was->position == 1 && !was->may_turn &&
+               e->is_connected && was->position == 1 && is_end_of_queue(was) &&
                was->listed_on == e->connection;
     if (was->state == ZKLI_ADMITTED)
         return e->is_connected && is->own_watch == ZKLI_WATCHED && was->listed_on == e->connection;
@@ -278,7 +279,6 @@ unsigned reply(struct bench *b, enum zkli_contender_event_type type, enum zkli_r
     return say(b, (struct zkli_contender_event){.type = type,
                                                 .result = result,
                                                 .node = node,
-                                                .is_ours = b->are_ours,
                                                 .is_touched = b->are_touched,
                                                 .czxid = 1000 + OWN_NUMBER,
                                                 .owner = SESSION});

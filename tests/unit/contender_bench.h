@@ -71,8 +71,7 @@ struct bench {
     enum zkli_kind kind, others;       /* ours, as it began; the others' */
     bool is_twin_last;                 /* TWICE: the higher number is listed last, not first */
     bool others_leave;                 /* our session is deleting the others' nodes */
-    bool are_ours;                     /* this library has made them */
-    bool are_touched;                  /* and has marked them */
+    bool are_touched;                  /* they are marked */
     char fresh_uuid[ZKLI_UUID_LENGTH + 1];
     uint8_t uuids; /* made so far */
     char names[3][ZKLI_CHILD_MAX + 1];

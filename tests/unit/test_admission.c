@@ -67,12 +67,12 @@ static bool is_right(const struct zkli_listing *listing, enum zkli_kind kind, co
         return false;
     if (count == 0)
         return place->verdict == ZKLI_VERDICT_ADMITTED && place->predecessor == NULL &&
-               !place->is_hand_off && !place->may_turn;
-    bool is_hand_off = count == 1 && !listing->is_by_czxid && permits == NULL;
+               !place->is_hand_off;
     /* A writer may leave a reader in its place, which keeps out all but readers. */
     bool may_turn = kind != ZKLI_KIND_READ && sorted[nearest].kind == ZKLI_KIND_WRITE;
+    bool is_hand_off = count == 1 && !may_turn && !listing->is_by_czxid && permits == NULL;
     return place->verdict == ZKLI_VERDICT_WATCH_NODE && place->is_hand_off == is_hand_off &&
-           place->may_turn == may_turn && place->predecessor >= listing->siblings &&
+           place->predecessor >= listing->siblings &&
            place->predecessor < listing->siblings + listing->count &&
            strcmp(place->predecessor->name, sorted[nearest].name) == 0;
 }

@@ -42,7 +42,7 @@ static bool waits_without_a_node(zkl_lock *l) {
 }
 
 static void who_comes_back_soon_goes_on_from_there(void) {
-    static const zkl_kind kinds[] = {ZKL_MUTEX, ZKL_READ, ZKL_SEMAPHORE};
+    static const zkl_kind kinds[] = {ZKL_MUTEX, ZKL_READ, ZKL_WRITE, ZKL_SEMAPHORE};
     for (size_t i = 0; i < COUNT(kinds); i++) {
         zkl_session *s = session_behind_a_holder();
         zkl_lock *l = NULL;
@@ -56,19 +56,6 @@ static void who_comes_back_soon_goes_on_from_there(void) {
         CHECK(!has_member(l));
         fake_end(s, l);
     }
-}
-
-/* Readers behind it could go. */
-static void a_writers_place_is_not_kept(void) {
-    zkl_session *s = session_behind_a_holder();
-    zkl_lock *l = NULL;
-    CHECK_INT(zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.kind = ZKL_WRITE)), ZKL_OK);
-    for (int i = 0; i < 3; i++) {
-        CHECK_INT(zkl_acquire(l, SHORT_MS), ZKL_TIMEOUT);
-        CHECK(!has_member(l));
-    }
-    WAIT_UNTIL(fake_children("/locks/a") == 1, SOON_MS);
-    fake_end(s, l);
 }
 
 static bool waits(zkl_lock *l) {
@@ -124,10 +111,8 @@ static void it_is_not_kept_where_others_could_go(void) {
         const char *before;
         zkl_kind kind;
     } cases[] = {
-        {READER, ZKL_MUTEX},
-        {READER, ZKL_SEMAPHORE},
-        {PERMIT, ZKL_MUTEX},
-        {PERMIT, ZKL_READ},
+        {READER, ZKL_MUTEX}, {READER, ZKL_WRITE}, {READER, ZKL_SEMAPHORE},
+        {PERMIT, ZKL_MUTEX}, {PERMIT, ZKL_READ},
     };
     for (size_t i = 0; i < 2 * COUNT(cases); i++) {
         bool is_listed = i < COUNT(cases);
@@ -209,7 +194,6 @@ static void it_goes_with_the_handle(void) {
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"who comes back soon goes on from there", who_comes_back_soon_goes_on_from_there},
-        {"a writer's place is not kept", a_writers_place_is_not_kept},
         {"the next in line goes on from there", the_next_in_line_goes_on_from_there},
         {"it is not kept where others could go", it_is_not_kept_where_others_could_go},
         {"it is not kept where the session is half full",
