@@ -95,3 +95,11 @@ void zkli_lock_leave(struct zkl_lock *l) {
     zkli_session_unlock(l->session);
     zkli_lock_end(l);
 }
+
+void zkli_lock_post(struct zkl_lock *l, struct zkli_events *events, zkl_event event) {
+    event.size = sizeof(event);
+    event.session = l->session;
+    event.lock = l;
+    if (!l->is_closed && events != NULL)
+        zkli_events_post(l->session, events, &event);
+}

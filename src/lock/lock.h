@@ -3,11 +3,11 @@
  * is guarded by the session's mutex; what a contender has to say arrives through lock_notify.
  *
  * Files call downwards only. Calls that open and close a handle are in lock.c, those that take and
- * give up in acquire.c; both stand on queue.c. Calls about a hold are in hold.c. Writes that need a
- * hold are in guard.c; those of programs that have ZooKeeper's own header are in guard_multi.c.
- * What makes a writer's hold a reader's is in downgrade.c. queue.c tells these of a hold's end. All
- * stand on handle.c. inspect.c looks at a queue and list.c at all locks, both by reads.c. Texts are
- * in error.c.
+ * give up in acquire.c; both stand on queue.c, and that on stay.c. Calls about a hold are in
+ * hold.c. Writes that need a hold are in guard.c; those of programs that have ZooKeeper's own
+ * header are in guard_multi.c. What makes a writer's hold a reader's is in downgrade.c. queue.c
+ * tells these of a hold's end. All stand on handle.c. inspect.c looks at a queue and list.c at all
+ * locks, both by reads.c. Texts are in error.c.
  */
 #ifndef ZKLI_LOCK_LOCK_H
 #define ZKLI_LOCK_LOCK_H
@@ -149,6 +149,8 @@ struct zkli_hold *zkli_lock_find_hold(struct zkl_lock *l, zkl_hold id);
 struct zkli_hold *zkli_lock_good_hold_of(struct zkl_lock *l, uint64_t thread);
 struct zkli_hold *zkli_lock_find_good_hold(struct zkl_lock *l, zkl_hold id);
 void zkli_hold_drop(struct zkli_hold *hold);
+/* An event of the handle, if that has a function for events. */
+void zkli_lock_post(struct zkl_lock *l, struct zkli_events *events, zkl_event event);
 
 /* ---- Guarded writes (guard.c) ---- */
 
@@ -190,6 +192,9 @@ void zkli_hold_nest(struct zkli_hold *outer, struct zkli_acquire *acquire);
  * if its thread has holds inside it, it stays, as a reader's. Else it goes, and the release, which
  * may be NULL, is told when. */
 void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release);
+
+/* ---- What leaves or stays (stay.c) ---- */
+
 void zkli_release_finish(struct zkli_release *release, zkl_err result);
 /* The handle is being closed. */
 void zkli_lock_end_releases(struct zkl_lock *l);

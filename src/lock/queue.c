@@ -2,41 +2,23 @@
  * queue - a handle's line of acquires, its contender on the server and its current hold: what the
  * contender's notices mean for them. The calls of acquire.c and lock.c stand on this.
  */
-#include "lock/queue.h"
+#include "lock/stay.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/time.h"
-
-/* Longer than it takes to come back in a loop; shorter than somebody takes to look at the queue. */
-#define PLACE_KEPT_NS (50 * ZKLI_NS_PER_MS)
+static void start_next(struct zkl_lock *l);
+static bool start_several(struct zkli_several *all);
+static void take_back_several(struct zkli_several *all);
 
 static zkl_hold hold_number(void) {
     static atomic_uint_fast64_t last;
     return atomic_fetch_add(&last, 1) + 1;
 }
 
-static void post(struct zkl_lock *l, struct zkli_events *events, zkl_event event) {
-    event.size = sizeof(event);
-    event.session = l->session;
-    event.lock = l;
-    if (!l->is_closed && events != NULL)
-        zkli_events_post(l->session, events, &event);
-}
-
-void zkli_hold_tell(struct zkli_hold *hold, zkl_event_type type) {
-    post(hold->lock, hold->events,
-         (zkl_event){.type = type, .hold = hold->id, .token = hold->token});
-}
-
-struct zkli_acquire *zkli_lock_first_acquire(const struct zkl_lock *l) {
-    return ZKLI_CONTAINER(l->acquires.next, struct zkli_acquire, link);
-}
-
-static void finish(struct zkli_acquire *acquire, zkl_err result) {
-    zkli_list_remove(&acquire->link);
-    zkli_operation_finish(&acquire->operation, result);
+static void tell(struct zkli_hold *hold, zkl_event_type type) {
+    zkli_lock_post(hold->lock, hold->events,
+                   (zkl_event){.type = type, .hold = hold->id, .token = hold->token});
 }
 
 /* ---- The hold ---- */
@@ -45,7 +27,8 @@ zkl_err zkli_acquire_too_late(const struct zkli_acquire *acquire) {
     return acquire->is_try ? ZKL_UNREACHABLE : ZKL_TIMEOUT;
 }
 
-void zkli_hold_reclaim(struct zkli_hold *hold) {
+/* The acquire has its memory again. */
+static void reclaim(struct zkli_hold *hold) {
     struct zkli_acquire *acquire = hold->acquire;
     zkli_list_remove(&hold->link);
     acquire->hold = hold;
@@ -59,10 +42,10 @@ static void take_back(struct zkli_hold *hold) {
     struct zkli_acquire *acquire = hold->acquire;
     struct zkl_lock *l = acquire->lock;
     if (acquire->all != NULL) {
-        zkli_several_take_back(acquire->all);
+        take_back_several(acquire->all);
         return;
     }
-    zkli_hold_reclaim(hold);
+    reclaim(hold);
     if (zkli_engine_now_ns(l->session->engine) >= acquire->until_ns) {
         zkli_operation_revise(&acquire->operation, zkli_acquire_too_late(acquire));
         return;
@@ -79,10 +62,10 @@ static void lose(struct zkli_hold *hold) {
         l->current = NULL;
     zkli_lock_end_writes(l, hold->id, ZKL_LOST);
     zkli_lock_end_downgrades(l, ZKL_LOST);
-    zkli_hold_tell(hold, ZKL_EVENT_LOST);
+    tell(hold, ZKL_EVENT_LOST);
     if (hold->acquire != NULL)
         take_back(hold);
-    zkli_lock_start_next(l);
+    start_next(l);
 }
 
 static struct zkli_hold *next_in_nest(const struct zkli_hold *hold) {
@@ -148,6 +131,14 @@ static struct zkli_hold *hold_begin(struct zkli_acquire *acquire, struct zkli_me
     return hold;
 }
 
+/* All are granted in one step, and the last one's notice is the end of it. */
+static void finish_part(struct zkli_acquire *acquire) {
+    struct zkli_several *all = acquire->all;
+    zkli_list_remove(&acquire->link);
+    if (++all->granted == all->count)
+        zkli_operation_finish(&all->operation, ZKL_OK);
+}
+
 static struct zkli_hold *grant(struct zkl_lock *l, struct zkli_member *m) {
     struct zkli_acquire *acquire = zkli_lock_first_acquire(l);
     struct zkli_hold *hold = hold_begin(acquire, m);
@@ -157,11 +148,11 @@ static struct zkli_hold *grant(struct zkl_lock *l, struct zkli_member *m) {
     acquire->hold_id = hold->id;
     l->member = NULL;
     l->current = hold;
-    zkli_hold_tell(hold, ZKL_EVENT_HELD);
+    tell(hold, ZKL_EVENT_HELD);
     if (acquire->all == NULL)
-        finish(acquire, ZKL_OK);
+        zkli_acquire_finish(acquire, ZKL_OK);
     else
-        zkli_several_granted(acquire);
+        finish_part(acquire);
     return hold;
 }
 
@@ -184,83 +175,16 @@ static void hand_on(struct zkli_hold *hold) {
 void zkli_hold_nest(struct zkli_hold *outer, struct zkli_acquire *acquire) {
     struct zkli_hold *hold = hold_begin(acquire, outer->member);
     zkli_list_append(&outer->nest, &hold->nest);
-    zkli_hold_tell(hold, ZKL_EVENT_HELD);
-}
-
-void zkli_release_finish(struct zkli_release *release, zkl_err result) {
-    zkli_list_remove(&release->link);
-    if (release->member != NULL)
-        zkli_member_attach(release->member, NULL, NULL); /* its node is deleted without us */
-    release->member = NULL;
-    zkli_operation_finish(&release->operation, result);
-}
-
-static void release_notify(void *arg, struct zkli_member *m, enum zkli_notice notice) {
-    struct zkli_release *release = arg;
-    zkl_state state = zkli_engine_state(release->lock->session->engine);
-    bool is_over = state == ZKL_STATE_CLOSED || state == ZKL_STATE_AUTH_FAILED;
-    (void)m;
-    if (notice == ZKLI_NOTICE_GONE)
-        zkli_release_finish(release, is_over ? ZKL_CLOSED : ZKL_OK);
-}
-
-static void leave(struct zkl_lock *l, struct zkli_member *m, struct zkli_release *release) {
-    zkli_member_attach(m, NULL, NULL);
-    if (release != NULL) {
-        release->member = m;
-        zkli_member_attach(m, release_notify, release);
-        zkli_list_append(&l->releases, &release->link);
-        zkli_operation_begin(&release->operation, release->until_ns);
-    }
-    zkli_member_release(m);
-}
-
-/* ---- A node that stays while nobody holds by it ---- */
-
-/* NULL: there is none any more. */
-static struct zkli_member *take_idle(struct zkl_lock *l) {
-    struct zkli_member *m = l->idle;
-    l->idle = NULL;
-    zkli_engine_clear_timer(l->session->engine, &l->stay_end);
-    return m;
-}
-
-static void end_idle(struct zkl_lock *l) {
-    if (l->idle != NULL)
-        leave(l, take_idle(l), NULL);
-}
-
-static void idle_notify(void *arg, struct zkli_member *m, enum zkli_notice notice) {
-    if (notice == ZKLI_NOTICE_WANTED)
-        end_idle(arg);
-    if (notice != ZKLI_NOTICE_LOST)
-        return;
-    (void)take_idle(arg);
-    zkli_member_attach(m, NULL, NULL);
-}
-
-/* A write that is under way could come after the next holder's. */
-static bool may_idle(const struct zkl_lock *l, const struct zkli_hold *hold) {
-    return l->linger_ms > 0 && !zkli_lock_is_closed(l) && l->current == hold &&
-           zkli_list_is_empty(&hold->nest) && !zkli_lock_has_writes(l, hold->id) &&
-           zkli_member_may_idle(hold->member);
-}
-
-static void begin_idle(struct zkl_lock *l, struct zkli_member *m) {
-    struct zkli_engine *e = l->session->engine;
-    l->idle = m;
-    zkli_member_attach(m, idle_notify, l);
-    zkli_engine_set_timer(e, &l->stay_end, zkli_engine_now_ns(e) + l->linger_ms * ZKLI_NS_PER_MS);
-    zkli_member_idle(m);
+    tell(hold, ZKL_EVENT_HELD);
 }
 
 /* The next in line holds by it, as if it had been handed on. False: it is not as good as that. */
 static bool grant_idle(struct zkl_lock *l) {
     if (!zkli_member_may_idle(l->idle)) {
-        end_idle(l);
+        zkli_lock_end_idle(l);
         return false;
     }
-    struct zkli_member *m = take_idle(l);
+    struct zkli_member *m = zkli_lock_take_idle(l);
     zkli_member_hand_on(m, zkli_lock_first_acquire(l)->thread);
     (void)grant(l, m);
     return true;
@@ -272,13 +196,14 @@ static void inherit(struct zkli_hold *heir, struct zkli_member *m) {
     zkli_member_turn(m); /* of no effect on a reader */
 }
 
-void zkli_hold_take_back_unseen(struct zkli_hold *hold) {
+/* A grant whose caller has not woken up, and that is not to be. */
+static void take_from_hold(struct zkli_hold *hold) {
     struct zkl_lock *l = hold->lock;
-    zkli_hold_reclaim(hold);
+    reclaim(hold);
     l->current = NULL;
     zkli_lock_end_writes(l, hold->id, ZKL_NOT_HELD);
     zkli_lock_end_downgrades(l, ZKL_NOT_HELD);
-    leave(l, hold->member, NULL);
+    zkli_lock_let_go(l, hold->member, NULL);
 }
 
 void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release) {
@@ -290,7 +215,7 @@ void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release) {
     zkl_err why = l->is_closed ? ZKL_CLOSED : ZKL_CANCELED;
     if (hold->acquire != NULL && hold->acquire->all != NULL) {
         struct zkli_several *all = hold->acquire->all;
-        zkli_hold_take_back_unseen(hold);
+        take_from_hold(hold);
         zkli_several_fail(all, why);
         return;
     }
@@ -302,89 +227,15 @@ void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release) {
         hand_on(hold);
         return;
     }
-    bool stays = heir == NULL && may_idle(l, hold);
+    bool stays = heir == NULL && zkli_lock_may_idle(l, hold);
     zkli_hold_drop(hold);
     if (stays)
-        begin_idle(l, m);
+        zkli_lock_begin_idle(l, m);
     else if (heir == NULL)
-        leave(l, m, release);
+        zkli_lock_let_go(l, m, release);
     else if (is_owner)
         inherit(heir, m);
-    zkli_lock_start_next(l);
-}
-
-void zkli_lock_end_releases(struct zkl_lock *l) {
-    while (!zkli_list_is_empty(&l->releases))
-        zkli_release_finish(ZKLI_CONTAINER(l->releases.next, struct zkli_release, link),
-                            ZKL_CLOSED);
-}
-
-/* ---- A place in the queue whose acquire has given up ---- */
-
-void zkli_lock_drop_member(struct zkl_lock *l) {
-    struct zkli_member *m = l->member;
-    l->member = NULL;
-    zkli_member_attach(m, NULL, NULL);
-    zkli_member_release(m); /* if it is granted, and we are about to be told */
-    zkli_member_abandon(m, ZKL_CANCELED);
-}
-
-static bool is_place_kept(const struct zkl_lock *l) {
-    return l->member != NULL && zkli_list_is_empty(&l->acquires);
-}
-
-void zkli_lock_end_place(struct zkl_lock *l) {
-    if (!is_place_kept(l))
-        return;
-    zkli_engine_clear_timer(l->session->engine, &l->stay_end);
-    zkli_lock_drop_member(l);
-}
-
-static void tell_position(struct zkl_lock *l) {
-    post(l, zkli_lock_first_acquire(l)->events,
-         (zkl_event){.type = ZKL_EVENT_QUEUED, .position = zkli_member_position(l->member)});
-}
-
-/* The first in line waits by the place of an earlier acquire. */
-static void take_place(struct zkl_lock *l) {
-    zkli_engine_clear_timer(l->session->engine, &l->stay_end);
-    zkli_member_hand_on(l->member, zkli_lock_first_acquire(l)->thread);
-    if (zkli_member_has_position(l->member))
-        tell_position(l);
-}
-
-/* Where waiters are less patient than the queue is long, each would leave before its turn, and
- * begin anew at the end: all work, and no grants. So the next in line goes on from here. If there
- * is none, the place is kept for a while, for a call that tries again. */
-static bool outlasts(const struct zkl_lock *l, const struct zkli_acquire *acquire) {
-    if (l->is_closed || !zkli_member_is_waiting(l->member) ||
-        !zkli_member_agrees(l->member, l->permits))
-        return false;
-    if (acquire->link.next == &l->acquires)
-        return zkli_member_may_be_left(l->member);
-    return ZKLI_CONTAINER(acquire->link.next, struct zkli_acquire, link)->all == NULL;
-}
-
-static void leave_place(struct zkl_lock *l, struct zkli_acquire *acquire) {
-    struct zkli_engine *e = l->session->engine;
-    finish(acquire, ZKL_TIMEOUT);
-    if (!zkli_list_is_empty(&l->acquires))
-        take_place(l);
-    else
-        zkli_engine_set_timer(e, &l->stay_end, zkli_engine_now_ns(e) + PLACE_KEPT_NS);
-}
-
-static void end_stay(void *arg) {
-    zkli_lock_end_stay(arg);
-}
-
-void zkli_lock_end_stay(struct zkl_lock *l) {
-    end_idle(l);
-    zkli_lock_end_place(l);
-}
-
-void zkli_lock_init_stay(struct zkl_lock *l) {
-    zkli_timer_init(&l->stay_end, end_stay, l);
+    start_next(l);
 }
 
 /* ---- The local queue ---- */
@@ -397,25 +248,26 @@ static void fail(struct zkl_lock *l, struct zkli_member *m) {
     }
     zkli_member_attach(m, NULL, NULL);
     l->member = NULL;
-    finish(acquire, zkli_member_error(m));
-    zkli_lock_start_next(l);
+    zkli_acquire_finish(acquire, zkli_member_error(m));
+    start_next(l);
 }
 
-void zkli_lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notice) {
+static void lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notice) {
     struct zkl_lock *l = arg;
     l->recorded = zkli_member_permits(m);
     l->recorded_in = zkli_engine_session_id(l->session->engine);
-    if (is_place_kept(l)) {
+    if (zkli_lock_keeps_place(l)) {
         if (notice != ZKLI_NOTICE_QUEUED || !zkli_member_may_be_left(m))
             zkli_lock_end_place(l); /* nobody is here for it */
         return;
     }
     switch (notice) {
     case ZKLI_NOTICE_REQUEUED:
-        post(l, zkli_lock_first_acquire(l)->events, (zkl_event){.type = ZKL_EVENT_REQUEUED});
+        zkli_lock_post(l, zkli_lock_first_acquire(l)->events,
+                       (zkl_event){.type = ZKL_EVENT_REQUEUED});
         break;
     case ZKLI_NOTICE_QUEUED:
-        tell_position(l);
+        zkli_lock_tell_position(l);
         break;
     case ZKLI_NOTICE_GRANTED:
         (void)grant(l, m);
@@ -432,7 +284,7 @@ void zkli_lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notice)
     }
 }
 
-struct zkli_wish zkli_acquire_wish(const struct zkli_acquire *acquire) {
+static struct zkli_wish wish_of(const struct zkli_acquire *acquire) {
     const struct zkl_lock *l = acquire->lock;
     return (struct zkli_wish){.name = l->name,
                               .kind = l->kind,
@@ -445,23 +297,125 @@ struct zkli_wish zkli_acquire_wish(const struct zkli_acquire *acquire) {
                               .session_id = l->recorded_in};
 }
 
-void zkli_lock_start_next(struct zkl_lock *l) {
+static void start_next(struct zkl_lock *l) {
     while (l->member == NULL && l->current == NULL && !zkli_list_is_empty(&l->acquires)) {
         struct zkli_acquire *acquire = zkli_lock_first_acquire(l);
         if (acquire->all != NULL) {
-            if (!zkli_several_start(acquire->all))
+            if (!start_several(acquire->all))
                 return;
             continue;
         }
         if (l->idle != NULL && grant_idle(l))
             return;
-        const struct zkli_wish wish = zkli_acquire_wish(acquire);
+        const struct zkli_wish wish = wish_of(acquire);
         zkl_err err = ZKL_CLOSED;
         if (!zkli_lock_is_closed(l))
-            err = zkli_member_new(&l->member, l->session->engine, &wish, zkli_lock_notify, l);
+            err = zkli_member_new(&l->member, l->session->engine, &wish, lock_notify, l);
         if (err != ZKL_OK)
-            finish(acquire, err);
+            zkli_acquire_finish(acquire, err);
     }
+}
+
+/* ---- Several at once ---- */
+
+static bool may_start(const struct zkli_several *all) {
+    for (size_t i = 0; i < all->count; i++) {
+        struct zkl_lock *l = all->parts[i].lock;
+        if (l->member != NULL || l->current != NULL || zkli_lock_first_acquire(l) != &all->parts[i])
+            return false;
+    }
+    return true;
+}
+
+static zkl_err add_all(struct zkli_several *all, struct zkli_group *group) {
+    zkl_err err = ZKL_OK;
+    for (size_t i = 0; i < all->count && err == ZKL_OK; i++) {
+        struct zkl_lock *l = all->parts[i].lock;
+        const struct zkli_wish wish = wish_of(&all->parts[i]);
+        zkli_lock_end_stay(l); /* its end goes out before the new node's beginning */
+        err = zkli_lock_is_closed(l) ? ZKL_CLOSED
+                                     : zkli_group_add(group, &l->member, &wish, lock_notify, l);
+    }
+    return err;
+}
+
+/* When each stands first in its line. False: not yet. */
+static bool start_several(struct zkli_several *all) {
+    if (!may_start(all))
+        return false;
+    struct zkli_group *group = zkli_group_new(all->parts[0].lock->session->engine, all->count);
+    zkl_err err = group == NULL ? ZKL_NOMEM : add_all(all, group);
+    if (err == ZKL_OK) {
+        all->is_started = true;
+        zkli_group_begin(group);
+        return true;
+    }
+    if (group != NULL)
+        zkli_group_drop(group);
+    for (size_t i = 0; i < all->count; i++)
+        all->parts[i].lock->member = NULL;
+    zkli_several_fail(all, err);
+    return true;
+}
+
+/* From their lines, with what they have come to. */
+static void take_out(struct zkli_several *all) {
+    for (size_t i = 0; i < all->count; i++) {
+        struct zkli_acquire *part = &all->parts[i];
+        struct zkli_hold *hold = zkli_lock_find_hold(part->lock, part->hold_id);
+        zkli_list_remove(&part->link);
+        if (hold != NULL && hold->member == NULL) {
+            reclaim(hold); /* it is lost */
+        } else if (hold != NULL) {
+            tell(hold, ZKL_EVENT_LOST);
+            take_from_hold(hold);
+        } else if (all->is_started && part->lock->member != NULL) {
+            zkli_lock_drop_member(part->lock);
+        }
+    }
+    all->is_started = false;
+    all->granted = 0;
+}
+
+static void start_lines(struct zkli_several *all) {
+    for (size_t i = 0; i < all->count; i++)
+        start_next(all->parts[i].lock);
+}
+
+static void end_several(struct zkli_several *all, zkl_err error) {
+    if (zkli_operation_is_running(&all->operation))
+        zkli_operation_finish(&all->operation, error);
+    else
+        zkli_operation_revise(&all->operation, error);
+}
+
+void zkli_several_fail(struct zkli_several *all, zkl_err error) {
+    take_out(all);
+    end_several(all, error);
+    start_lines(all);
+}
+
+/* One hold is over before the caller has woken up, who so never had any: see take_back. */
+static void take_back_several(struct zkli_several *all) {
+    const struct zkli_acquire *first = &all->parts[0];
+    take_out(all);
+    if (zkli_engine_now_ns(all->operation.session->engine) >= first->until_ns) {
+        end_several(all, zkli_acquire_too_late(first));
+    } else {
+        if (!zkli_operation_is_running(&all->operation))
+            zkli_operation_resume(&all->operation, first->until_ns);
+        for (size_t i = 0; i < all->count; i++)
+            zkli_list_prepend(&all->parts[i].lock->acquires, &all->parts[i].link);
+    }
+    start_lines(all);
+}
+
+void zkli_several_submit(struct zkli_several *all) {
+    for (size_t i = 0; i < all->count; i++) {
+        zkli_lock_end_place(all->parts[i].lock);
+        zkli_list_append(&all->parts[i].lock->acquires, &all->parts[i].link);
+    }
+    start_next(all->parts[0].lock);
 }
 
 /* ---- The end of waits ---- */
@@ -470,9 +424,9 @@ void zkli_lock_abandon(struct zkl_lock *l, struct zkli_acquire *acquire, zkl_err
     if (acquire->all != NULL)
         zkli_several_fail(acquire->all, error);
     else if (l->member == NULL || acquire != zkli_lock_first_acquire(l))
-        finish(acquire, error);
-    else if (error == ZKL_TIMEOUT && outlasts(l, acquire))
-        leave_place(l, acquire);
+        zkli_acquire_finish(acquire, error);
+    else if (error == ZKL_TIMEOUT && zkli_place_outlasts(l, acquire))
+        zkli_place_leave(l, acquire);
     else
         zkli_member_abandon(l->member, error);
 }
@@ -490,12 +444,12 @@ void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error) {
 }
 
 void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire) {
-    if (acquire->is_try || (is_place_kept(l) && !zkli_member_agrees(l->member, l->permits)))
+    if (acquire->is_try || (zkli_lock_keeps_place(l) && !zkli_member_agrees(l->member, l->permits)))
         zkli_lock_end_place(l); /* it asks the servers */
-    bool has_place = is_place_kept(l);
+    bool has_place = zkli_lock_keeps_place(l);
     zkli_list_append(&l->acquires, &acquire->link);
     if (has_place)
-        take_place(l);
+        zkli_lock_take_place(l);
     else
-        zkli_lock_start_next(l);
+        start_next(l);
 }
