@@ -452,8 +452,8 @@ static const char Usage[] =
     "\n"
     "  -n ROUNDS  of each kind [2000]\n"
     "  -t MS      acquire and release with this timeout instead of none\n"
-    "  -k KIND    mutex, write, read, which is woken by a writer, or semaphore, of one\n"
-    "             permit, whose waiter lists once more than the floor [mutex]\n"
+    "  -k KIND    mutex, read, which is woken by a writer, write, or semaphore, of one\n"
+    "             permit: the waiters of these two list once more than the floor [mutex]\n"
     "  -r         the client library alone resolves names all the time, as it does by default\n"
     "\n"
     "ZKLOCK_HOSTS names the servers. Nobody else may use the lock " LOCK_NAME ".\n";

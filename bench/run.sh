@@ -14,8 +14,8 @@ Options are those of bench_floor:
 
   -n ROUNDS  of each kind [2000]
   -t MS      acquire and release with this timeout instead of none
-  -k KIND    mutex, write, read, which is woken by a writer, or semaphore, of one
-             permit, whose waiter lists once more than the floor [mutex]
+  -k KIND    mutex, read, which is woken by a writer, write, or semaphore, of one
+             permit: the waiters of these two list once more than the floor [mutex]
   -r         the client library alone resolves names all the time, as it does by default
 
 ZKLOCK_HOSTS=host:port[,...] uses those servers instead of starting one.
