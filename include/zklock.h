@@ -445,8 +445,8 @@ ZKL_API const char *zkl_lock_name(const zkl_lock *l);
  * acquire must not make the outer section believe that it held all the time.
  * ZKL_LIMIT: the session has 400 KiB of node paths or of watched paths: open another session. Or a
  * recursive hold has its greatest depth.
- * ZKL_MISMATCH (semaphore): when it first looked, the call, or an earlier one whose place it takes,
- * found another number of permits, or, by a handle without one, none; or another program's data.
+ * ZKL_MISMATCH (semaphore): when this call first looked, or one whose place it took, the record was
+ * another number of permits, or another program's data; or there was none, and the handle has none.
  * ZKL_DENIED, ZKL_AUTH_FAILED, ZKL_SERVER: the log has the path and the server's code.
  * ZKL_NO_CHROOT: the chroot of the session does not exist.
  * ZKL_INVALID: a NULL, or a negative timeout that is not ZKL_FOREVER.

@@ -247,6 +247,10 @@ void zkli_contender_keep(struct zkli_contender *c);
  * that was set then would have told of anybody since. */
 bool zkli_contender_may_idle(const struct zkli_contender *c);
 
+/* Whether the one before shares the lock with its like, and this one does not: others like that,
+ * behind it, may wait for it alone. */
+bool zkli_contender_parts_sharers(const struct zkli_contender *c);
+
 const char *zkli_contender_state_name(enum zkli_contender_state state);
 
 /* Whether it waits for others to go, and has nothing to ask. */

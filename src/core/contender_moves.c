@@ -201,6 +201,12 @@ void zkli_contender_keep(contender *c) {
     zkli_uuid_mark_kept(c->uuid);
 }
 
+bool zkli_contender_parts_sharers(const contender *c) {
+    enum zkli_kind before = zkli_node_name_parse(c->predecessor).kind;
+    return c->verdict == ZKLI_VERDICT_WATCH_NODE && before != c->kind &&
+           (before == ZKLI_KIND_READ || before == ZKLI_KIND_LEASE);
+}
+
 /* Nothing tells an idle lease that there are fewer permits than when it was admitted. The first
  * contender is admitted by any number. */
 bool zkli_contender_may_idle(const contender *c) {

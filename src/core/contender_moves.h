@@ -85,8 +85,8 @@ unsigned zkli_contender_try_to_hold(contender *c, const event *e);
 
 /*
  * A writer that holds becomes a reader. One transaction sets the writer's node, creates the
- * reader's under the same uuid and number, and deletes the writer's. The set tells
- * those who watch the writer's that there is news, before its end does.
+ * reader's under the same uuid and number, and deletes the writer's. The set tells those who
+ * watch the writer's that there is news, before its end does.
  */
 unsigned zkli_contender_turn(contender *c, const event *e);
 /* After a reply that was lost: which of the two nodes is there? */

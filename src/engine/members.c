@@ -442,14 +442,6 @@ bool zkli_member_is_waiting(const struct zkli_member *m) {
     return !zkli_contender_holds(&m->core) && !zkli_contender_has_left(&m->core);
 }
 
-/* The one before shares the lock with its like, and we do not: others like that, behind us, wait
- * for us alone. */
-static bool parts_sharers(const struct zkli_contender *c) {
-    enum zkli_kind before = zkli_node_name_parse(c->predecessor).kind;
-    return c->verdict == ZKLI_VERDICT_WATCH_NODE && before != c->kind &&
-           (before == ZKLI_KIND_READ || before == ZKLI_KIND_LEASE);
-}
-
 /* For those that somebody waits by. */
 static bool has_room(const struct zkli_engine *e) {
     return e->node_bytes <= ZKLI_NODE_BYTES_MAX / 2 &&
@@ -460,7 +452,7 @@ bool zkli_member_may_be_left(const struct zkli_member *m) {
     enum zkli_contender_state state = m->core.state;
     return zkli_is_connected(m->engine) && has_room(m->engine) &&
            (m->core.node[0] != '\0' || state == ZKLI_ENQUEUING) && zkli_member_is_waiting(m) &&
-           state != ZKLI_ADMITTED && !parts_sharers(&m->core);
+           state != ZKLI_ADMITTED && !zkli_contender_parts_sharers(&m->core);
 }
 
 bool zkli_member_agrees(const struct zkli_member *m, int permits) {

@@ -444,9 +444,10 @@ void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error) {
 }
 
 void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire) {
-    if (acquire->is_try || (zkli_lock_keeps_place(l) && !zkli_member_agrees(l->member, l->permits)))
+    bool has_place = zkli_lock_keeps_place(l) && !acquire->is_try &&
+                     zkli_member_agrees(l->member, l->permits);
+    if (!has_place)
         zkli_lock_end_place(l); /* it asks the servers */
-    bool has_place = zkli_lock_keeps_place(l);
     zkli_list_append(&l->acquires, &acquire->link);
     if (has_place)
         zkli_lock_take_place(l);
