@@ -104,7 +104,8 @@ static void lose_connection(struct world *w, struct port *p, int64_t again_ns) {
 }
 
 static void attempt(struct world *w, struct port *p) {
-    p->server = (p->server + p->step) % SERVERS;
+    p->server = (p->server + (p->returns ? 0 : p->step)) % SERVERS;
+    p->returns = false;
     p->attempted_ns = w->now_ns;
     p->attempt_until_ns = w->now_ns + w->timeout_ns / 3;
     if (w->list[p->client].is_silent[p->server]) { /* nobody answers, nobody refuses */

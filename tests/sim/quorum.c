@@ -349,6 +349,7 @@ void quorum_write(struct world *w, int server, int conn, const struct message *r
     struct message r = *request;
     r.conn = conn;
     r.conn_life = conn == NONE ? 0 : w->conns[conn].life;
+    r.stands_at = 0; /* no more */
     if (server == NONE) {
         if (w->leader != NONE && quorum_leads(w, w->leader))
             leader_prepare(w, w->leader, NONE, &r);

@@ -292,7 +292,6 @@ static const char *const op_names[] = {
     [OP_CLOSE] = "close",
 };
 
-/* The connection breaks with this request. */
 /* A create or several, or the transaction by which a writer becomes a reader. */
 static bool makes_contender(const struct world *w, const struct message *r) {
     return r->kind == OP_CREATE_SEQUENTIAL ||
@@ -300,19 +299,22 @@ static bool makes_contender(const struct world *w, const struct message *r) {
             (r->parts[0].is_sequential || parts_turn(w, r->parts, r->part_count)));
 }
 
+/* The connection breaks with this request. */
 static bool is_doomed(const struct world *w, int conn, const struct message *request) {
     int doomed = w->list[w->conns[conn].client].doomed;
     return doomed == 3 || (doomed == 4 && makes_contender(w, request));
 }
 
 /* The server's thread that has read it stands still, while others go on: mostly for less than a
- * reconnect takes, or not much more. */
+ * reconnect takes, or not much more. What the session asks for meanwhile comes before it only if
+ * the same server is asked. */
 static void carry_out_late(struct world *w, int conn, int message) {
     const struct conn *c = &w->conns[conn];
     struct message *m = &w->messages[message];
     m->session = c->session;
     m->index = (int)w->servers[c->server].life;
     m->stands_at = c->server + 1;
+    w->ports[c->port].returns = world_chance(w, 50);
     int64_t longest_ns = world_chance(w, 70) ? 50000 * MICROSECOND : w->timeout_ns * 9 / 10;
     world_at(w, w->now_ns + world_between(w, 0, longest_ns), EVENT_LATE, (unsigned)c->server,
              (unsigned)message);

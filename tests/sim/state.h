@@ -309,6 +309,7 @@ struct port {
     int64_t stands_ns; /* so much later is the next thing delivered */
     int server;        /* the last one tried */
     int step;          /* to the next in its list */
+    bool returns;      /* the next one is the same again, by another address */
     unsigned io_stamp;
     bool is_end_untold, is_untold; /* of the connection before; neither that nor this one */
     uint64_t untold_connection;    /* the one that the engine went by when it ended */
