@@ -26,6 +26,7 @@ struct zkli_visit {
     struct zkli_timer timer; /* the next one; keeps the directory */
     struct zkli_list link;   /* in engine->visits, while it is under way */
     struct zkli_query barrier, listing;
+    int64_t lost_ns;        /* when the reply to a create was lost, the last time */
     bool is_behind_barrier; /* the barrier was committed */
     bool was_refused;       /* the log has it */
 };

@@ -3,17 +3,25 @@
  *
  * A server that has read a create may be slow to queue it, because one of its threads stands still.
  * It may then carry out the create after everything that the session asks for over its next
- * connection, a barrier and a search included. The node appears when no member expects it any more.
+ * connection, a barrier and a search included. Or the client comes back to that server, whose
+ * connection to the leader stalls, gives up and goes elsewhere: when the leader hears of that
+ * connect, it takes the session to be there (LearnerHandler: REVALIDATE), and then carries out the
+ * create. The node appears when no member expects it any more.
  *
  * The next listing of the directory shows it. For a directory that no member lists again there is a
  * visit: a barrier and a listing, when the connection is as old as the session timeout. Where
- * connections do not last so long, there are visits at that interval before. A member deletes each
- * orphan that was found, once the server has said that our session owns it.
+ * connections do not last so long, there are visits at that interval before. Others follow, each
+ * after as long again as has passed since the reply was lost. A member deletes each orphan that was
+ * found, once the server has said that our session owns it.
  */
 #include "engine/engine_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* A leader waits for a follower for the sync limit, by default five ticks; and T is two ticks at
+ * least. In session timeouts. */
+#define LAST_VISIT 8
 
 /* ---- In a listing ---- */
 
@@ -97,11 +105,20 @@ static int64_t retry_ns(const struct zkli_engine *e) {
     return e->now_ns + (quarter_ns < ZKLI_RETRY_LAST_NS ? quarter_ns : ZKLI_RETRY_LAST_NS);
 }
 
-static void repeat_visit(struct zkli_dir *dir) {
-    int64_t at_ns = retry_ns(dir->engine);
+/* One visit is over, and another follows. */
+static void go_on_at(struct zkli_dir *dir, int64_t at_ns) {
     if (!dir->visit.timer.is_set || dir->visit.timer.at_ns > at_ns)
         visit_at(dir, at_ns);
     end_visit(dir);
+}
+
+static void go_on(struct zkli_dir *dir) {
+    const struct zkli_engine *e = dir->engine;
+    int64_t age_ns = e->now_ns - dir->visit.lost_ns;
+    if (age_ns < LAST_VISIT * e->timeout_ms * ZKLI_NS_PER_MS)
+        go_on_at(dir, e->now_ns + age_ns);
+    else
+        end_visit(dir);
 }
 
 static void on_barrier(struct zkli_query *query, const struct zkli_reply *reply) {
@@ -134,10 +151,12 @@ static void on_listing(struct zkli_query *query, const struct zkli_reply *reply)
         zkli_members_were_listed(dir, &listing);
         look_through(dir, &listing);
     }
-    if (has_looked || result == ZKLI_RESULT_DENIED)
+    if (has_looked)
+        go_on(dir);
+    else if (result == ZKLI_RESULT_DENIED)
         end_visit(dir);
     else
-        repeat_visit(dir);
+        go_on_at(dir, retry_ns(dir->engine));
 }
 
 static void visit(void *arg) {
@@ -169,6 +188,7 @@ static void visit_at(struct zkli_dir *dir, int64_t at_ns) {
 
 void zkli_orphans_expect(struct zkli_dir *dir) {
     struct zkli_engine *e = dir->engine;
+    dir->visit.lost_ns = e->now_ns;
     visit_at(dir, e->now_ns + e->timeout_ms * ZKLI_NS_PER_MS);
 }
 

@@ -380,7 +380,7 @@ static void downgrade(struct world *w, unsigned number) {
     if (world_chance(w, 20)) { /* another thread gives it up meanwhile */
         int64_t longest_ns = world_chance(w, 50) ? 15 * MS : w->timeout_ns / 4;
         act_at(w, number, w->now_ns + world_between(w, 0, longest_ns));
-        if (c->doomed == 0 && fault_may_be(w)) { /* and the transaction comes late */
+        if (c->doomed == 0 && w->phase == PHASE_RUN && fault_may_be(w)) { /* and it comes late */
             c->doomed = 4;
             fault_count(w);
         }

@@ -336,7 +336,7 @@ static void a_visit_whose_listing_is_not_sent_is_made_again(void) {
     bench_end();
 }
 
-static void it_costs_one_listing_for_each_directory(void) {
+static void it_costs_four_listings_for_each_directory(void) {
     struct owner *owners[10];
     bench_begin();
     for (size_t i = 0; i < COUNT(owners); i++)
@@ -349,7 +349,11 @@ static void it_costs_one_listing_for_each_directory(void) {
     }
     serve_all();
     CHECK_INT(requests_in(T + 100 * MS), 2);
+    CHECK_INT(requests_in(T), 2);
+    CHECK_INT(requests_in(2 * T), 2);
     CHECK_INT(requests_in(3 * T), 0);
+    CHECK_INT(requests_in(T + 500 * MS), 2);
+    CHECK_INT(requests_in(20 * T), 0);
     for (size_t i = 0; i < ZKLI_BUCKETS; i++)
         CHECK(zkli_list_is_empty(&Bench.engine->dirs[i]));
     bench_end();
@@ -464,7 +468,7 @@ int main(int argc, char **argv) {
          a_visit_ends_when_it_is_refused_and_is_made_without_heartbeats},
         {"a visit whose listing is not sent is made again",
          a_visit_whose_listing_is_not_sent_is_made_again},
-        {"it costs one listing for each directory", it_costs_one_listing_for_each_directory},
+        {"it costs four listings for each directory", it_costs_four_listings_for_each_directory},
         {"a session's end is the end of its orphans", a_session_s_end_is_the_end_of_its_orphans},
     };
     return TEST_MAIN(argc, argv, "engine_orphans", cases);

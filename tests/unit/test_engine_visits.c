@@ -108,19 +108,25 @@ static void on_a_younger_connection_there_is_another_visit(void) {
     end_with(owner);
 }
 
-static void a_visit_is_over_when_it_has_seen_the_directory_behind_its_barrier(void) {
+/* It has seen the directory behind its barrier, or it may not see it, or it is made again soon. */
+static void what_comes_after_a_visit_is_for_its_answers_to_say(void) {
     static const struct {
         enum zkli_result barrier, list;
-        bool is_over, is_logged;
+        enum {
+            LATER,
+            NEVER,
+            SOON
+        } next;
+        bool is_logged;
     } cases[] = {
-        {ZKLI_RESULT_OK, ZKLI_RESULT_OK, true, false},
-        {ZKLI_RESULT_OK, ZKLI_RESULT_NO_NODE, true, false},
-        {ZKLI_RESULT_OK, ZKLI_RESULT_DENIED, true, true},
-        {ZKLI_RESULT_OK, ZKLI_RESULT_ERROR, false, true},
-        {ZKLI_RESULT_OK, ZKLI_RESULT_AGAIN, false, false},
-        {ZKLI_RESULT_ERROR, ZKLI_RESULT_NO_NODE, false, false},
-        {ZKLI_RESULT_ERROR, ZKLI_RESULT_DENIED, true, true},
-        {ZKLI_RESULT_LOST, ZKLI_RESULT_NO_NODE, false, false},
+        {ZKLI_RESULT_OK, ZKLI_RESULT_OK, LATER, false},
+        {ZKLI_RESULT_OK, ZKLI_RESULT_NO_NODE, LATER, false},
+        {ZKLI_RESULT_OK, ZKLI_RESULT_DENIED, NEVER, true},
+        {ZKLI_RESULT_OK, ZKLI_RESULT_ERROR, SOON, true},
+        {ZKLI_RESULT_OK, ZKLI_RESULT_AGAIN, SOON, false},
+        {ZKLI_RESULT_ERROR, ZKLI_RESULT_NO_NODE, SOON, false},
+        {ZKLI_RESULT_ERROR, ZKLI_RESULT_DENIED, NEVER, true},
+        {ZKLI_RESULT_LOST, ZKLI_RESULT_NO_NODE, SOON, false},
     };
     static const int timeouts_ms[] = {T_MS, 2000, 4001}; /* a quarter, or a second */
     for (size_t i = 0; i < COUNT(cases) * COUNT(timeouts_ms); i++) {
@@ -133,13 +139,42 @@ static void a_visit_is_over_when_it_has_seen_the_directory_behind_its_barrier(vo
         struct tiny_answer served = serve(&list);
         if (cases[i % COUNT(cases)].list != ZKLI_RESULT_OK)
             served.reply = (struct zkli_reply){.result = cases[i % COUNT(cases)].list, .code = -1};
-        const int64_t again_ns = Bench.now_ns + (timeout_ms == 2000 ? 500 * MS : 1000 * MS);
+        const int64_t soon_ns = timeout_ms == 2000 ? 500 * MS : 1000 * MS;
+        const int64_t age_ns = Bench.now_ns - dir->visit.lost_ns;
+        CHECK(age_ns >= timeout_ms * MS && age_ns < 8 * timeout_ms * MS);
         tell_reply(list.slot, &served.reply);
         CHECK(!is_under_way(dir));
-        CHECK(dir->visit.timer.is_set == !cases[i % COUNT(cases)].is_over);
-        CHECK(cases[i % COUNT(cases)].is_over || dir->visit.timer.at_ns == again_ns);
+        const int next = cases[i % COUNT(cases)].next;
+        CHECK(dir->visit.timer.is_set == (next != NEVER));
+        CHECK(next == NEVER ||
+              dir->visit.timer.at_ns == Bench.now_ns + (next == SOON ? soon_ns : age_ns));
         CHECK_INT(Bench.lines[ZKL_LOG_ERROR] - lines, cases[i % COUNT(cases)].is_logged);
         end_with(owner);
+    }
+}
+
+/* The create comes late, or never. */
+static void visits_follow_until_what_a_stalled_server_has_sent_can_come_no_more(void) {
+    static const int late[] = {1, 2, 3, 5, 7};
+    for (size_t i = 0; i < COUNT(late); i++) {
+        struct owner *owner;
+        bench_begin();
+        struct zkli_dir *dir = lose_create(&owner);
+        const int64_t lost_ns = Bench.now_ns;
+        serve_all();
+        release(owner);
+        pass(late[i] * T + T / 2);
+        CHECK(Bench.now_ns - lost_ns >= late[i] * T);
+        REQUIRE(dir->visit.timer.is_set);
+        const char *orphan = plant_with_our_tag(Bench.last_session);
+        const size_t lists = Bench.sent[LIST];
+        while (tiny_find(&Bench.server, orphan) != NULL && Bench.now_ns < lost_ns + 9 * T)
+            pass(T / 10);
+        CHECK(tiny_find(&Bench.server, orphan) == NULL);
+        CHECK_INT(Bench.sent[LIST], lists + 1);
+        CHECK(Bench.now_ns - lost_ns <= (2 * late[i] + 1) * T + T / 2);
+        come_to_rest();
+        bench_end();
     }
 }
 
@@ -259,7 +294,7 @@ static void what_a_session_expected_ends_with_it(void) {
         bench_connect();
         serve_all();
         zkli_orphans_expect(dir);
-        for (int64_t passed = 0; passed < 2 * T; passed += 100 * MS) {
+        for (int64_t passed = 0; passed < 10 * T; passed += 100 * MS) {
             advance(100 * MS);
             serve_all();
         }
@@ -277,8 +312,10 @@ int main(int argc, char **argv) {
          a_lost_create_is_looked_for_once_the_timeout_has_passed},
         {"on a younger connection there is another visit",
          on_a_younger_connection_there_is_another_visit},
-        {"a visit is over when it has seen the directory behind its barrier",
-         a_visit_is_over_when_it_has_seen_the_directory_behind_its_barrier},
+        {"what comes after a visit is for its answers to say",
+         what_comes_after_a_visit_is_for_its_answers_to_say},
+        {"visits follow until what a stalled server has sent can come no more",
+         visits_follow_until_what_a_stalled_server_has_sent_can_come_no_more},
         {"a refusal is logged with the first visit only",
          a_refusal_is_logged_with_the_first_visit_only},
         {"a repeated visit comes at the sooner of two times",
