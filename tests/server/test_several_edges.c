@@ -72,7 +72,8 @@ static void nor_does_who_may_not_make_one(void) {
     for (int is_try = 0; is_try < 2; is_try++) {
         CHECK_INT(party_acquire(p, is_try ? 0 : SOON_MS), ZKL_DENIED);
         check_no_directories(p, p->count);
-        WAIT_UNTIL(!raw_exists(fixture_raw(), lock_dir(open)), SOON_MS);
+        if (server_is_ours()) /* another one's reaper looks once a minute */
+            WAIT_UNTIL(!raw_exists(fixture_raw(), lock_dir(open)), SOON_MS);
     }
     REQUIRE_INT(raw_restrict(fixture_raw(), lock_dir(closed), ALL), RAW_OK);
     CHECK_INT(party_acquire(p, SOON_MS), ZKL_OK);
