@@ -482,15 +482,15 @@ ZKL_API zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms);
 
 /*
  * Acquires count locks, from 1 to ZKL_ALL_MAX, in one step: all of them or none. Their kinds may be
- * mixed, and their order does not matter. They are of one session, and no two have one name. The
- * nodes are made in one transaction. So callers that name the same locks do not wait for each other
- * in a circle. While one is waited for, those that are free are taken for others. If a node is lost
- * meanwhile, all go to the ends of their queues. Such nodes do not linger. Their tokens are equal.
+ * mixed. They are of one session, and no two have one name. The nodes are made in one transaction.
+ * So callers that name the same locks, in any order, do not wait for each other in a circle. While
+ * one is waited for, those that are free are taken for others. If a node is lost, all go to the
+ * ends of their queues. Such nodes do not linger. Their tokens are equal. A call that fails removes
+ * its nodes, and those directories that it made and no contender has used.
  *
  * A thread that holds a lock of this session is refused: it could wait for a caller that waits for
- * that lock. Nothing else of the kind is refused. Who holds one of these locks singly, and then
- * waits for another, can wait in a circle with such a call, whatever the order. So can who waits
- * for a lock while it holds several.
+ * that lock. Nothing else of the kind is refused. Who holds one of these locks, or several, and
+ * then waits for another, can wait in a circle with such a call, whatever the order.
  * **Returns:** as zkl_acquire, for all together, and:
  * ZKL_DEADLOCK: the calling thread holds a lock of this session.
  * ZKL_CANCELED, ZKL_CLOSED: that was so of one of the handles.

@@ -290,6 +290,8 @@ unsigned zkli_contender_decide_leaving(contender *c, const event *e) {
             return zkli_contender_park(c, e);
         return c->reader[0] == '\0' ? zkli_contender_forget(c) : leave_reader(c);
     }
+    if (e->type == ZKLI_EV_PARENT)
+        return zkli_contender_forget(c); /* the directory is known, for whom it may concern */
     if (c->in_flight != 0)
         return 0; /* half of a search */
     if (!search_succeeded(c))

@@ -294,10 +294,11 @@ bool zkli_contender_is_unsure(const contender *c) {
 
 unsigned zkli_contender_leave(contender *c, const event *e) {
     bool may_exist = (c->in_flight & ZKLI_ASK_CREATE) != 0 || zkli_contender_is_unsure(c);
-    if (c->node[0] == '\0' && !may_exist)
+    bool may_make = c->state == ZKLI_PARENTING && c->in_flight != 0;
+    if (c->node[0] == '\0' && !may_exist && !may_make)
         return zkli_contender_forget(c);
     /* Replies to anything else are void from here on. */
-    c->in_flight &= ZKLI_ASK_CREATE |
+    c->in_flight &= ZKLI_ASK_CREATE | (may_make ? ZKLI_ASK_PARENT : 0u) |
                     (c->state == ZKLI_SEARCHING ? ZKLI_ASK_BARRIER | ZKLI_ASK_LIST : 0u);
     zkli_contender_move(c, ZKLI_LEAVING);
     if (c->node[0] != '\0')

@@ -50,6 +50,10 @@ void zkli_dir_release(struct zkli_dir *dir) {
     const struct zkli_visit *visit = &dir->visit;
     if (dir->member_count > 0 || visit->timer.is_set || zkli_list_is_linked(&visit->link))
         return;
+    if (dir->made_level > 0 && dir->engine->session_id != 0) {
+        zkli_line_join(dir->engine, &dir->work); /* it goes with what was made for nothing */
+        return;
+    }
     zkli_list_remove(&dir->link);
     zkli_list_remove(&dir->work.link);
     free(dir);
@@ -70,6 +74,13 @@ void zkli_dir_child_path(char ret_path[ZKLI_PATH_MAX], const struct zkli_dir *di
     bool has_fitted = zkli_path_join(ret_path, ZKLI_PATH_MAX, dir->path, child);
     assert(has_fitted); /* root, name and child have limits */
     (void)has_fitted;   /* in a build without assertions */
+}
+
+void zkli_dir_ancestor_path(char ret_path[ZKLI_PATH_MAX], const struct zkli_dir *dir,
+                            unsigned level) {
+    memcpy(ret_path, dir->path, dir->length + 1);
+    for (; level > 1; level--)
+        *strrchr(ret_path, '/') = '\0';
 }
 
 /* ---- Members by their nodes ---- */

@@ -102,6 +102,8 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
     const struct zkli_watch *watch = m->watchers[ZKLI_WATCHED_PREDECESSOR].watch;
     if (ask == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_NO_NODE && watch != NULL)
         zkli_members_end_hold(e, watch->path);
+    if (ask == ZKLI_ASK_PARENT && reply->result == ZKLI_RESULT_OK)
+        m->dir->made_level = m->core.parent_level;
     if (ask == ZKLI_ASK_PARENT && reply->is_unimplemented) {
         e->has_no_containers = true; /* a server before 3.5.1: plain directories from now on */
         event.result = ZKLI_RESULT_AGAIN;
@@ -298,6 +300,10 @@ static void send_member(struct zkli_member *m) {
 }
 
 static void send_listing(struct zkli_dir *dir) {
+    if (zkli_requests_may_tidy(dir)) {
+        zkli_requests_tidy(dir);
+        return;
+    }
     struct zkli_reply unsent = {.result = ZKLI_RESULT_LOST};
     struct zkli_list askers;
     if (!zkli_requests_send_listing(dir, &askers))

@@ -34,11 +34,13 @@ struct zkli_visit {
 /* A directory in which members stand; shared by them. */
 struct zkli_dir {
     struct zkli_list link;    /* in its bucket */
-    struct zkli_work work;    /* a listing */
+    struct zkli_work work;    /* a listing, or the removal of what was made */
     struct zkli_list askers;  /* members that want that listing */
     struct zkli_list members; /* those that hold first */
     size_t member_count;
     unsigned depth;
+    unsigned made_level; /* of the lowest directory that a member has made and none has stood in, as
+                            parent_level; 0: there is none */
     struct zkli_engine *engine;
     struct zkli_visit visit;
     struct zkli_permits permits; /* a semaphore's, as last read; UNKNOWN: not in this session */
@@ -367,6 +369,9 @@ void zkli_dir_release(struct zkli_dir *dir);
 size_t zkli_dir_node_bytes(const struct zkli_dir *dir, size_t length);
 void zkli_dir_child_path(char ret_path[ZKLI_PATH_MAX], const struct zkli_dir *dir,
                          const char *child);
+/* Level 1: the directory itself, 2: its parent, and so on. */
+void zkli_dir_ancestor_path(char ret_path[ZKLI_PATH_MAX], const struct zkli_dir *dir,
+                            unsigned level);
 /* The member whose hold has ended with the node of this path. NULL: none. */
 struct zkli_member *zkli_dir_holder_by(struct zkli_engine *e, const char *path);
 /* The holder after this one, or the first after NULL. NULL: there are no more. */
@@ -413,6 +418,10 @@ bool zkli_requests_send_next(struct zkli_member *m, unsigned *ret_ask,
                              enum zkli_result *ret_result);
 /* Sends the directory's listing. False: it could not be sent; these members asked for it. */
 bool zkli_requests_send_listing(struct zkli_dir *dir, struct zkli_list *ret_askers);
+/* Whether the last member has left without a node, and has made a directory for it; and the removal
+ * of that, which is asked for once. The directory's record goes, too. */
+bool zkli_requests_may_tidy(const struct zkli_dir *dir);
+void zkli_requests_tidy(struct zkli_dir *dir);
 /* The answer to one read. True: it was the last one. */
 bool zkli_ordering_note(struct zkli_ordering *ordering, size_t index, enum zkli_result result,
                         int64_t czxid);

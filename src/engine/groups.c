@@ -81,7 +81,7 @@ bool zkli_group_send(struct zkli_group *group, enum zkli_result *ret_result) {
     struct zkli_engine *e = group->engine;
     struct zkli_op *ops = calloc(group->count, sizeof(*ops));
     struct zkli_create *creates = calloc(group->count, sizeof(*creates));
-    *ret_result = ZKLI_RESULT_AGAIN;
+    *ret_result = ZKLI_RESULT_NOMEM;
     name_attempt(group);
     if (ops != NULL && creates != NULL) {
         unsigned number = zkli_slot_reserve(e, ZKLI_USE_GROUP);

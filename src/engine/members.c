@@ -256,6 +256,8 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     if (before == ZKLI_CLAIMING && m->core.state == ZKLI_LEAVING)
         zkli_engine_log(e, ZKL_LOG_INFO, "deleting a node of ours that was left in %s",
                         m->dir->path);
+    if (m->core.node[0] != '\0')
+        m->dir->made_level = 0; /* it has been used: the servers remove it when it is empty */
     e->standing += stands(m->core.state);
     e->standing -= stands(before);
     if (m->core.state != before)

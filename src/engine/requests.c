@@ -156,9 +156,7 @@ static bool send_parent(struct zkli_member *m, unsigned slot) {
     struct zkli_engine *e = m->engine;
     char path[ZKLI_PATH_MAX], permits[ZKLI_PERMITS_TEXT_MAX];
     size_t length = 0;
-    memcpy(path, m->dir->path, m->dir->length + 1);
-    for (unsigned level = 1; level < m->core.parent_level; level++)
-        *strrchr(path, '/') = '\0';
+    zkli_dir_ancestor_path(path, m->dir, m->core.parent_level);
     if (m->core.parent_level == 1 && m->core.kind == ZKLI_KIND_LEASE)
         length = format_permits(permits, m);
     return e->port->ops->create(e->port, slot, path, permits, length,
@@ -500,6 +498,28 @@ bool zkli_requests_send_listing(struct zkli_dir *dir, struct zkli_list *ret_aske
     zkli_list_move_all(&e->slots[number].askers, ret_askers);
     return true;
 }
+
+/* ---- Directories that were made for nothing ---- */
+
+bool zkli_requests_may_tidy(const struct zkli_dir *dir) {
+    return dir->made_level > 0 && dir->member_count == 0;
+}
+
+/* It goes if it is empty, and as it was made: permits may have been recorded in it since. */
+void zkli_requests_tidy(struct zkli_dir *dir) {
+    struct zkli_engine *e = dir->engine;
+    char path[ZKLI_PATH_MAX];
+    zkli_dir_ancestor_path(path, dir, dir->made_level);
+    const struct zkli_op removal = {.type = ZKLI_OP_DELETE, .path = path, .version = 0};
+    unsigned number = zkli_slot_reserve(e, ZKLI_USE_VOID);
+    if (!e->port->ops->multi(e->port, number, &removal, 1))
+        zkli_slot_release(e, number);
+    dir->made_level = 0;
+    zkli_list_remove(&dir->work.link);
+    zkli_dir_release(dir);
+}
+
+/* ---- Room ---- */
 
 /* Two for a directory and the node in it, which are sent together or not at all. Else a wait that
  * ends between them would leave a directory that never had a node. For those of a group, one for

@@ -3,7 +3,7 @@
 #include "support/party.h"
 
 #define SEVERAL 3
-/* A transaction for which there is no memory is tried again. */
+/* A transaction for which the client library has no memory is tried again, like a create. */
 #define SOME 3
 
 static party *open_party(const char *name, bool has_directories) {

@@ -19,6 +19,7 @@ declare -rA HAVE_THEIR_OWN_SERVERS=(
     [server.partition]="cuts its servers off in network namespaces of its own"
     [server.partition_acl]="cuts its servers off, too"
     [server.rest]="stops one of its three servers"
+    [server.several_counter]="forges the data of its server, too"
     [server.silent]="silences servers in network namespaces of its own"
     [server.silent_leader]="silences its leader"
     [server.silent_short]="silences its servers, too"

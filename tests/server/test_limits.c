@@ -14,14 +14,6 @@ enum {
     LOCKS_MAX = 1600
 };
 
-/* A lock name of 255 bytes, so that the budget is spent quickly. */
-static void long_name(char ret_name[256], const char *prefix, int number) {
-    const int len = snprintf(ret_name, 256, "%s-%d-", prefix, number);
-
-    memset(ret_name + len, 'l', (size_t)(255 - len));
-    ret_name[255] = '\0';
-}
-
 static size_t path_bytes(zkl_lock *l) {
     char path[1024] = "";
 

@@ -85,6 +85,13 @@ const char *fresh_name(const char *name) {
     return buf;
 }
 
+void long_name(char ret_name[256], const char *prefix, int number) {
+    const int len = snprintf(ret_name, 256, "%s-%d-", prefix, number);
+
+    memset(ret_name + len, 'l', (size_t)(255 - len));
+    ret_name[255] = '\0';
+}
+
 zkl_session *session_open_with(const char *hosts, zkl_session_options options) {
     zkl_session *s = NULL;
 

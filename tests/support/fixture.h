@@ -41,6 +41,9 @@ const char *lock_dir(const char *name);
 /* "<name>-<number>": a lock name that no other test uses; good for the next 2047 calls. */
 const char *fresh_name(const char *name);
 
+/* A lock name of 255 bytes, so that a session's budget is spent soon. */
+void long_name(char ret_name[256], const char *prefix, int number);
+
 /* These leave the test if they fail. e may be NULL. */
 zkl_session *session_open(const char *hosts, int timeout_ms, events *e);
 zkl_session *session_open_with(const char *hosts, zkl_session_options options);

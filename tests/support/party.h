@@ -15,7 +15,7 @@ typedef struct party {
     actor *actor;
     size_t count;
     zkl_lock *locks[PARTY_LOCKS_MAX];
-    char names[PARTY_LOCKS_MAX][64];
+    char names[PARTY_LOCKS_MAX][256];
     events *events[PARTY_LOCKS_MAX];
     int64_t timeout_ms; /* of the acquire that runs */
 } party;

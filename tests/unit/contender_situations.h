@@ -56,6 +56,7 @@ enum situation {
     S_TURNING_PAST, /* the barrier */
     S_LEAVING,
     S_LEAVING_PARKED,
+    S_LEAVING_PARENT, /* that of what is above the directory is out */
     S_LEAVING_CREATE, /* the create is out */
     S_LEAVING_UNSURE, /* parked */
     S_LEAVING_SEARCH,
