@@ -180,6 +180,8 @@ bool zkli_member_is_waiting(const struct zkli_member *m);
 /* Whether it stands in the queue, or is about to, behind others as far as it knows. And whether
  * nobody else could go if it went, and the session is not half full. */
 bool zkli_member_may_be_left(const struct zkli_member *m);
+/* From now on this number of permits is what it asks for. */
+void zkli_member_expect(struct zkli_member *m, int permits);
 /* Whether an acquire that asks for this number of permits may go on from there: as far as is known,
  * it would not be told that another is recorded. */
 bool zkli_member_agrees(const struct zkli_member *m, int permits);

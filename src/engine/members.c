@@ -459,6 +459,10 @@ bool zkli_member_may_be_left(const struct zkli_member *m) {
            state != ZKLI_ADMITTED && !zkli_contender_parts_sharers(&m->core);
 }
 
+void zkli_member_expect(struct zkli_member *m, int permits) {
+    m->core.permits = permits;
+}
+
 bool zkli_member_agrees(const struct zkli_member *m, int permits) {
     const struct zkli_permits *recorded = &m->dir->permits;
     bool is_another = recorded->state == ZKLI_PERMITS_RECORDED && recorded->count != permits;
