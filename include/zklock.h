@@ -416,9 +416,9 @@ ZKL_API const char *zkl_lock_name(const zkl_lock *l);
 #define ZKL_FOREVER INT64_C(-1)
 
 /*
- * Acquires the lock for the calling thread. timeout_ms is the time after which to give up, or
- * ZKL_FOREVER, or 0 for a try. A try reads once and writes nothing when the lock is taken. It
- * returns when the servers have answered, after 2T/3 at the latest, and at once if not connected.
+ * Acquires the lock for the calling thread. timeout_ms is when to give up, ZKL_FOREVER, or 0 for a
+ * try. If the lock is taken, a try reads once and writes nothing, unless a node may linger. A try
+ * ends when the servers have answered, after 2T/3 at the latest, and at once if not connected.
  *
  * The deadline is the caller's: reconnects, new sessions and new places in the queue do not extend
  * it. A grant needs a lease that heartbeats can extend in time. After an outage, or a silence of

@@ -121,6 +121,7 @@ static bool has_syncs(const struct zkli_lease *lease) {
 void zkli_lease_doubt(struct zkli_lease *lease, int64_t now_ns) {
     if (!has_syncs(lease))
         return;
+    lease->resumed_ns = now_ns;
     if (now_ns >= lease->certain_until_ns)
         note_lapse(lease, now_ns);
     lease->heard_until_ns = least(lease->heard_until_ns, end_of(lease, lease->touched_ns));

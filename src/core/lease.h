@@ -78,7 +78,8 @@ struct zkli_lease {
     int64_t touched_ns;     /* when the last barrier acknowledged, or the connect, was sent */
     int64_t quickest_ns;    /* round trip of late on earlier connections; INT64_MAX: not known */
     int64_t slowest_ns;     /* the same; 0: not known */
-    int64_t resumed_ns;     /* when this connection began; long ago, if it is the session's first */
+    int64_t resumed_ns;     /* when this connection began, or may have; long ago, if it is the
+                               session's first */
     bool has_proved;        /* this connection, something */
     size_t heartbeat_count;
     struct {
@@ -120,8 +121,8 @@ void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns, int64_t 
  * long after it. A longer timeout changes nothing. */
 void zkli_lease_shorten(struct zkli_lease *lease, int64_t timeout_ns);
 /* An answer was lost, or the timeout is another one, which may be the only sign of a new
- * connection. If there was one, its leader may be another, and what syncs have proved is void. What
- * barriers alone have proved is not. */
+ * connection. If there was one, its leader may be another, and what syncs have proved is void. So
+ * it is taken for one that begins now. What barriers alone have proved is not in doubt. */
 void zkli_lease_doubt(struct zkli_lease *lease, int64_t now_ns);
 /* The session is over, or it is not known any more when it will be. */
 void zkli_lease_end(struct zkli_lease *lease);

@@ -167,6 +167,8 @@ enum zkli_kind zkli_member_kind(const struct zkli_member *m);
 bool zkli_member_is_or_was_writer(const struct zkli_member *m);
 /* What was last read of its directory's data. */
 struct zkli_permits zkli_member_permits(const struct zkli_member *m);
+/* Its node goes with the hold: something may be done later that is to count for this hold alone. */
+void zkli_member_bind(struct zkli_member *m);
 /* Whether another thread may go on holding by it, as if it had just been granted. */
 bool zkli_member_may_be_handed_on(const struct zkli_member *m);
 /* Whether its node may stay while nobody holds by it. Then WANTED says when it may not any
@@ -178,6 +180,8 @@ bool zkli_member_is_waiting(const struct zkli_member *m);
 /* Whether it stands in the queue, or is about to, behind others as far as it knows. And whether
  * nobody else could go if it went, and the session is not half full. */
 bool zkli_member_may_be_left(const struct zkli_member *m);
+/* From now on this number of permits is what it asks for. */
+void zkli_member_expect(struct zkli_member *m, int permits);
 /* Whether an acquire that asks for this number of permits may go on from there: as far as is known,
  * it would not be told that another is recorded. */
 bool zkli_member_agrees(const struct zkli_member *m, int permits);

@@ -123,6 +123,7 @@ struct zkli_member {
     int64_t retry_wait_ns;
     int64_t begun_ns;      /* when the acquire began */
     bool was_refused;      /* the log has it */
+    bool is_bound;         /* its node goes with the hold */
     int64_t refused_czxid; /* of its last node that no heartbeat could check, or 0 */
     size_t node_bytes;     /* of the budgets */
     size_t watch_bytes;

@@ -420,10 +420,14 @@ bool zkli_member_is_or_was_writer(const struct zkli_member *m) {
     return m->core.kind == ZKLI_KIND_WRITE || m->core.has_turned;
 }
 
+void zkli_member_bind(struct zkli_member *m) {
+    m->is_bound = true;
+}
+
 bool zkli_member_may_be_handed_on(const struct zkli_member *m) {
     const struct zkli_engine *e = m->engine;
-    return m->core.state == ZKLI_HELD && !m->core.has_turned && zkli_lease_is_ample(e) &&
-           zkli_is_connected(e);
+    return m->core.state == ZKLI_HELD && !m->core.has_turned && !m->is_bound &&
+           zkli_lease_is_ample(e) && zkli_is_connected(e);
 }
 
 struct zkli_permits zkli_member_permits(const struct zkli_member *m) {
@@ -455,6 +459,10 @@ bool zkli_member_may_be_left(const struct zkli_member *m) {
     return zkli_is_connected(m->engine) && has_room(m->engine) &&
            (m->core.node[0] != '\0' || state == ZKLI_ENQUEUING) && zkli_member_is_waiting(m) &&
            state != ZKLI_ADMITTED && !zkli_contender_parts_sharers(&m->core);
+}
+
+void zkli_member_expect(struct zkli_member *m, int permits) {
+    m->core.permits = permits;
 }
 
 bool zkli_member_agrees(const struct zkli_member *m, int permits) {

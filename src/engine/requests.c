@@ -247,12 +247,16 @@ static bool send_set(struct zkli_member *m, unsigned ask, unsigned slot, const c
     return m->engine->port->ops->multi(m->engine->port, slot, &set, 1);
 }
 
-/* Of our line, or in place of what is none of ours. Another's is left alone then: 0. */
+/* Of our line, or in place of what is none of ours. Another's is left alone then, and if it is
+ * marked: 0. */
 static size_t mark(char ret_line[ZKLI_NODE_DATA_MAX], const struct zkli_member *m, unsigned ask,
                    const char *line, size_t length) {
     char fresh[ZKLI_NODE_DATA_MAX];
-    if (ask == ZKLI_ASK_LET_GO)
-        return zkli_node_data_set(ret_line, line, length, ZKLI_NODE_ASK, 1);
+    struct zkli_node_data data;
+    if (ask == ZKLI_ASK_LET_GO) {
+        bool is_asked = zkli_node_data_parse(&data, line, length) && data.is_asked;
+        return is_asked ? 0 : zkli_node_data_set(ret_line, line, length, ZKLI_NODE_ASK, 1);
+    }
     size_t marked = zkli_node_data_set(ret_line, line, length, ZKLI_NODE_TOUCHED, 1);
     if (marked > 0)
         return marked;
@@ -295,7 +299,7 @@ bool zkli_requests_note_mark(struct zkli_member *m, unsigned ask, const struct z
     if (m->mark == ZKLI_MARK_READ && reply->result == ZKLI_RESULT_OK) {
         size_t length = mark(marked, m, ask, reply->data, reply->data_length);
         if (length == 0)
-            return true; /* another library's */
+            return true; /* another library's, or asked before */
         if (may_send && set_mark(m, ask, reply, length, marked))
             return false;
         *ret_result = ZKLI_RESULT_LOST;

@@ -102,9 +102,13 @@ static void on_refused(struct zkli_write *w) {
         zkli_engine_set_timer(e, &w->retry, zkli_engine_now_ns(e) + REFUSAL_WAIT_NS);
 }
 
+/* A server that sits on it may carry it out later, while the node is there. */
 static void on_lost(struct zkli_write *w) {
+    const struct zkli_hold *hold = hold_of(w);
     w->lost++;
-    if (hold_of(w) != NULL && w->is_set && w->lost <= RESENDS_MAX)
+    if (hold != NULL)
+        zkli_member_bind(hold->member);
+    if (hold != NULL && w->is_set && w->lost <= RESENDS_MAX)
         ask_to_write(w); /* sent when there is a connection, unless the hold ends first */
     else
         finish(w, ZKL_UNSURE);

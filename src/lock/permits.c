@@ -52,11 +52,17 @@ static void ask_to_set(struct resize *r, const struct zkli_permits *recorded) {
     zkli_query_ask(r->lock->session->engine, &r->query);
 }
 
+static void take_number(struct zkl_lock *l, int permits) {
+    l->permits = permits;
+    if (l->member != NULL)
+        zkli_member_expect(l->member, permits);
+}
+
 /* A handle that follows what is recorded goes on to do so; where nothing is, its next acquire
  * records this number. */
 static void finish_changed(struct resize *r, bool is_recorded) {
     if (!is_recorded || r->lock->permits != 0)
-        r->lock->permits = r->permits;
+        take_number(r->lock, r->permits);
     finish(r, ZKL_OK);
 }
 

@@ -156,11 +156,10 @@ static struct zkli_hold *grant(struct zkl_lock *l, struct zkli_member *m) {
     return hold;
 }
 
-/* A write that is under way could come after the next holder's. */
 static bool may_hand_on(const struct zkl_lock *l, const struct zkli_hold *hold) {
     return l->current == hold && hold->turns < l->turns_max && !zkli_list_is_empty(&l->acquires) &&
            zkli_lock_first_acquire(l)->all == NULL && zkli_list_is_empty(&hold->nest) &&
-           !zkli_lock_has_writes(l, hold->id) && zkli_member_may_be_handed_on(hold->member);
+           zkli_member_may_be_handed_on(hold->member);
 }
 
 static void hand_on(struct zkli_hold *hold) {
@@ -223,6 +222,8 @@ void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release) {
         zkli_operation_revise(&hold->acquire->operation, why);
     zkli_lock_end_writes(l, hold->id, ZKL_NOT_HELD);
     zkli_lock_end_downgrades(l, ZKL_NOT_HELD);
+    if (zkli_lock_has_writes(l, hold->id)) /* they could come after the next holder's */
+        zkli_member_bind(m);
     if (may_hand_on(l, hold)) {
         hand_on(hold);
         return;

@@ -68,11 +68,9 @@ static void idle_notify(void *arg, struct zkli_member *m, enum zkli_notice notic
     zkli_member_attach(m, NULL, NULL);
 }
 
-/* A write that is under way could come after the next holder's. */
 bool zkli_lock_may_idle(const struct zkl_lock *l, const struct zkli_hold *hold) {
     return l->linger_ms > 0 && !zkli_lock_is_closed(l) && l->current == hold &&
-           zkli_list_is_empty(&hold->nest) && !zkli_lock_has_writes(l, hold->id) &&
-           zkli_member_may_idle(hold->member);
+           zkli_list_is_empty(&hold->nest) && zkli_member_may_idle(hold->member);
 }
 
 void zkli_lock_begin_idle(struct zkl_lock *l, struct zkli_member *m) {

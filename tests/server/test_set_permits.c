@@ -138,6 +138,26 @@ static void two_at_once_leave_one_of_both_numbers(void) {
         client_close(clients[k]);
 }
 
+/* Somebody deletes the queue with its record. Who waits by the handle records the number anew. */
+static void an_acquire_that_waits_has_the_new_number(void) {
+    const char *name = fresh_name("waits");
+    client *c = permit_open(name, 1), *first = client_open(name, T_NORMAL);
+
+    REQUIRE_INT(client_acquire(first, SOON_MS), ZKL_OK);
+    client_queue_up(c, 2);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_QUEUED) == 1, SOON_MS); /* and it has agreed */
+    CHECK_INT(zkl_set_permits(c->lock, 2), ZKL_OK);
+    client_outage_begin(c);
+    CHECK_INT(raw_delete_tree(fixture_raw(), lock_dir(name)), RAW_OK);
+    client_outage_end(c);
+    CHECK_INT(client_result(c), ZKL_OK);
+    permits_check(name, "permits=2 max=2");
+    CHECK_INT(client_release_wait(c), ZKL_OK);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    client_close(first);
+    client_close(c);
+}
+
 /* ---- What it may not do ---- */
 
 static void without_rights_it_is_denied(void) {
@@ -272,6 +292,7 @@ static const test_case Cases[] = {
     {"a lost request or reply costs nothing", a_lost_request_or_reply_costs_nothing},
     {"another version is read again", another_version_is_read_again},
     {"two at once leave one of both numbers", two_at_once_leave_one_of_both_numbers},
+    {"an acquire that waits has the new number", an_acquire_that_waits_has_the_new_number},
     {"without rights it is denied", without_rights_it_is_denied},
     {"what the server refuses is an error", what_the_server_refuses_is_an_error},
     {"it gives up in time", it_gives_up_in_time},

@@ -136,6 +136,15 @@ static void a_node_that_says_nothing_of_ours_is_left_alone(void) {
     check_busy();
 }
 
+/* Each write would wake its owner, and whoever waits behind. */
+static void a_node_whose_owner_is_asked_is_not_asked_again(void) {
+    struct request read = begin_try_before(KEPT_NODE);
+    const size_t sets = Bench.sent[MULTI];
+    reply_with(&read, "zklock1 ask=1 pid=3 host=h", 5);
+    CHECK_INT(Bench.sent[MULTI], sets);
+    check_busy();
+}
+
 static void a_mark_that_cannot_be_made_is_not_made(void) {
     for (enum zkli_result result = ZKLI_RESULT_NO_NODE; result < ZKLI_RESULT_BAD_VERSION;
          result++) {
@@ -154,6 +163,8 @@ int main(int argc, char **argv) {
         {"a try marks the node of another", a_try_marks_the_node_of_another},
         {"a node that says nothing of ours is left alone",
          a_node_that_says_nothing_of_ours_is_left_alone},
+        {"a node whose owner is asked is not asked again",
+         a_node_whose_owner_is_asked_is_not_asked_again},
         {"a mark that cannot be made is not made", a_mark_that_cannot_be_made_is_not_made},
     };
     return TEST_MAIN(argc, argv, "engine_linger", cases);

@@ -174,6 +174,43 @@ static void behind_a_write_that_is_under_way_no_node_is_handed_on(void) {
     end();
 }
 
+/* Nobody knows what becomes of it. While the node is there, a server may still carry it out. */
+static void behind_a_write_that_was_lost_no_node_is_handed_on(void) {
+    begin();
+    const int64_t token = token_of(0);
+    fake_answer(MULTI, ZCONNECTIONLOSS, FOREVER_AND_EVER);
+    actor_begin(Line.threads[0], write_guarded, Line.lock);
+    CHECK_INT(granted(0), ZKL_UNSURE);
+    CHECK_INT(release(0), ZKL_OK);
+    CHECK_INT(granted(1), ZKL_OK);
+    CHECK(token_of(1) > token);
+    end();
+}
+
+static void behind_a_write_of_a_reader_inside_no_node_is_handed_on(void) {
+    zkl_lock *inner = NULL;
+    begin_as(ZKL_LOCK_OPTIONS(.kind = ZKL_WRITE), ZKL_FOREVER);
+    const int64_t token = token_of(0);
+    const zkl_hold hold = actor_hold(Line.threads[0], Line.lock);
+    REQUIRE_INT(zkl_lock_open(&inner, Line.session, "a", &ZKL_LOCK_OPTIONS(.kind = ZKL_READ)),
+                ZKL_OK);
+    actor_acquire(Line.threads[0], inner, 0);
+    CHECK_INT(granted(0), ZKL_OK);
+    const zkl_hold inside = actor_hold(Line.threads[0], inner);
+    fake_keep(MULTI, true);
+    actor_begin(Line.threads[0], write_guarded, inner);
+    WAIT_UNTIL(fake_has(MULTI), SOON_MS);
+    CHECK_INT(zkl_release_hold(inner, inside), ZKL_OK);
+    CHECK_INT(zkl_release_hold(Line.lock, hold), ZKL_OK);
+    CHECK_STAYS(!actor_is_done(Line.threads[1]), 50);
+    fake_keep(MULTI, false);
+    CHECK_INT(granted(0), ZKL_OK); /* the write */
+    CHECK_INT(granted(1), ZKL_OK);
+    CHECK(token_of(1) > token);
+    CHECK_INT(zkl_lock_close(inner), ZKL_OK);
+    end();
+}
+
 static zkl_err downgrade(void *lock) {
     return zkl_downgrade(lock);
 }
@@ -266,6 +303,10 @@ int main(int argc, char **argv) {
          on_a_lease_that_is_too_short_no_node_is_handed_on},
         {"behind a write that is under way no node is handed on",
          behind_a_write_that_is_under_way_no_node_is_handed_on},
+        {"behind a write that was lost no node is handed on",
+         behind_a_write_that_was_lost_no_node_is_handed_on},
+        {"behind a write of a reader inside no node is handed on",
+         behind_a_write_of_a_reader_inside_no_node_is_handed_on},
         {"what has become a reader's is not handed on to a writer",
          what_has_become_a_reader_s_is_not_handed_on_to_a_writer},
         {"a node with a reader inside is not handed on",

@@ -146,6 +146,23 @@ static void a_new_connection_hurries_where_more_is_left(void) {
     }
 }
 
+/* There may be a new connection, which has all to prove. Of what barriers have proved nothing is in
+ * doubt. */
+static void in_doubt_a_connection_hurries_as_a_new_one(void) {
+    static const enum zkli_heartbeat kinds[] = {ZKLI_HEARTBEAT_BARRIER, ZKLI_HEARTBEAT_SYNC};
+    for (size_t i = 0; i < 2; i++) {
+        begin();
+        for (int64_t k = 1; k <= 10; k++)
+            zkli_lease_heartbeat(&Lease, k == 9 ? kinds[i] : ZKLI_HEARTBEAT_BARRIER, k * 1000 * MS,
+                                 k * 1000 * MS + MS);
+        zkli_lease_doubt(&Lease, 10500 * MS);
+        barrier(10600 * MS, 10601 * MS);
+        CHECK(zkli_lease_hurry_ns(&Lease) == (i == 0 ? INT64_MAX : INT64_MIN));
+    }
+    barrier(10601 * MS, 10602 * MS);
+    CHECK(zkli_lease_hurry_ns(&Lease) == 10602 * MS + APART);
+}
+
 static void a_connection_that_is_old_enough_is_in_no_hurry(void) {
     for (int64_t short_by = 0; short_by < 2; short_by++) {
         resume();
@@ -263,6 +280,7 @@ int main(int argc, char **argv) {
          while_little_is_left_the_next_are_proved_as_soon_as_can_be},
         {"a new connection hurries where more is left",
          a_new_connection_hurries_where_more_is_left},
+        {"in doubt a connection hurries as a new one", in_doubt_a_connection_hurries_as_a_new_one},
         {"a connection that is old enough is in no hurry",
          a_connection_that_is_old_enough_is_in_no_hurry},
         {"when no more can be remembered there is no hurry",
