@@ -155,6 +155,7 @@ static void a_try_asks_the_servers(void) {
     zkl_session *s = session_behind_a_holder();
     zkl_lock *l = fake_lock(s, "a");
     WAIT_UNTIL(keeps_place(l), SOON_MS);
+    WAIT_UNTIL(waits(l), SOON_MS); /* its own listing may be under way yet */
     size_t lists = fake_served(LIST);
     CHECK_INT(zkl_acquire(l, 0), ZKL_BUSY);
     CHECK_INT(fake_served(LIST), lists + 1);
