@@ -113,7 +113,7 @@ static void the_next_in_line_stands_before_those_that_came_later(void) {
     client_queue_up(later, 3);
     client_node(c, before);
     CHECK_INT(client_result(c), ZKL_TIMEOUT);
-    CHECK_INT(client_told(c, ZKL_EVENT_QUEUED), 2);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_QUEUED) == 2, SOON_MS);
     client_node(c, after);
     CHECK_STRING(after, before);
     CHECK_INT(client_release(holder), ZKL_OK);
