@@ -163,7 +163,8 @@ static void check_excluded(struct world *w, struct holders *holders, int client,
 
 static void check_handle(struct world *w, struct holders *holders, int client, struct handle *h) {
     const struct client *c = &w->list[client];
-    if (!c->is_open || current_hold(h) == NULL)
+    bool has_none = h->lock == NULL || zkli_list_is_empty(&h->lock->holds);
+    if (!c->is_open || has_none || current_hold(h) == NULL)
         return;
     check_told(w, client, h);
     if (!is_certain(c, h))
