@@ -481,6 +481,8 @@ void zkli_silence_end(struct zkli_engine *e);
 /* Grants those that are ready, and frees those that are over. One that has lost a node begins
  * anew. */
 void zkli_groups_go_on(struct zkli_engine *e);
+/* All are; they are granted as soon as the lease is ample. */
+bool zkli_group_is_admitted(const struct zkli_group *group);
 /* Whether every member's create is to be sent now; if need be, behind that of its directory. */
 bool zkli_group_is_gathered(const struct zkli_group *group);
 /* Sends them; the directories' are sent. False: that could not be done, and *ret_result is the

@@ -214,6 +214,15 @@ static void go_on(struct zkli_group *group) {
         look_again(group);
     else if (zkli_is_connected(e) && zkli_lease_is_ample(e))
         grant(group);
+    else if (e->pace == ZKLI_PACE_SYNCS)
+        group->engine->is_heartbeat_wanted = true; /* a barrier may be all it takes */
+}
+
+bool zkli_group_is_admitted(const struct zkli_group *group) {
+    for (size_t i = 0; i < group->count; i++)
+        if (group->members[i] == NULL || group->members[i]->core.state != ZKLI_ADMITTED)
+            return false;
+    return true;
 }
 
 void zkli_groups_go_on(struct zkli_engine *e) {

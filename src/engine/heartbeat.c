@@ -4,8 +4,8 @@
  *
  * Their pace is that of what there is to lose. While nothing is held or waited for, none is sent,
  * and the lease runs out. Where all wait, and have waited for T, syncs keep it on a condition; the
- * barrier that is sent when one of them is admitted makes it certain. Before that there are a few
- * barriers on a connection that follows another one. Else each is a barrier.
+ * barrier that is sent when one of them is admitted, or all of a group, makes it certain. Before
+ * that there are a few barriers on a connection that follows another one. Else each is a barrier.
  */
 #include "engine/engine_internal.h"
 
@@ -68,11 +68,17 @@ void zkli_look_later(struct zkli_engine *e) {
     zkli_timer_set(&e->timers, &e->look, e->now_ns + ZKLI_LOOK_NS);
 }
 
+/* It waits for another one of its group. */
+static bool waits_for_others(const struct zkli_member *m) {
+    return m->core.state == ZKLI_ADMITTED && m->group != NULL && !zkli_group_is_admitted(m->group);
+}
+
 /* A member that has waited for T is likely to wait on: syncs keep the lease until then. (In quick
  * succession hand-offs do not wait for a barrier.) */
 static bool is_patient(const struct zkli_member *m) {
     const struct zkli_engine *e = m->engine;
-    return zkli_contender_rests(&m->core) && e->now_ns - m->begun_ns >= e->lease.timeout_ns;
+    bool rests = zkli_contender_rests(&m->core) || waits_for_others(m);
+    return rests && e->now_ns - m->begun_ns >= e->lease.timeout_ns;
 }
 
 static enum zkli_pace pace_of(const struct zkli_engine *e) {

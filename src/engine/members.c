@@ -262,7 +262,7 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     e->standing -= stands(before);
     if (m->core.state != before)
         adjust(m);
-    if (m->core.state == ZKLI_ADMITTED && e->pace == ZKLI_PACE_SYNCS)
+    if (m->core.state == ZKLI_ADMITTED && e->pace == ZKLI_PACE_SYNCS && m->group == NULL)
         e->is_heartbeat_wanted = true; /* a barrier may be all it takes */
     if (actions.awaits_session)
         e->is_successor_wanted = true;

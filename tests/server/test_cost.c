@@ -3,6 +3,7 @@
  * else is written.
  */
 #include "support/client.h"
+#include "support/party.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -134,6 +135,34 @@ static void a_patient_waiter_writes_nothing(void) {
     CHECK_RANGE(proxy_answered(c->proxy, PROXY_BARRIER, name), 1, 2);
     CHECK_INT(proxy_connects(c->proxy), 0);
     client_close(c);
+}
+
+/* The same where one is admitted, and the other is waited for. */
+static void so_it_is_with_several_of_which_one_is_admitted(void) {
+    party *p = party_open_proxied(T_PATIENT);
+    char path[RAW_PATH_MAX];
+
+    party_add(p, fresh_name("admitted"), ZKL_MUTEX, 0);
+    party_add(p, fresh_name("waited-for"), ZKL_MUTEX, 0);
+    plant_contender(p->names[1], CURATOR, path);
+    party_queue_up_behind(p, 1);
+    int64_t end = clock_ms() + T_PATIENT * 5 / 4;
+    WAIT_UNTIL(clock_ms() >= end, 2 * T_PATIENT);
+    proxy_forget(p->proxy);
+    end = clock_ms() + T_PATIENT;
+    WAIT_UNTIL(clock_ms() >= end, 2 * T_PATIENT);
+    test_note("in T: %zu heartbeats, %zu syncs", proxy_count(p->proxy, PROXY_BARRIER, NULL),
+              proxy_count(p->proxy, PROXY_SYNC, NULL));
+    CHECK_INT(proxy_count(p->proxy, PROXY_BARRIER, NULL), 0);
+    CHECK_RANGE(proxy_count(p->proxy, PROXY_SYNC, NULL), 4, SYNCS_MAX);
+    CHECK_INT(requests(p->proxy), proxy_count(p->proxy, PROXY_SYNC, NULL));
+    proxy_forget(p->proxy);
+    uproot(path);
+    CHECK_INT(party_result(p), ZKL_OK);
+    (void)party_check_holds(p);
+    CHECK_RANGE(proxy_count(p->proxy, PROXY_BARRIER, NULL), 1, 2);
+    CHECK_INT(proxy_connects(p->proxy), 0);
+    party_close(p);
 }
 
 /* Another session: a connection, the answer to it, and then what a first acquire costs. */
@@ -335,6 +364,8 @@ static const test_case Cases[] = {
      a_try_on_a_held_lock_writes_nothing},
     {"a session that rests asks for nothing", a_session_that_rests_asks_for_nothing},
     {"a patient waiter writes nothing", a_patient_waiter_writes_nothing},
+    {"so it is with several, of which one is admitted",
+     so_it_is_with_several_of_which_one_is_admitted},
     {"after a rest an acquire costs a connection more",
      after_a_rest_an_acquire_costs_a_connection_more},
     {"after a rest a try of a taken lock is one read",
