@@ -108,15 +108,17 @@ static void on_a_younger_connection_there_is_another_visit(void) {
     end_with(owner);
 }
 
+enum next {
+    LATER,
+    NEVER,
+    SOON
+};
+
 /* It has seen the directory behind its barrier, or it may not see it, or it is made again soon. */
 static void what_comes_after_a_visit_is_for_its_answers_to_say(void) {
     static const struct {
         enum zkli_result barrier, list;
-        enum {
-            LATER,
-            NEVER,
-            SOON
-        } next;
+        enum next next;
         bool is_logged;
     } cases[] = {
         {ZKLI_RESULT_OK, ZKLI_RESULT_OK, LATER, false},
@@ -144,7 +146,7 @@ static void what_comes_after_a_visit_is_for_its_answers_to_say(void) {
         CHECK(age_ns >= timeout_ms * MS && age_ns < 8 * timeout_ms * MS);
         tell_reply(list.slot, &served.reply);
         CHECK(!is_under_way(dir));
-        const int next = cases[i % COUNT(cases)].next;
+        const enum next next = cases[i % COUNT(cases)].next;
         CHECK(dir->visit.timer.is_set == (next != NEVER));
         CHECK(next == NEVER ||
               dir->visit.timer.at_ns == Bench.now_ns + (next == SOON ? soon_ns : age_ns));
