@@ -91,7 +91,6 @@ struct zkli_group {
     struct zkli_engine *engine;
     size_t count;                  /* of the members when it was begun */
     int error;                     /* of the first that left, or 0 */
-    bool is_begun;                 /* all are there */
     bool is_sent;                  /* the transaction that makes their nodes is under way */
     struct zkli_member *members[]; /* NULL: gone */
 };
