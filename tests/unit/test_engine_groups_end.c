@@ -169,6 +169,20 @@ static void abandon_first(void *arg, struct zkli_member *member, enum zkli_notic
         zkli_member_abandon(Owners[0].member, ZKL_CANCELED);
 }
 
+/* Without nodes they are gone at once. */
+static void where_two_are_gone_in_one_step_the_others_fail_as_the_first(void) {
+    bench_begin();
+    plant_directories();
+    begin_several(true);
+    zkli_engine_enter(Bench.engine);
+    zkli_member_abandon(Owners[0].member, ZKL_TIMEOUT);
+    zkli_member_abandon(Owners[1].member, ZKL_CANCELED);
+    settle();
+    CHECK(Owners[0].member == NULL && Owners[1].member == NULL);
+    CHECK_INT(Owners[2].error, ZKL_TIMEOUT);
+    end_all();
+}
+
 /* A lock's owner hears of the end of one wait, and ends another. The first of several is gone then,
  * before the others are asked, and the last has just come to its create. */
 static void one_may_end_while_notices_are_handed_out(void) {
@@ -390,6 +404,8 @@ int main(int argc, char **argv) {
         {"the error is that of the first that failed", the_error_is_that_of_the_first_that_failed},
         {"where two fail in one step the others fail as the first",
          where_two_fail_in_one_step_the_others_fail_as_the_first},
+        {"where two are gone in one step the others fail as the first",
+         where_two_are_gone_in_one_step_the_others_fail_as_the_first},
         {"one may end while notices are handed out", one_may_end_while_notices_are_handed_out},
         {"the next session makes them anew", the_next_session_makes_them_anew},
         {"a session may end at any time", a_session_may_end_at_any_time},

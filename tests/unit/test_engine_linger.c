@@ -92,6 +92,7 @@ static struct request begin_try_before(const char *node) {
     struct request read = serve_until(GET);
     CHECK_STRING(read.path, node);
     CHECK(!read.is_watched);
+    CHECK_INT(Bench.engine->standing, 0); /* it has no node, and makes none */
     return read;
 }
 

@@ -66,6 +66,7 @@ static void the_first_mark_is_made_without_a_read(void) {
     serve_all();
     CHECK(Bench.sent[GET] > gets);
     CHECK_INT(Last->member->core.state, ZKLI_FRONT);
+    CHECK(Last->member->watchers[ZKLI_WATCHED_PREDECESSOR].watch == NULL); /* three are enough */
     CHECK_INT(Bench.sent[MULTI], 1);
     pass(T_MS * MS);
     CHECK_INT(Bench.sent[MULTI], 1);
@@ -87,6 +88,24 @@ static void of_another_version_every_field_is_kept(void) {
     serve_all();
     CHECK_INT(Last->member->core.state, ZKLI_FRONT);
     CHECK_INT(Bench.sent[MULTI], 3);
+    end();
+}
+
+/* Its read comes when the end of the connection has been told. */
+static void without_a_connection_nothing_is_marked(void) {
+    struct request mark = begin_marking();
+    answer(&mark, ZKLI_RESULT_BAD_VERSION);
+    struct request get = serve_until(GET);
+    CHECK(!get.is_watched);
+    serve_all();
+    const size_t marks = Bench.sent[MULTI];
+    tell_state(ZKLI_PORT_CONNECTING);
+    serve_request(&get);
+    CHECK_INT(Bench.sent[MULTI], marks);
+    bench_connect();
+    serve_all();
+    CHECK_INT(Bench.sent[MULTI], marks + 1);
+    CHECK_INT(Last->member->core.state, ZKLI_FRONT);
     end();
 }
 
@@ -210,6 +229,7 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"the first mark is made without a read", the_first_mark_is_made_without_a_read},
         {"of another version every field is kept", of_another_version_every_field_is_kept},
+        {"without a connection nothing is marked", without_a_connection_nothing_is_marked},
         {"data that are none of ours are replaced", data_that_are_none_of_ours_are_replaced},
         {"a mark that was lost is made behind a read", a_mark_that_was_lost_is_made_behind_a_read},
         {"who leaves meanwhile marks nothing", who_leaves_meanwhile_marks_nothing},
