@@ -64,6 +64,34 @@ static void what_an_earlier_search_has_found_counts_no_more(void) {
     end_all();
 }
 
+/* Nodes that are going do not count, and neither do the members that delete them. */
+static void an_orphan_is_seen_beside_nodes_that_are_going(void) {
+    begin_behind_another();
+    delete_node(path_of(&Owners[1]));
+    CHECK_INT(Owners[0].member->core.state, ZKLI_CLEARING);
+    REQUIRE_INT(Bench.request_count, 2);
+    struct request removes[] = {take(0), take(0)};
+    const char *orphan = plant_with_our_tag(zkli_engine_session_id(Bench.engine));
+    struct owner *other = begin("a");
+    struct request list = serve_until(LIST);
+    serve_request(&list);
+    size_t claims = 0;
+    for (size_t i = 0; i < Bench.request_count; i++)
+        claims += Bench.requests[i].kind == GET && strcmp(Bench.requests[i].path, orphan) == 0;
+    CHECK_INT(claims, 1);
+    for (size_t i = 0; i < COUNT(removes); i++)
+        serve_request(&removes[i]);
+    serve_all();
+    CHECK(tiny_find(&Bench.server, orphan) == NULL);
+    delete_node(OTHER_NODE);
+    serve_all();
+    CHECK_INT(other->grants, 1);
+    release(other);
+    serve_all();
+    check_granted();
+    end_all();
+}
+
 static void a_node_whose_path_is_not_known_is_looked_for(void) {
     for (size_t place = 0; place < SEVERAL; place++) {
         begin_all();
@@ -108,6 +136,8 @@ int main(int argc, char **argv) {
          a_reply_lost_without_a_word_of_the_connection_keeps_none_waiting},
         {"what an earlier search has found counts no more",
          what_an_earlier_search_has_found_counts_no_more},
+        {"an orphan is seen beside nodes that are going",
+         an_orphan_is_seen_beside_nodes_that_are_going},
         {"a node whose path is not known is looked for",
          a_node_whose_path_is_not_known_is_looked_for},
         {"a call that fails makes no directory", a_call_that_fails_makes_no_directory},

@@ -76,6 +76,9 @@ static void a_node_that_has_gone_meanwhile_is_not_before_us(void) {
 static void a_semaphore_goes_by_its_number_there_too(void) {
     bench_begin();
     Bench.server.number = LATE;
+    (void)tiny_add(&Bench.server, "/locks", 0);
+    (void)tiny_add(&Bench.server, "/locks/a", 0);
+    set_node("/locks/a", "permits=1 max=1");
     struct owner *first = begin_lease("a", 1), *second = begin_lease("a", 1);
     serve_all();
     CHECK_INT(first->grants, 1);
