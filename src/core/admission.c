@@ -34,21 +34,22 @@ struct zkli_permits zkli_listing_permits(const struct zkli_listing *listing,
     return its;
 }
 
-/* Of contenders that are not leaving: those that keep us out one by one, or leases. */
-static size_t staying_of(enum zkli_kind kind, size_t exclusive, size_t leases, int permits) {
+/* Of contenders that are not leaving: those that keep us out one by one, and all. Before a
+ * semaphore's contender, all that do not keep it out one by one are leases. */
+static size_t staying_of(enum zkli_kind kind, size_t exclusive, size_t all, int permits) {
     if (kind != ZKLI_KIND_LEASE || exclusive > 0)
         return exclusive;
-    return leases >= (size_t)permits ? leases - (size_t)permits + 1 : 0;
+    return all >= (size_t)permits ? all - (size_t)permits + 1 : 0;
 }
 
 size_t zkli_listing_staying(const struct zkli_listing *listing, enum zkli_kind kind, int permits) {
-    size_t exclusive = 0, leases = 0;
+    size_t exclusive = 0, all = 0;
     for (size_t i = 0; i < listing->count; i++) {
         const struct zkli_sibling *other = &listing->siblings[i];
         exclusive += !other->is_leaving && zkli_kind_waits_for(kind, other->kind);
-        leases += !other->is_leaving && other->kind == ZKLI_KIND_LEASE;
+        all += !other->is_leaving;
     }
-    return staying_of(kind, exclusive, leases, permits);
+    return staying_of(kind, exclusive, all, permits);
 }
 
 const struct zkli_sibling *zkli_listing_kept(const struct zkli_listing *listing,
@@ -135,14 +136,14 @@ struct zkli_admission zkli_admit(enum zkli_kind kind, const struct zkli_listing 
     if (place.verdict != ZKLI_VERDICT_ADMITTED)
         return place;
     const struct zkli_sibling *nearest = NULL;
-    size_t kept_out_by = 0, exclusive = 0, leases = 0;
+    size_t kept_out_by = 0, exclusive = 0, all = 0;
     for (size_t i = 0; i < listing->count; i++) {
         const struct zkli_sibling *other = &listing->siblings[i];
         if (other == own || !is_before_us(listing, other, own))
             continue;
         place.position++;
         nearest = later(nearest, other);
-        leases += !other->is_leaving && other->kind == ZKLI_KIND_LEASE;
+        all += !other->is_leaving;
         if (!zkli_kind_waits_for(kind, other->kind))
             continue;
         kept_out_by++;
@@ -150,7 +151,7 @@ struct zkli_admission zkli_admit(enum zkli_kind kind, const struct zkli_listing 
         place.predecessor = later(place.predecessor, other);
     }
     place.may_have_followers = place.position + 1 < listing->count || listing->is_by_czxid;
-    place.staying = staying_of(kind, exclusive, leases, is_lease ? permits->count : 0);
+    place.staying = staying_of(kind, exclusive, all, is_lease ? permits->count : 0);
     if (kept_out_by > 0)
         place.verdict = ZKLI_VERDICT_WATCH_NODE;
     else if (is_lease)

@@ -10,13 +10,17 @@
 
 #include "core/contender_moves.h"
 
+static void note_found(contender *c, const char *name) {
+    memcpy(c->found, name, strlen(name) + 1);
+}
+
 /* While the writer's node is there, the transaction has not been made, whatever else is there. */
 static void note_turned(contender *c, const struct zkli_listing *listing) {
     for (size_t i = 0; i < listing->count; i++) {
         const char *name = listing->siblings[i].name;
         bool is_writer = strcmp(name, c->node) == 0;
         if (is_writer || strcmp(name, c->reader) == 0)
-            memcpy(c->found, name, strlen(name) + 1);
+            note_found(c, name);
         if (is_writer)
             return;
     }
@@ -34,7 +38,7 @@ static void note_listing(contender *c, const event *e) {
         c->staying = zkli_listing_staying(listing, c->kind,
                                           is_recorded ? c->recorded.count : c->permits);
         const struct zkli_sibling *kept = zkli_listing_kept(listing, c->kind);
-        memcpy(c->found, kept == NULL ? "" : kept->name, kept == NULL ? 1 : strlen(kept->name) + 1);
+        note_found(c, kept == NULL ? "" : kept->name);
         return;
     }
     if (c->state == ZKLI_TURNING) {
@@ -50,7 +54,7 @@ static void note_listing(contender *c, const event *e) {
                 found = other;
         }
         if (found != NULL)
-            memcpy(c->found, found->name, strlen(found->name) + 1);
+            note_found(c, found->name);
         return;
     }
     struct zkli_admission place = zkli_admit(c->kind, listing, c->node, &c->recorded);
@@ -66,8 +70,6 @@ static void note_listing(contender *c, const event *e) {
         return;
     const char *predecessor = place.predecessor == NULL ? "" : place.predecessor->name;
     c->is_last_look = c->is_last_look && strcmp(c->predecessor, predecessor) == 0;
-    if (place.verdict != ZKLI_VERDICT_WATCH_NODE)
-        return;
     memcpy(c->predecessor, predecessor, strlen(predecessor) + 1);
 }
 
@@ -122,8 +124,8 @@ static unsigned op_of(const contender *c, enum zkli_contender_event_type type) {
 /* The read that sets the watch on our node; if it was not set, the next heartbeat tries. A reader's
  * node that was found after a lost reply could be one that another client has made up. */
 static unsigned decide_held(contender *c, const event *e) {
-    bool is_ours = e->result == ZKLI_RESULT_OK && c->owner == e->session_id;
-    bool is_over = e->result == ZKLI_RESULT_NO_NODE || (e->result == ZKLI_RESULT_OK && !is_ours);
+    bool is_over = e->result == ZKLI_RESULT_NO_NODE ||
+                   (e->result == ZKLI_RESULT_OK && c->owner != e->session_id);
     if (is_over)
         return ZKLI_DO_LOSE | zkli_contender_forget(c);
     return e->is_asked ? zkli_contender_wanted(c) : 0;
@@ -147,13 +149,12 @@ static unsigned on_reply(contender *c, const event *e) {
         return zkli_contender_decide_leaving(c, e);
     if (c->state == ZKLI_TURNING)
         return zkli_contender_decide_turning(c, e);
-    bool is_admitted = c->state == ZKLI_ADMITTED || c->state == ZKLI_HELD;
-    if (is_admitted && op == ZKLI_ASK_TOUCH)
+    if (op == ZKLI_ASK_TOUCH)
         return zkli_contender_decide_touched(c, e);
     if (c->state == ZKLI_HELD)
         return decide_held(c, e);
-    unsigned aside = is_admitted ? ZKLI_ASK_TOUCH : 0;
-    return (c->in_flight & ~aside) == 0 ? zkli_contender_decide(c, e) : 0;
+    bool is_last = (c->in_flight & ~(unsigned)ZKLI_ASK_TOUCH) == 0; /* that decides nothing else */
+    return is_last ? zkli_contender_decide(c, e) : 0;
 }
 
 static unsigned resume(contender *c, const event *e) {

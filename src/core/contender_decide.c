@@ -215,14 +215,14 @@ static unsigned decide_arming(contender *c, const event *e) {
 static unsigned decide_fronting(contender *c, const event *e) {
     bool is_watched = c->own_watch == ZKLI_WATCHED;
     enum zkli_result own = is_watched ? ZKLI_RESULT_OK : zkli_contender_result_of(c, ZKLI_ASK_OWN);
+    enum zkli_result directory = zkli_contender_result_of(c, ZKLI_ASK_DIRECTORY);
+    if (own != ZKLI_RESULT_OK)
+        return decide_place(c, e, own);
+    if (directory == ZKLI_RESULT_OK || directory == ZKLI_RESULT_NO_NODE)
+        return decide_place(c, e, zkli_contender_result_of(c, ZKLI_ASK_LIST));
     /* Without the watch on the directory it would look at once, and again. */
-    enum zkli_result worst = own == ZKLI_RESULT_OK ? zkli_contender_result_of(c, ZKLI_ASK_DIRECTORY)
-                                                   : own;
-    if (worst == ZKLI_RESULT_OK || worst == ZKLI_RESULT_NO_NODE)
-        return decide_place(
-            c, e, own == ZKLI_RESULT_OK ? zkli_contender_result_of(c, ZKLI_ASK_LIST) : own);
     zkli_contender_move(c, ZKLI_LISTING);
-    return zkli_contender_fail_or_retry(c, e, worst);
+    return zkli_contender_fail_or_retry(c, e, directory);
 }
 
 static unsigned decide_recording(contender *c, const event *e) {

@@ -138,7 +138,6 @@ void zkli_contender_forget_node(contender *c) {
     c->parent_level = 0;
     c->owes_touch = false;
     c->is_last_look = false;
-    c->is_wanted = false;
     c->directory_watch = c->children_watch = ZKLI_UNWATCHED;
 }
 
@@ -211,8 +210,8 @@ bool zkli_contender_parts_sharers(const contender *c) {
  * contender is admitted by any number. */
 bool zkli_contender_may_idle(const contender *c) {
     bool is_admitted_yet = c->kind != ZKLI_KIND_LEASE || c->position == 0;
-    return is_admitted_yet && c->may_be_kept && c->state == ZKLI_HELD &&
-           c->children_watch == ZKLI_WATCHED && !c->may_have_followers && !c->is_wanted;
+    return is_admitted_yet && c->state == ZKLI_HELD && c->children_watch == ZKLI_WATCHED &&
+           !c->may_have_followers && !c->is_wanted;
 }
 
 unsigned zkli_contender_wanted(contender *c) {
@@ -392,8 +391,7 @@ unsigned zkli_contender_try_to_hold(contender *c, const event *e) {
 }
 
 bool zkli_contender_is_ready(const contender *c, uint64_t connection) {
-    return c->state == ZKLI_ADMITTED && (c->in_flight & ~(unsigned)ZKLI_ASK_TOUCH) == 0 &&
-           c->own_watch == ZKLI_WATCHED && c->listed_on == connection;
+    return c->state == ZKLI_ADMITTED && c->own_watch == ZKLI_WATCHED && c->listed_on == connection;
 }
 
 unsigned zkli_contender_grant(contender *c) {
@@ -413,10 +411,8 @@ unsigned zkli_contender_list_again(contender *c, const event *e) {
 }
 
 unsigned zkli_contender_arm_once(contender *c) {
-    bool is_watched = c->own_watch == ZKLI_WATCHED && c->predecessor_watch == ZKLI_WATCHED;
-    if (!c->is_last_look || !is_watched)
+    if (!c->is_last_look || c->own_watch != ZKLI_WATCHED) /* the predecessor's watch stands */
         return zkli_contender_arm(c);
-    c->directory_watch = c->children_watch = ZKLI_UNWATCHED;
     zkli_contender_move(c, ZKLI_WAITING);
     return 0;
 }
@@ -425,7 +421,6 @@ unsigned zkli_contender_arm(contender *c) {
     zkli_contender_move(c, ZKLI_ARMING);
     c->directory_watch = c->children_watch = ZKLI_UNWATCHED;
     c->predecessor_watch = ZKLI_UNWATCHED;
-    c->is_predecessor_touched = false;
     bool is_watched = c->own_watch == ZKLI_WATCHED;
     return zkli_contender_send(c, ZKLI_ASK_PREDECESSOR | (is_watched ? 0 : ZKLI_ASK_OWN));
 }

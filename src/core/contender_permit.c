@@ -51,8 +51,7 @@ bool zkli_contender_agrees(contender *c, const event *e, unsigned *ret_actions) 
 /* ---- In front ---- */
 
 static unsigned look(contender *c) {
-    if (c->state != ZKLI_FRONTING)
-        zkli_contender_move(c, ZKLI_FRONTING);
+    zkli_contender_move(c, ZKLI_FRONTING);
     c->directory_watch = c->children_watch = ZKLI_UNWATCHED;
     bool is_watched = c->own_watch == ZKLI_WATCHED;
     return zkli_contender_send(c, ZKLI_ASK_DIRECTORY | ZKLI_ASK_LIST |

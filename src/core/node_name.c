@@ -136,7 +136,7 @@ void zkli_uuid_mark_kept(char uuid[ZKLI_UUID_LENGTH + 1]) {
 }
 
 bool zkli_node_name_may_be_kept(const char *child) {
-    return strncmp(child, "_c_", 3) == 0 && strlen(child) > 3 + VERSION_AT &&
+    return strncmp(child, "_c_", 3) == 0 && strlen(child) >= 3 + ZKLI_UUID_LENGTH &&
            child[3 + VERSION_AT] == VERSION_KEPT;
 }
 

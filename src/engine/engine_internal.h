@@ -94,7 +94,6 @@ struct zkli_group {
     struct zkli_engine *engine;
     size_t count;                  /* of the members when it was begun */
     int error;                     /* of the first that left, or 0 */
-    bool is_begun;                 /* all are there */
     bool is_sent;                  /* the transaction that makes their nodes is under way */
     struct zkli_member *members[]; /* NULL: gone */
 };
@@ -392,10 +391,11 @@ void zkli_requests_ask(struct zkli_member *m, const struct zkli_actions *actions
 /* Takes back what is not sent yet, and listings. Returns the ZKLI_ASK_ bits: no reply to these will
  * come. */
 unsigned zkli_requests_withdraw(struct zkli_member *m);
-/* The reply to a member's mark. True: *ret_result is what the contender is told. False: the mark
- * goes on. It is set by version, and what others have written into the node meanwhile stays. */
+/* The reply to a member's mark; *result is its result. True: *result is what the contender is told.
+ * False: the mark goes on. It is set by version, and what others have written into the node
+ * meanwhile stays. */
 bool zkli_requests_note_mark(struct zkli_member *m, unsigned ask, const struct zkli_reply *reply,
-                             enum zkli_result *ret_result);
+                             enum zkli_result *result);
 /* The member goes: replies to it are void. */
 void zkli_requests_forget(struct zkli_member *m);
 /* The port is gone: forgets what was in flight and to be sent on it. Queries: as in slots_reset. */

@@ -27,7 +27,6 @@ struct zkli_group *zkli_group_new(struct zkli_engine *e, size_t count) {
 }
 
 void zkli_group_begin(struct zkli_group *group) {
-    group->is_begun = true;
     for (size_t i = 0; i < group->count; i++)
         zkli_member_connect(group->members[i]);
 }
@@ -51,7 +50,7 @@ bool zkli_group_is_gathered(const struct zkli_group *group) {
     for (size_t i = 0; i < group->count; i++)
         if (group->members[i] == NULL || !zkli_requests_await_group(group->members[i]))
             return false;
-    return group->is_begun;
+    return true;
 }
 
 /* False: not sent. */
@@ -118,10 +117,9 @@ struct zkli_reply zkli_group_reply_for(const struct zkli_group *group, size_t pl
 /* ---- What goes on ---- */
 
 enum part {
-    PART_WANTS,    /* a node; it has none */
-    PART_CLEARING, /* likewise, when its last one is gone */
-    PART_UNSURE,   /* whether it has one */
-    PART_MISSING,  /* it was looked for, and is not there */
+    PART_WANTS,   /* a node; it has none, or its last one goes before */
+    PART_UNSURE,  /* whether it has one */
+    PART_MISSING, /* it was looked for, and is not there */
     PART_FOUND,
     PART_STANDS, /* its node does */
     PART_READY,
@@ -136,7 +134,7 @@ static enum part part_of(const struct zkli_member *m) {
     if (zkli_contender_has_left(&m->core))
         return PART_LEFT;
     if (m->core.state == ZKLI_CLEARING)
-        return PART_CLEARING;
+        return PART_WANTS;
     if (m->core.state == ZKLI_SEARCHED)
         return m->core.found[0] == '\0' ? PART_MISSING : PART_FOUND;
     if (zkli_contender_is_ready(&m->core, m->engine->connection))
@@ -160,7 +158,6 @@ static void grant(struct zkli_group *group) {
         m->group = NULL;
         zkli_member_step(m, &event);
     }
-    zkli_list_remove(&group->changed);
     free(group);
 }
 
@@ -199,7 +196,7 @@ static void go_on(struct zkli_group *group) {
     size_t parts[PARTS] = {0};
     for (size_t i = 0; i < group->count; i++)
         parts[part_of(group->members[i])]++;
-    bool is_torn = parts[PART_WANTS] + parts[PART_CLEARING] + parts[PART_MISSING] > 0;
+    bool is_torn = parts[PART_WANTS] > 0 || parts[PART_MISSING] > 0;
     if (parts[PART_GONE] == group->count && !group->is_sent)
         free(group);
     else if (parts[PART_LEFT] + parts[PART_GONE] > 0)
@@ -208,7 +205,7 @@ static void go_on(struct zkli_group *group) {
         return;
     else if (is_torn)
         begin_anew(group);
-    else if (parts[PART_FOUND] > 0 && zkli_is_connected(e))
+    else if (parts[PART_FOUND] > 0)
         adopt(group);
     else if (parts[PART_READY] < group->count && zkli_is_connected(e))
         look_again(group);

@@ -60,9 +60,7 @@ static size_t watches_of(enum zkli_kind kind) {
 }
 
 void zkli_member_connect(struct zkli_member *m) {
-    if (!zkli_is_connected(m->engine))
-        return;
-    struct zkli_contender_event event = {.type = ZKLI_EV_CONNECTED};
+    struct zkli_contender_event event = {.type = ZKLI_EV_CONNECTED}; /* nothing, if it is not so */
     zkli_member_step(m, &event);
 }
 
@@ -139,7 +137,6 @@ static void leave_group(struct zkli_member *m) {
     m->group->members[m->place] = NULL;
     if (m->group->error == 0)
         m->group->error = m->core.error;
-    zkli_group_note_change(m->group);
     m->group = NULL;
 }
 
@@ -177,10 +174,8 @@ static void adjust(struct zkli_member *m) {
     const struct zkli_contender *core = &m->core;
     drop_unless(m, ZKLI_WATCHED_OWN, core->node[0] != '\0'); /* else it was another node's */
     drop_unless(m, ZKLI_WATCHED_PREDECESSOR, core->state != ZKLI_FRONTING);
-    drop_unless(m, ZKLI_WATCHED_DIRECTORY,
-                core->directory_watch == ZKLI_WATCHED || zkli_contender_watches_directory(core));
-    drop_unless(m, ZKLI_WATCHED_CHILDREN,
-                core->children_watch == ZKLI_WATCHED || zkli_contender_watches_children(core));
+    drop_unless(m, ZKLI_WATCHED_DIRECTORY, core->directory_watch == ZKLI_WATCHED);
+    drop_unless(m, ZKLI_WATCHED_CHILDREN, core->children_watch == ZKLI_WATCHED);
     if (zkli_contender_holds(core) || zkli_contender_rests(core))
         m->retry_wait_ns = 0; /* the servers answer */
     if (core->state == ZKLI_HELD) {
@@ -214,7 +209,7 @@ static void remove_notice(struct zkli_member *m, enum zkli_notice notice) {
 
 /* The last place is told only, and that it was lost once. So each kind is there once at most. */
 static void add_notice(struct zkli_member *m, enum zkli_notice notice) {
-    if (notice == ZKLI_NOTICE_REQUEUED || notice == ZKLI_NOTICE_QUEUED)
+    if (notice == ZKLI_NOTICE_REQUEUED)
         remove_notice(m, ZKLI_NOTICE_QUEUED);
     remove_notice(m, notice);
     m->notices[m->notice_count++] = notice;

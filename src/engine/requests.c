@@ -290,23 +290,20 @@ static bool set_mark(struct zkli_member *m, unsigned ask, const struct zkli_repl
 }
 
 bool zkli_requests_note_mark(struct zkli_member *m, unsigned ask, const struct zkli_reply *reply,
-                             enum zkli_result *ret_result) {
+                             enum zkli_result *result) {
     char marked[ZKLI_NODE_DATA_MAX];
-    *ret_result = reply->result;
     if ((m->core.in_flight & ask) == 0)
         return true; /* void */
-    bool may_send = zkli_is_connected(m->engine) && !m->engine->is_draining;
     if (m->mark == ZKLI_MARK_READ && reply->result == ZKLI_RESULT_OK) {
         size_t length = mark(marked, m, ask, reply->data, reply->data_length);
         if (length == 0)
             return true; /* another library's, or asked before */
-        if (may_send && set_mark(m, ask, reply, length, marked))
+        if (zkli_is_connected(m->engine) && set_mark(m, ask, reply, length, marked))
             return false;
-        *ret_result = ZKLI_RESULT_LOST;
+        *result = ZKLI_RESULT_LOST;
     }
-    if (*ret_result != ZKLI_RESULT_OK)
-        m->mark = ZKLI_MARK_READ;
-    if (*ret_result != ZKLI_RESULT_BAD_VERSION)
+    m->mark = ZKLI_MARK_READ;
+    if (*result != ZKLI_RESULT_BAD_VERSION)
         return true;
     assert(m->unsent_count < ZKLI_FLIGHT_MAX);
     m->unsent[m->unsent_count++] = ask;
@@ -370,12 +367,9 @@ static bool point_watchers(struct zkli_member *m, unsigned ask) {
         return point_to_child(m, ZKLI_WATCHED_OWN, m->core.node);
     if (ask == ZKLI_ASK_PREDECESSOR)
         return point_to_child(m, ZKLI_WATCHED_PREDECESSOR, m->core.predecessor);
-    bool is_first = ask == ZKLI_ASK_CREATE || ask == ZKLI_ASK_DIRECTORY;
-    bool watches_directory = is_first && zkli_contender_watches_directory(&m->core);
-    bool watches_children = is_first && zkli_contender_watches_children(&m->core);
-    return (!watches_directory ||
+    return (!zkli_contender_watches_directory(&m->core) ||
             zkli_watcher_point_to(&m->watchers[ZKLI_WATCHED_DIRECTORY], m->dir->path)) &&
-           (!watches_children ||
+           (!zkli_contender_watches_children(&m->core) ||
             zkli_watcher_point_to(&m->watchers[ZKLI_WATCHED_CHILDREN], m->dir->path));
 }
 
@@ -387,7 +381,7 @@ static void drop_first_unsent(struct zkli_member *m) {
 }
 
 bool zkli_requests_await_group(const struct zkli_member *m) {
-    size_t at = m->unsent_count > 1 && m->unsent[0] == ZKLI_ASK_PARENT ? 1 : 0;
+    size_t at = m->unsent[0] == ZKLI_ASK_PARENT ? 1 : 0;
     return m->group != NULL && m->unsent_count > at && m->unsent[at] == ZKLI_ASK_CREATE;
 }
 
@@ -395,8 +389,7 @@ void zkli_requests_skip_create(struct zkli_member *m) {
     drop_first_unsent(m);
     if (m->unsent_count > 0)
         zkli_line_join(m->engine, &m->work);
-    if (zkli_list_is_linked(&m->asker))
-        zkli_line_join(m->engine, &m->dir->work);
+    zkli_line_join(m->engine, &m->dir->work); /* its listing, if it still wants that */
 }
 
 /* Sends the next read of the member's ordering. False: there was no memory for an ordering, or it

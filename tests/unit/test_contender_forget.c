@@ -89,6 +89,47 @@ static void a_node_that_is_found_has_all_of_its_name_and_no_more(void) {
     CHECK_STRING(b.c.node, shorter);
 }
 
+static void create(struct bench *b, const char *node) {
+    say(b,
+        (struct zkli_contender_event){
+            .type = ZKLI_EV_CREATED, .node = node, .czxid = 1000 + OWN_NUMBER, .owner = SESSION});
+    CHECK_STRING(b->c.node, node);
+}
+
+static void another_node_has_all_of_its_name_and_no_more(void) {
+    struct bench b;
+    char name[ZKLI_CHILD_MAX + 1];
+    to_enqueuing(&b);
+    bench_name(b.c.uuid, INT64_C(77777777777), name);
+    create(&b, name);
+    CHECK_ACTIONS(listed(&b, OTHERS), CREATE_AND_LIST | ZKLI_TELL_REQUEUED);
+    bench_name(b.c.uuid, OWN_NUMBER, name);
+    create(&b, name);
+}
+
+/* Behind this one. */
+static unsigned list_behind(struct bench *b, const char *other) {
+    struct zkli_sibling siblings[2];
+    REQUIRE(zkli_sibling_parse(&siblings[0], other));
+    REQUIRE(zkli_sibling_parse(&siblings[1], b->c.node));
+    const struct zkli_listing listing = {.siblings = siblings, .count = 2};
+    return say(b, (struct zkli_contender_event){.type = ZKLI_EV_LISTED, .listing = &listing});
+}
+
+static void another_predecessor_has_all_of_its_name_and_no_more(void) {
+    static const char writer[] = "_c_ffffffff-4e5f-4061-8273-8495a6b7c8d9-__WRIT__0000000003";
+    static const char mutex[] = "_c_ffffffff-4e5f-4061-8273-8495a6b7c8d9-lock-0000000002";
+    struct bench b;
+    to_enqueuing(&b);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(list_behind(&b, writer), OWN_AND_PREDECESSOR | ZKLI_TELL_QUEUED);
+    CHECK_STRING(b.c.predecessor, writer);
+    answer_all(&b, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true), ZKLI_ASK_LIST);
+    CHECK_ACTIONS(list_behind(&b, mutex), ZKLI_ASK_PREDECESSOR);
+    CHECK_STRING(b.c.predecessor, mutex);
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a place is told as lost once", a_place_is_told_as_lost_once},
@@ -100,6 +141,10 @@ int main(int argc, char **argv) {
          a_barrier_before_the_session_says_nothing_of_a_listing_in_it},
         {"a node that is found has all of its name and no more",
          a_node_that_is_found_has_all_of_its_name_and_no_more},
+        {"another node has all of its name and no more",
+         another_node_has_all_of_its_name_and_no_more},
+        {"another predecessor has all of its name and no more",
+         another_predecessor_has_all_of_its_name_and_no_more},
     };
     return TEST_MAIN(argc, argv, "contender_forget", cases);
 }

@@ -43,6 +43,8 @@ static void it_may_idle_until_somebody_comes(void) {
     CHECK_ACTIONS(news(&b, ZKLI_EV_CHILDREN_EVENT), ZKLI_TELL_WANTED);
     CHECK(!zkli_contender_may_idle(&b.c));
     CHECK_ACTIONS(news(&b, ZKLI_EV_CHILDREN_EVENT), 0); /* told once */
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CHILDREN_EVENT), 0);
+    CHECK(!zkli_contender_may_idle(&b.c));
     CHECK_STATE(&b, "held");
 }
 
@@ -72,6 +74,44 @@ static void a_permit_may_idle_if_it_comes_first(void) {
         CHECK_ACTIONS(is_first != 0 ? listed_alone(&b) : listed(&b, BEHIND_HEAD), ZKLI_DO_GRANT);
         CHECK_INT(zkli_contender_may_idle(&b.c), is_first);
     }
+}
+
+/* The number was not known for the listing that set the watch. */
+static void a_permit_may_idle_though_it_was_listed_twice(void) {
+    struct bench b;
+    bench_semaphore(&b, 1, false);
+    zkli_contender_keep(&b.c);
+    b.permits = b.directory;
+    bench_record(&b, 1, 1);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), CREATE_AND_LIST);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed_alone(&b), DIRECTORY_AND_LIST);
+    read_directory(&b);
+    CHECK_ACTIONS(listed_alone(&b), ZKLI_DO_GRANT);
+    CHECK(zkli_contender_may_idle(&b.c));
+}
+
+/* Who waits gives up the watch on the children, which would wake it for each that comes. */
+static void who_had_to_wait_may_not_idle(void) {
+    struct bench b;
+    begin(&b);
+    news(&b, ZKLI_EV_CONNECTED);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    listed(&b, BEHIND_HEAD);
+    answer_all(&b, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true), ZKLI_DO_GRANT);
+    CHECK(!zkli_contender_may_idle(&b.c));
+}
+
+/* Those that share with it do not wait for it. */
+static void a_reader_may_idle_behind_another(void) {
+    struct bench b;
+    begin(&b);
+    b.c.kind = b.kind = b.others = ZKLI_KIND_READ;
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), CREATE_AND_LIST);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, BEHIND_HEAD), ZKLI_DO_GRANT);
+    CHECK(zkli_contender_may_idle(&b.c));
 }
 
 static void idle_its_node_is_watched(void) {
@@ -128,6 +168,7 @@ static void a_watch_of_an_earlier_connection_does_not_count(void) {
     news(&b, ZKLI_EV_CONNECTED);
     reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
     CHECK_ACTIONS(listed_alone(&b), ZKLI_ASK_OWN);
+    CHECK(!zkli_contender_may_idle(&b.c)); /* nobody holds by it yet */
     CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK), 0);
     bench_reconnect(&b);
     CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), BARRIER_AND_LIST);
@@ -154,9 +195,17 @@ static void another_place_is_marked_and_not_wanted_yet(void) {
     CHECK(!b.c.is_wanted);
 }
 
+static void another_place_of_one_that_is_not_kept_is_not_marked(void) {
+    struct bench b;
+    to_waiting(&b, BEHIND_HEAD);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, true), ZKLI_TELL_REQUEUED | CREATE_AND_LIST);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    CHECK(!zkli_node_name_may_be_kept(b.c.node));
+}
+
 /* ---- Tries ---- */
 
-static unsigned found_by_a_try(struct bench *b, const char *first, const char *second) {
+static unsigned listed_two(struct bench *b, const char *first, const char *second) {
     char names[2][ZKLI_CHILD_MAX + 1];
     struct zkli_sibling siblings[2];
     bench_name(first, 3, names[0]);
@@ -164,9 +213,13 @@ static unsigned found_by_a_try(struct bench *b, const char *first, const char *s
     for (size_t i = 0; i < 2; i++)
         REQUIRE(zkli_sibling_parse(&siblings[i], names[i]));
     struct zkli_listing listing = {.siblings = siblings, .count = 2};
+    return say(b, (struct zkli_contender_event){.type = ZKLI_EV_LISTED, .listing = &listing});
+}
+
+static unsigned found_by_a_try(struct bench *b, const char *first, const char *second) {
     bench_init(b, true);
     CHECK_ACTIONS(news(b, ZKLI_EV_CONNECTED), ZKLI_ASK_LIST);
-    return say(b, (struct zkli_contender_event){.type = ZKLI_EV_LISTED, .listing = &listing});
+    return listed_two(b, first, second);
 }
 
 static void a_try_asks_the_first_if_that_may_be_idle(void) {
@@ -196,11 +249,50 @@ static void a_try_that_asks_may_end(void) {
     CHECK_STATE(&b, "asking");
 }
 
+/* What an earlier look has found, in another session, has gone since. */
+static void a_try_asks_the_one_that_it_has_just_seen(void) {
+    enum {
+        NONE,
+        NOT_KEPT,
+        ANOTHER_KEPT
+    };
+    for (int seen = NONE; seen <= ANOTHER_KEPT; seen++) {
+        struct bench b;
+        const char *reader = "_c_" KEPT "-__READ__0000000001"; /* a longer name */
+        struct zkli_sibling sibling;
+        REQUIRE(zkli_sibling_parse(&sibling, reader));
+        struct zkli_listing listing = {.siblings = &sibling, .count = 1};
+        bench_init(&b, true);
+        news(&b, ZKLI_EV_CONNECTED);
+        CHECK_ACTIONS(
+            say(&b, (struct zkli_contender_event){.type = ZKLI_EV_LISTED, .listing = &listing}),
+            ZKLI_ASK_LET_GO);
+        CHECK_STRING(b.c.found, reader);
+        news(&b, ZKLI_EV_EXPIRED);
+        bench_reconnect(&b);
+        CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), ZKLI_ASK_LIST);
+        char another[ZKLI_CHILD_MAX + 1];
+        bench_name(KEPT, 3, another);
+        if (seen == NONE) {
+            CHECK_ACTIONS(reply(&b, ZKLI_EV_LISTED, ZKLI_RESULT_NO_NODE), CREATE_AND_LIST);
+        } else if (seen == NOT_KEPT) {
+            CHECK_ACTIONS(listed_two(&b, OTHER, KEPT), ZKLI_DO_FAIL | ZKLI_DO_FORGET);
+        } else {
+            CHECK_ACTIONS(listed_two(&b, KEPT, OTHER), ZKLI_ASK_LET_GO);
+            CHECK_STRING(b.c.found, another);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"it may idle until somebody comes", it_may_idle_until_somebody_comes},
         {"it may not idle before others", it_may_not_idle_before_others},
         {"a permit may idle if it comes first", a_permit_may_idle_if_it_comes_first},
+        {"a permit may idle though it was listed twice",
+         a_permit_may_idle_though_it_was_listed_twice},
+        {"who had to wait may not idle", who_had_to_wait_may_not_idle},
+        {"a reader may idle behind another", a_reader_may_idle_behind_another},
         {"idle, its node is watched", idle_its_node_is_watched},
         {"a node that is not kept is read at the heartbeat only",
          a_node_that_is_not_kept_is_read_at_the_heartbeat_only},
@@ -208,8 +300,11 @@ int main(int argc, char **argv) {
         {"a watch of an earlier connection does not count",
          a_watch_of_an_earlier_connection_does_not_count},
         {"another place is marked, and not wanted yet", another_place_is_marked_and_not_wanted_yet},
+        {"another place of one that is not kept is not marked",
+         another_place_of_one_that_is_not_kept_is_not_marked},
         {"a try asks the first if that may be idle", a_try_asks_the_first_if_that_may_be_idle},
         {"a try that asks may end", a_try_that_asks_may_end},
+        {"a try asks the one that it has just seen", a_try_asks_the_one_that_it_has_just_seen},
     };
     return TEST_MAIN(argc, argv, "contender_linger", cases);
 }

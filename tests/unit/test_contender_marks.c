@@ -56,6 +56,18 @@ static void a_mark_at_the_first_read_costs_one_more_listing(void) {
     CHECK_STATE(&b, "fronting");
 }
 
+/* It is looked at again when its own node's watch can be set. */
+static void a_mark_is_not_looked_into_while_the_own_node_is_not_watched(void) {
+    struct bench b;
+    to_read(&b);
+    listed(&b, BEHIND_TWO);
+    b.are_touched = true;
+    reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_AGAIN);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_PREDECESSOR_READ, ZKLI_RESULT_OK), ZKLI_DO_RETRY);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_RETRY), ZKLI_ASK_LIST);
+    CHECK_ACTIONS(listed(&b, BEHIND_TWO), OWN_AND_PREDECESSOR);
+}
+
 static void a_mark_is_no_news_to_other_kinds(void) {
     struct bench b;
     to_waiting(&b, BEHIND_TWO);
@@ -244,6 +256,8 @@ int main(int argc, char **argv) {
          a_mark_in_flight_is_waited_for_before_a_listing},
         {"a mark at the first read costs one more listing",
          a_mark_at_the_first_read_costs_one_more_listing},
+        {"a mark is not looked into while the own node is not watched",
+         a_mark_is_not_looked_into_while_the_own_node_is_not_watched},
         {"a mark is no news to other kinds", a_mark_is_no_news_to_other_kinds},
         {"an event during the last look arms anew", an_event_during_the_last_look_arms_anew},
         {"another predecessor is read as the first was",

@@ -94,6 +94,48 @@ static void each_search_looks_anew(void) {
     CHECK_ACTIONS(listed(&b, OTHERS), ZKLI_DO_LOSE | ZKLI_DO_FORGET);
 }
 
+/* Ours come last, behind one that waits. */
+static unsigned listed_with_both(struct bench *b, bool is_writer_first) {
+    char other[ZKLI_CHILD_MAX + 1];
+    bench_name("ffffffff-4e5f-4061-8273-8495a6b7c8d9", 9, other);
+    const char *names[] = {other, is_writer_first ? b->c.node : b->c.reader,
+                           is_writer_first ? b->c.reader : b->c.node};
+    struct zkli_sibling siblings[COUNT(names)];
+    for (size_t i = 0; i < COUNT(names); i++)
+        REQUIRE(zkli_sibling_parse(&siblings[i], names[i]));
+    struct zkli_listing listing = {.siblings = siblings, .count = COUNT(names)};
+    return say(b, (struct zkli_contender_event){.type = ZKLI_EV_LISTED, .listing = &listing});
+}
+
+/* Any client can make up the reader's. */
+static void while_the_writer_s_node_is_there_it_is_a_writer_s(void) {
+    for (int is_writer_first = 0; is_writer_first < 2; is_writer_first++) {
+        struct bench b;
+        to_turning(&b);
+        reply(&b, ZKLI_EV_TURNED, ZKLI_RESULT_NO_NODE);
+        reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+        CHECK_ACTIONS(listed_with_both(&b, is_writer_first == 1), ZKLI_ASK_TURN);
+        CHECK_INT(b.c.kind, ZKLI_KIND_WRITE);
+    }
+}
+
+/* A listing that looks for the reader's node says nothing of them. */
+static void who_waits_behind_it_keeps_it_from_idling(void) {
+    struct bench b;
+    bench_init(&b, false);
+    b.c.kind = b.kind = ZKLI_KIND_WRITE;
+    zkli_contender_keep(&b.c);
+    news(&b, ZKLI_EV_CONNECTED);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, FIRST), ZKLI_DO_GRANT);
+    CHECK(!zkli_contender_may_idle(&b.c));
+    news(&b, ZKLI_EV_TURN);
+    reply(&b, ZKLI_EV_TURNED, ZKLI_RESULT_NO_NODE);
+    reply(&b, ZKLI_EV_BARRIER, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, TURNED), ZKLI_TELL_TURNED);
+    CHECK(!zkli_contender_may_idle(&b.c));
+}
+
 /* The transaction that was lost may be carried out late, and then makes a reader's node. Without
  * the writer's it does nothing. So that goes first. */
 static void the_writer_s_node_is_deleted_before_the_reader_s(void) {
@@ -137,6 +179,9 @@ int main(int argc, char **argv) {
          what_was_lost_is_looked_for_before_it_is_sent_again},
         {"the read of its node decides nothing", the_read_of_its_node_decides_nothing},
         {"each search looks anew", each_search_looks_anew},
+        {"while the writer's node is there it is a writer's",
+         while_the_writer_s_node_is_there_it_is_a_writer_s},
+        {"who waits behind it keeps it from idling", who_waits_behind_it_keeps_it_from_idling},
         {"the writer's node is deleted before the reader's",
          the_writer_s_node_is_deleted_before_the_reader_s},
         {"near the counter's end the node stays a writer's",

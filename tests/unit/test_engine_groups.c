@@ -194,6 +194,29 @@ static void where_nothing_is_there_all_directories_are_made(void) {
     end_all();
 }
 
+/* Else a wait that ends between them would leave directories that never had a node. */
+static void directories_go_with_the_nodes_in_them(void) {
+    static struct asked others[ZKLI_WINDOW];
+    for (size_t room = 1; room <= SEVERAL + 1; room++) {
+        bench_begin();
+        (void)tiny_add(&Bench.server, "/locks", 0);
+        begin_several(false);
+        CHECK_INT(Bench.request_count, SEVERAL + 1); /* their answers make room for as many */
+        for (size_t i = free_slots() + SEVERAL + 1 - room; i > 0; i--)
+            ask(&others[i - 1], ZKLI_QUERY_GET);
+        for (size_t i = 0; i < SEVERAL + 1; i++)
+            serve_next();
+        CHECK_INT(Bench.sent[PARENT], room > SEVERAL ? SEVERAL : 0);
+        CHECK_INT(Bench.sent[MULTI], room > SEVERAL ? 2 : 1);
+        CHECK_INT(free_slots(), room > SEVERAL ? 0 : room);
+        serve_all();
+        check_granted();
+        CHECK_INT(Bench.sent[PARENT], SEVERAL);
+        CHECK_INT(Bench.sent[MULTI], 2);
+        end_all();
+    }
+}
+
 static void a_refusal_of_one_is_all_of_theirs(void) {
     for (size_t place = 0; place < SEVERAL; place++) {
         begin_all();
@@ -456,6 +479,7 @@ int main(int argc, char **argv) {
          a_missing_directory_is_made_and_all_are_tried_again},
         {"where nothing is there all directories are made",
          where_nothing_is_there_all_directories_are_made},
+        {"directories go with the nodes in them", directories_go_with_the_nodes_in_them},
         {"a refusal of one is all of theirs", a_refusal_of_one_is_all_of_theirs},
         {"what is refused for the moment is tried again",
          what_is_refused_for_the_moment_is_tried_again},

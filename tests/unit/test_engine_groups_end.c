@@ -150,6 +150,61 @@ static void the_error_is_that_of_the_first_that_failed(void) {
     end_all();
 }
 
+static void where_two_fail_in_one_step_the_others_fail_as_the_first(void) {
+    begin_behind_another();
+    zkli_engine_enter(Bench.engine);
+    zkli_member_abandon(Owners[0].member, ZKL_TIMEOUT);
+    zkli_member_abandon(Owners[1].member, ZKL_CANCELED);
+    settle();
+    CHECK_INT(Owners[0].error, ZKL_TIMEOUT);
+    CHECK_INT(Owners[1].error, ZKL_CANCELED);
+    CHECK_INT(Owners[2].error, ZKL_TIMEOUT);
+    delete_node(OTHER_NODE);
+    end_all();
+}
+
+static void abandon_first(void *arg, struct zkli_member *member, enum zkli_notice notice) {
+    (void)arg, (void)member;
+    if (notice == ZKLI_NOTICE_FAILED)
+        zkli_member_abandon(Owners[0].member, ZKL_CANCELED);
+}
+
+/* Without nodes they are gone at once. */
+static void where_two_are_gone_in_one_step_the_others_fail_as_the_first(void) {
+    bench_begin();
+    plant_directories();
+    begin_several(true);
+    zkli_engine_enter(Bench.engine);
+    zkli_member_abandon(Owners[0].member, ZKL_TIMEOUT);
+    zkli_member_abandon(Owners[1].member, ZKL_CANCELED);
+    settle();
+    CHECK(Owners[0].member == NULL && Owners[1].member == NULL);
+    CHECK_INT(Owners[2].error, ZKL_TIMEOUT);
+    end_all();
+}
+
+/* A lock's owner hears of the end of one wait, and ends another. The first of several is gone then,
+ * before the others are asked, and the last has just come to its create. */
+static void one_may_end_while_notices_are_handed_out(void) {
+    struct zkli_member *other = NULL;
+    const struct zkli_wish wish = {.name = "z", .kind = ZKLI_KIND_MUTEX};
+    bench_begin();
+    plant_directories();
+    begin_several(true);
+    struct request last = take(SEVERAL - 1);
+    serve_all();
+    struct tiny_answer served = serve(&last);
+    zkli_engine_enter(Bench.engine);
+    REQUIRE_INT(zkli_member_new(&other, Bench.engine, &wish, abandon_first, NULL), ZKL_OK);
+    zkli_member_abandon(other, ZKL_CANCELED);
+    zkli_engine_on_reply(Bench.engine, Bench.engine->port, last.slot, &served.reply);
+    settle();
+    serve_all();
+    check_failed(ZKL_CANCELED);
+    CHECK_INT(Bench.sent[MULTI], 0);
+    end_all();
+}
+
 /* ---- The end of the session, and of the engine ---- */
 
 static void the_next_session_makes_them_anew(void) {
@@ -347,6 +402,11 @@ int main(int argc, char **argv) {
         {"abandoned before it is sent it is never sent",
          abandoned_before_it_is_sent_it_is_never_sent},
         {"the error is that of the first that failed", the_error_is_that_of_the_first_that_failed},
+        {"where two fail in one step the others fail as the first",
+         where_two_fail_in_one_step_the_others_fail_as_the_first},
+        {"where two are gone in one step the others fail as the first",
+         where_two_are_gone_in_one_step_the_others_fail_as_the_first},
+        {"one may end while notices are handed out", one_may_end_while_notices_are_handed_out},
         {"the next session makes them anew", the_next_session_makes_them_anew},
         {"a session may end at any time", a_session_may_end_at_any_time},
         {"an engine that closes ends them", an_engine_that_closes_ends_them},

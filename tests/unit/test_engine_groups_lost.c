@@ -1,36 +1,93 @@
 /* Several contenders at once where memory is short, and where a call fails before its nodes. */
 #include "unit/engine_several.h"
 
-/* Another client's nodes are first in two queues, and the third is free: one is admitted. */
-static void begin_behind_two(char paths[2][NODE_PATH_MAX]) {
+/* Another client's nodes are first in all queues but one, which is free. */
+static void begin_behind_two(size_t free_one, char paths[SEVERAL][NODE_PATH_MAX]) {
     bench_begin();
     plant_directories();
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < SEVERAL; i++) {
         (void)snprintf(paths[i], NODE_PATH_MAX, "/locks/%s/_c_%s-lock-0000000000", Names[i],
                        "f47ac10b-58cc-4372-a567-0e02b2c3d479");
-        (void)tiny_add(&Bench.server, paths[i], 99);
+        if (i != free_one)
+            (void)tiny_add(&Bench.server, paths[i], 99);
     }
     Bench.server.number = 1;
     begin_several(false);
-    serve_all();
-    CHECK_INT(Owners[2].member->core.state, ZKLI_ADMITTED);
 }
 
 /* The client library had no memory for another lock's path. What was listed before counts no more,
- * and the one that is admitted hears of nothing else. */
+ * and the one that is admitted hears of nothing else. Its node is watched by then, or not yet. */
 static void a_reply_lost_without_a_word_of_the_connection_keeps_none_waiting(void) {
-    char paths[2][NODE_PATH_MAX];
-    begin_behind_two(paths);
-    (void)begin("other");
-    struct request create = serve_until(CREATE);
-    (void)serve(&create);
-    answer(&create, ZKLI_RESULT_LOST);
-    serve_all();
-    for (size_t i = 0; i < 2; i++) {
-        CHECK_INT(grants(), 0);
-        delete_node(paths[i]);
+    for (size_t variant = 0; variant < 2 * SEVERAL; variant++) {
+        char paths[SEVERAL][NODE_PATH_MAX];
+        const size_t free_one = variant / 2;
+        const bool is_watched = variant % 2 == 0;
+        begin_behind_two(free_one, paths);
+        const struct zkli_contender *admitted = &Owners[free_one].member->core;
+        if (is_watched)
+            serve_all();
+        (void)begin("other");
+        struct request create = serve_until(CREATE);
+        CHECK_INT(admitted->state, ZKLI_ADMITTED);
+        CHECK_INT(admitted->in_flight, is_watched ? 0 : ZKLI_ASK_OWN);
+        (void)serve(&create);
+        answer(&create, ZKLI_RESULT_LOST);
         serve_all();
+        for (size_t i = 0; i < SEVERAL; i++) {
+            if (i == free_one)
+                continue;
+            CHECK_INT(grants(), 0);
+            delete_node(paths[i]);
+            serve_all();
+        }
+        check_granted();
+        end_all();
     }
+}
+
+/* The connection that its read was under way on is gone, and so is its node. */
+static void what_an_earlier_search_has_found_counts_no_more(void) {
+    begin_all();
+    cut_and_connect(1);
+    while (in_flight(GET) == 0)
+        serve_next();
+    (void)tiny_remove(&Bench.server, path_of(&Owners[1]));
+    const size_t gets = Bench.sent[GET];
+    cut_and_connect(0);
+    while (in_flight(REMOVE) == 0)
+        serve_next();
+    CHECK_INT(Bench.sent[GET], gets); /* nothing is there to be read */
+    serve_all();
+    check_granted();
+    CHECK_INT(nodes(), SEVERAL);
+    CHECK_INT(Bench.sent[MULTI], 2);
+    end_all();
+}
+
+/* Nodes that are going do not count, and neither do the members that delete them. */
+static void an_orphan_is_seen_beside_nodes_that_are_going(void) {
+    begin_behind_another();
+    delete_node(path_of(&Owners[1]));
+    CHECK_INT(Owners[0].member->core.state, ZKLI_CLEARING);
+    REQUIRE_INT(Bench.request_count, 2);
+    struct request removes[] = {take(0), take(0)};
+    const char *orphan = plant_with_our_tag(zkli_engine_session_id(Bench.engine));
+    struct owner *other = begin("a");
+    struct request list = serve_until(LIST);
+    serve_request(&list);
+    size_t claims = 0;
+    for (size_t i = 0; i < Bench.request_count; i++)
+        claims += Bench.requests[i].kind == GET && strcmp(Bench.requests[i].path, orphan) == 0;
+    CHECK_INT(claims, 1);
+    for (size_t i = 0; i < COUNT(removes); i++)
+        serve_request(&removes[i]);
+    serve_all();
+    CHECK(tiny_find(&Bench.server, orphan) == NULL);
+    delete_node(OTHER_NODE);
+    serve_all();
+    CHECK_INT(other->grants, 1);
+    release(other);
+    serve_all();
     check_granted();
     end_all();
 }
@@ -77,6 +134,10 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a reply lost without a word of the connection keeps none waiting",
          a_reply_lost_without_a_word_of_the_connection_keeps_none_waiting},
+        {"what an earlier search has found counts no more",
+         what_an_earlier_search_has_found_counts_no_more},
+        {"an orphan is seen beside nodes that are going",
+         an_orphan_is_seen_beside_nodes_that_are_going},
         {"a node whose path is not known is looked for",
          a_node_whose_path_is_not_known_is_looked_for},
         {"a call that fails makes no directory", a_call_that_fails_makes_no_directory},

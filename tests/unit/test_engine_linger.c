@@ -50,6 +50,24 @@ static void who_comes_makes_it_wanted(void) {
     end(owner);
 }
 
+/* Events of its node are its own doing then; that of the children is not. */
+static void who_comes_while_it_turns_makes_it_wanted(void) {
+    const struct zkli_wish wish = {
+        .name = "a", .kind = ZKLI_KIND_WRITE, .may_be_kept = true, .thread = {7, 70}};
+    bench_begin();
+    struct owner *owner = begin_by(&wish);
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    zkli_engine_enter(Bench.engine);
+    zkli_member_turn(owner->member);
+    settle();
+    CHECK(zkli_member_is_turning(owner->member));
+    tell_watch("/locks/a", ZKLI_WATCH_CHILDREN);
+    CHECK((owner->notices & TOLD(WANTED)) != 0);
+    answer_next(MULTI, ZKLI_RESULT_DENIED);
+    end(owner);
+}
+
 static void without_a_connection_or_a_lease_it_may_not_idle(void) {
     struct owner *owner = begin_kept_and_held();
     tell_state(ZKLI_PORT_CONNECTING);
@@ -92,6 +110,7 @@ static struct request begin_try_before(const char *node) {
     struct request read = serve_until(GET);
     CHECK_STRING(read.path, node);
     CHECK(!read.is_watched);
+    CHECK_INT(Bench.engine->standing, 0); /* it has no node, and makes none */
     return read;
 }
 
@@ -157,6 +176,7 @@ static void a_mark_that_cannot_be_made_is_not_made(void) {
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"who comes makes it wanted", who_comes_makes_it_wanted},
+        {"who comes while it turns makes it wanted", who_comes_while_it_turns_makes_it_wanted},
         {"without a connection or a lease it may not idle",
          without_a_connection_or_a_lease_it_may_not_idle},
         {"idle, it belongs to no thread", idle_it_belongs_to_no_thread},

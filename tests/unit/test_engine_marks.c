@@ -66,10 +66,39 @@ static void the_first_mark_is_made_without_a_read(void) {
     serve_all();
     CHECK(Bench.sent[GET] > gets);
     CHECK_INT(Last->member->core.state, ZKLI_FRONT);
+    CHECK(Last->member->watchers[ZKLI_WATCHED_PREDECESSOR].watch == NULL); /* three are enough */
     CHECK_INT(Bench.sent[MULTI], 1);
     pass(T_MS * MS);
     CHECK_INT(Bench.sent[MULTI], 1);
     end();
+}
+
+/* It was made before the node was watched. That its contender is asked to let go is no mark. */
+static void a_mark_that_is_there_already_costs_one_more_listing(void) {
+    static const struct {
+        const char *data;
+        size_t lists;
+    } cases[] = {{"zklock1 touched=1 t=10000", 2}, {"zklock1 ask=1 t=10000", 1}, {"touched=1", 1}};
+    static const char before[] =
+        "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lease-0000000001";
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bench_begin();
+        (void)tiny_add(&Bench.server, "/locks", 0);
+        (void)tiny_add(&Bench.server, "/locks/a", 0);
+        set_node("/locks/a", "permits=1 max=1");
+        (void)tiny_add(&Bench.server,
+                       "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lease-0000000000", 99);
+        (void)tiny_add(&Bench.server, before, 99);
+        set_node(before, cases[i].data);
+        Bench.server.number = 2;
+        struct owner *owner = begin_lease("a", 1);
+        serve_all();
+        CHECK_INT(owner->member->core.state, ZKLI_WAITING);
+        CHECK_INT(Bench.sent[LIST], cases[i].lists);
+        abandon(owner);
+        come_to_rest();
+        bench_end();
+    }
 }
 
 /* What others have said of the node stays. */
@@ -87,6 +116,24 @@ static void of_another_version_every_field_is_kept(void) {
     serve_all();
     CHECK_INT(Last->member->core.state, ZKLI_FRONT);
     CHECK_INT(Bench.sent[MULTI], 3);
+    end();
+}
+
+/* Its read comes when the end of the connection has been told. */
+static void without_a_connection_nothing_is_marked(void) {
+    struct request mark = begin_marking();
+    answer(&mark, ZKLI_RESULT_BAD_VERSION);
+    struct request get = serve_until(GET);
+    CHECK(!get.is_watched);
+    serve_all();
+    const size_t marks = Bench.sent[MULTI];
+    tell_state(ZKLI_PORT_CONNECTING);
+    serve_request(&get);
+    CHECK_INT(Bench.sent[MULTI], marks);
+    bench_connect();
+    serve_all();
+    CHECK_INT(Bench.sent[MULTI], marks + 1);
+    CHECK_INT(Last->member->core.state, ZKLI_FRONT);
     end();
 }
 
@@ -209,7 +256,10 @@ static void a_mark_that_is_refused_is_tried_again_and_logged_once(void) {
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"the first mark is made without a read", the_first_mark_is_made_without_a_read},
+        {"a mark that is there already costs one more listing",
+         a_mark_that_is_there_already_costs_one_more_listing},
         {"of another version every field is kept", of_another_version_every_field_is_kept},
+        {"without a connection nothing is marked", without_a_connection_nothing_is_marked},
         {"data that are none of ours are replaced", data_that_are_none_of_ours_are_replaced},
         {"a mark that was lost is made behind a read", a_mark_that_was_lost_is_made_behind_a_read},
         {"who leaves meanwhile marks nothing", who_leaves_meanwhile_marks_nothing},

@@ -67,6 +67,21 @@ static void a_member_that_is_gone_hears_of_nothing_more(void) {
     bench_end();
 }
 
+static void a_member_s_node_bears_its_label(void) {
+    bench_begin();
+    struct owner *owner = begin_by(
+        &(struct zkli_wish){.name = "a", .kind = ZKLI_KIND_MUTEX, .label = "a label of its own"});
+    struct request create = serve_until(CREATE);
+    struct zkli_node_data data;
+    REQUIRE(zkli_node_data_parse(&data, create.data, create.length));
+    CHECK_STRING(data.label, "a label of its own");
+    serve_request(&create);
+    serve_all();
+    release(owner);
+    come_to_rest();
+    bench_end();
+}
+
 static void a_member_knows_its_token_and_its_place(void) {
     bench_begin();
     struct owner *holder = hold("a"), *second = begin("a"), *third = begin("a");
@@ -292,6 +307,7 @@ int main(int argc, char **argv) {
          a_place_that_is_lost_before_it_is_told_is_told_as_lost},
         {"a member that is gone hears of nothing more",
          a_member_that_is_gone_hears_of_nothing_more},
+        {"a member's node bears its label", a_member_s_node_bears_its_label},
         {"a member knows its token and its place", a_member_knows_its_token_and_its_place},
         {"each place has a uuid of its own", each_place_has_a_uuid_of_its_own},
         {"so have places that are asked for without a connection",

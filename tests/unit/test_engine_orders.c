@@ -8,6 +8,7 @@
 
 static const char Reader[] = "/locks/a/_c_0123abcd-aaaa-bbbb-cccc-0123456789ab-__READ__2147483630";
 static const char Writer[] = "/locks/a/_c_0123abcd-aaaa-bbbb-cccc-0123456789ab-lock-2147483631";
+static const char Overflown[] = "/locks/a/_c_0123abcd-aaaa-bbbb-cccc-0123456789ab-lock--2147483640";
 
 /* Our node is there, and so is the listing's answer: each node's read is asked for. */
 static struct owner *begin_late(const char *before, const char *after) {
@@ -56,14 +57,37 @@ static void a_reader_with_an_old_number_stays_before_us(void) {
     bench_end();
 }
 
+/* Of whatever number. */
 static void a_node_that_has_gone_meanwhile_is_not_before_us(void) {
-    struct owner *owner = begin_late(Writer, NULL);
-    CHECK_INT(reads_in_flight(), 2);
-    (void)tiny_remove(&Bench.server, Writer);
-    const size_t lists = Bench.sent[LIST];
+    const char *const gone[] = {Writer, Overflown};
+    for (size_t i = 0; i < COUNT(gone); i++) {
+        struct owner *owner = begin_late(gone[i], NULL);
+        CHECK_INT(reads_in_flight(), 2);
+        (void)tiny_remove(&Bench.server, gone[i]);
+        const size_t lists = Bench.sent[LIST];
+        serve_all();
+        CHECK_INT(owner->grants, 1);
+        CHECK_INT(Bench.sent[LIST], lists); /* without another look */
+        bench_end();
+    }
+}
+
+/* The number of permits is that of the directory as it was listed. */
+static void a_semaphore_goes_by_its_number_there_too(void) {
+    bench_begin();
+    Bench.server.number = LATE;
+    (void)tiny_add(&Bench.server, "/locks", 0);
+    (void)tiny_add(&Bench.server, "/locks/a", 0);
+    set_node("/locks/a", "permits=1 max=1");
+    struct owner *first = begin_lease("a", 1), *second = begin_lease("a", 1);
     serve_all();
-    CHECK_INT(owner->grants, 1);
-    CHECK_INT(Bench.sent[LIST], lists); /* without another look */
+    CHECK_INT(first->grants, 1);
+    CHECK_INT(second->member->core.state, ZKLI_FRONT);
+    release(first);
+    serve_all();
+    CHECK_INT(second->grants, 1);
+    release(second);
+    come_to_rest();
     bench_end();
 }
 
@@ -114,6 +138,7 @@ int main(int argc, char **argv) {
          a_reader_with_an_old_number_stays_before_us},
         {"a node that has gone meanwhile is not before us",
          a_node_that_has_gone_meanwhile_is_not_before_us},
+        {"a semaphore goes by its number there, too", a_semaphore_goes_by_its_number_there_too},
         {"a read that is lost, or not sent, makes the listing worthless",
          a_read_that_is_lost_or_not_sent_makes_the_listing_worthless},
         {"reads for a wait that ended are nothing", reads_for_a_wait_that_ended_are_nothing},

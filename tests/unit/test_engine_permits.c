@@ -175,6 +175,34 @@ static void what_this_session_has_read_counts_later(void) {
     end();
 }
 
+/* Only who waits in front watches the directory. */
+static void the_number_is_read_without_a_watch(void) {
+    begin_with("permits=9 max=9");
+    (void)begin_lease("a", 9);
+    struct request read = serve_until(GET);
+    CHECK_STRING(read.path, DIRECTORY);
+    CHECK(!read.is_watched);
+    serve_request(&read);
+    serve_all();
+    end();
+}
+
+/* A handle may have kept an older one. */
+static void what_is_known_is_not_replaced(void) {
+    begin_with("permits=9 max=9");
+    CHECK_INT(reads_of(begin_lease("a", 9)), 1);
+    const struct zkli_wish wish = {.name = "a",
+                                   .kind = ZKLI_KIND_LEASE,
+                                   .recorded = zkli_permits_parse("permits=3 max=3", 15, 1, 0),
+                                   .session_id = zkli_engine_session_id(Bench.engine)};
+    const size_t reads = Bench.sent[GET];
+    struct owner *owner = begin_by(&wish);
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    CHECK_INT(Bench.sent[GET], reads);
+    end();
+}
+
 static void what_is_not_of_the_listing_any_more_is_read(void) {
     begin_with("permits=9 max=9");
     struct owner *owner = begin_recorded(zkli_engine_session_id(Bench.engine));
@@ -360,6 +388,8 @@ static void the_limit_is_that_of_three_watches(void) {
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a directory is made with the number", a_directory_is_made_with_the_number},
+        {"the number is read without a watch", the_number_is_read_without_a_watch},
+        {"what is known is not replaced", what_is_known_is_not_replaced},
         {"a number is recorded beside the own node", a_number_is_recorded_beside_the_own_node},
         {"another's number is read instead", another_s_number_is_read_instead},
         {"without the own node nothing is recorded", without_the_own_node_nothing_is_recorded},

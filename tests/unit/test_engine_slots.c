@@ -45,8 +45,12 @@ static void a_query_in_line_can_be_taken_back_and_one_that_is_sent_cannot(void) 
 static void a_query_s_read_sets_no_watch(void) {
     bench_begin();
     struct asked asked;
+    ask(&asked, ZKLI_QUERY_LIST);
+    struct request request = serve_until(LIST);
+    CHECK(!request.is_watched);
+    serve_request(&request);
     ask(&asked, ZKLI_QUERY_GET);
-    struct request request = serve_until(GET);
+    request = serve_until(GET);
     CHECK(!request.is_watched);
     serve_request(&request);
     check_asked(&asked, 1, 1);

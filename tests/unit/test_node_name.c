@@ -484,12 +484,23 @@ static void a_uuid_may_have_a_mark(void) {
     CHECK(!zkli_node_name_may_be_kept(name));
     CHECK(!zkli_node_name_may_be_kept("_c_01234567-89ab-"));
     CHECK(!zkli_node_name_may_be_kept("_d_01234567-89ab-8bcd-0304-05060708090a-lock-0000000001"));
+    CHECK(!zkli_node_name_may_be_kept("_cd01234567-89ab-8bcd-0304-05060708090a-lock-0000000001"));
     CHECK(!zkli_node_name_may_be_kept(""));
+    CHECK(zkli_node_name_may_be_kept("_c_01234567-89ab-8bcd-0304-05060708090a"));
+    CHECK(!zkli_node_name_may_be_kept("_c_01234567-89ab-8bcd-0304-05060708090"));
+}
+
+static void a_turned_name_is_the_same_but_for_its_kind(void) {
+    char turned[ZKLI_CHILD_MAX + 1];
+    memset(turned, 'x', sizeof(turned));
+    zkli_node_name_turn(turned, "_c_01234567-89ab-4bcd-0304-05060708090a-__WRIT__0000000017");
+    CHECK_STRING(turned, "_c_01234567-89ab-4bcd-0304-05060708090a-__READ__0000000017");
 }
 
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a uuid may have a mark", a_uuid_may_have_a_mark},
+        {"a turned name is the same but for its kind", a_turned_name_is_the_same_but_for_its_kind},
         {"every library's contenders are told with kind and sequence",
          every_library_s_contenders_are_told_with_kind_and_sequence},
         {"any other child is no contender", any_other_child_is_no_contender},
