@@ -48,12 +48,14 @@ struct zkli_dir *zkli_dir_get(struct zkli_engine *e, const char *name) {
 
 void zkli_dir_release(struct zkli_dir *dir) {
     const struct zkli_visit *visit = &dir->visit;
-    if (dir->member_count > 0 || visit->timer.is_set || zkli_list_is_linked(&visit->link))
+    if (dir->member_count > 0)
         return;
     if (dir->made_level > 0 && dir->engine->session_id != 0) {
-        zkli_line_join(dir->engine, &dir->work); /* it goes with what was made for nothing */
+        zkli_line_join(dir->engine, &dir->work); /* what was made for nothing goes first */
         return;
     }
+    if (visit->timer.is_set || zkli_list_is_linked(&visit->link))
+        return;
     zkli_list_remove(&dir->link);
     zkli_list_remove(&dir->work.link);
     free(dir);

@@ -148,6 +148,7 @@ static void it_waits_for_its_turn(void) {
     bench_end();
 }
 
+/* And not for the visits that look for a late node: that finds no directory then. */
 static void it_waits_for_a_connection(void) {
     begin_with_root();
     struct request create = await_refusal("a");
@@ -155,11 +156,13 @@ static void it_waits_for_a_connection(void) {
     answer(&create, ZKLI_RESULT_LOST); /* it was not done */
     abandon(&Bench.owners[0]);
     bench_connect();
+    const int64_t connected_ns = Bench.now_ns;
     while (Bench.sent[MULTI] == 0) /* when it is known that there is no node */
         if (Bench.request_count > 0)
             serve_next();
         else
             advance(10 * MS);
+    CHECK(Bench.now_ns - connected_ns < T_MS * MS / 2);
     serve_removal("/locks/a");
     come_to_rest();
     CHECK_INT(Bench.sent[MULTI], 1);
