@@ -115,7 +115,7 @@ static void go_on_at(struct zkli_dir *dir, int64_t at_ns) {
 static void go_on(struct zkli_dir *dir) {
     const struct zkli_engine *e = dir->engine;
     int64_t age_ns = e->now_ns - dir->visit.lost_ns;
-    if (age_ns < LAST_VISIT * e->timeout_ms * ZKLI_NS_PER_MS)
+    if (age_ns < LAST_VISIT * ZKLI_NS_PER_MS * e->timeout_ms)
         go_on_at(dir, e->now_ns + age_ns);
     else
         end_visit(dir);

@@ -335,6 +335,18 @@ void come_to_rest(void) {
     serve_all();
 }
 
+void end_all(void) {
+    for (size_t i = 0; i < Bench.owner_count; i++)
+        if (Bench.owners[i].member != NULL && zkli_member_is_held(Bench.owners[i].member))
+            release(&Bench.owners[i]);
+    for (size_t i = 0; i < Bench.owner_count; i++)
+        if (Bench.owners[i].member != NULL)
+            abandon(&Bench.owners[i]);
+    come_to_rest();
+    CHECK(zkli_list_is_empty(&Bench.engine->changed_groups));
+    bench_end();
+}
+
 void rest(int64_t ns) {
     bench_begin();
     pass(ns);
@@ -545,6 +557,15 @@ void plant_other(void) {
     (void)tiny_add(&Bench.server, "/locks/a", 0);
     (void)tiny_add(&Bench.server, OTHER_NODE, 99);
     Bench.server.number = 1;
+}
+
+struct owner *wait_behind_another(void) {
+    bench_begin();
+    plant_other();
+    struct owner *owner = begin("a");
+    serve_all();
+    CHECK_INT(owner->member->core.state, ZKLI_WAITING);
+    return owner;
 }
 
 struct owner *begin_behind_a_delete(struct request *ret_remove) {

@@ -130,6 +130,8 @@ void answer_next(enum kind kind, enum zkli_result result);
 void pass(int64_t ns);
 /* Until nothing is under way and nothing is to be tried again. */
 void come_to_rest(void);
+/* All owners give up, and nothing goes on; ends the bench. */
+void end_all(void);
 /* Begins with a session that has been connected, and has had nothing to do for so long. */
 void rest(int64_t ns);
 
@@ -166,6 +168,8 @@ struct owner *begin_lease(const char *name, int permits);
 /* Another client's node, the first of its directory. */
 #define OTHER_NODE "/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000000"
 void plant_other(void);
+/* Begins the bench; the owner waits behind that node, since just now. */
+struct owner *wait_behind_another(void);
 /* Begins with the delete of a hold that was lost, which is the caller's to serve, and a contender
  * that waits for another session. */
 struct owner *begin_behind_a_delete(struct request *ret_remove);

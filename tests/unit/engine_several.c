@@ -130,15 +130,6 @@ void check_failed(zkl_err error) {
     CHECK_INT(nodes(), 0);
 }
 
-void end_all(void) {
-    for (size_t i = 0; i < Bench.owner_count; i++)
-        if (Bench.owners[i].member != NULL && zkli_member_is_held(Bench.owners[i].member))
-            release(&Bench.owners[i]);
-    come_to_rest();
-    CHECK(zkli_list_is_empty(&Bench.engine->changed_groups));
-    bench_end();
-}
-
 /* ---- Their transaction ---- */
 
 struct request await_multi(void) {

@@ -29,8 +29,6 @@ void begin_several(bool is_try);
 void begin_all(void);
 /* The same, and they wait: another client's node is the first of the first one's queue. */
 void begin_behind_another(void);
-/* Serves all, until nothing is to be tried again; those that hold are released. */
-void end_all(void);
 
 /* ---- What has come of it ---- */
 

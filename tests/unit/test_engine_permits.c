@@ -15,17 +15,6 @@ static void begin_with(const char *data) {
     plant_directory(data);
 }
 
-static void end(void) {
-    for (size_t i = 0; i < Bench.owner_count; i++)
-        if (Bench.owners[i].member != NULL && zkli_member_is_held(Bench.owners[i].member))
-            release(&Bench.owners[i]);
-    for (size_t i = 0; i < Bench.owner_count; i++)
-        if (Bench.owners[i].member != NULL)
-            abandon(&Bench.owners[i]);
-    come_to_rest();
-    bench_end();
-}
-
 /* Requests in flight of this kind at the directory. */
 static size_t asked_of_directory(enum kind kind) {
     size_t count = 0;
@@ -65,7 +54,7 @@ static void a_directory_is_made_with_the_number(void) {
     owner = begin("b");
     CHECK_INT(serve_parents("/locks/b", ""), 1);
     CHECK_INT(owner->grants, 1);
-    end();
+    end_all();
 }
 
 static struct request begin_to_record(void) {
@@ -91,7 +80,7 @@ static void a_number_is_recorded_beside_the_own_node(void) {
     serve_all();
     CHECK_INT(Bench.owners[0].grants, 1);
     CHECK_INT(zkli_member_permits(Bench.owners[0].member).count, 2);
-    end();
+    end_all();
 }
 
 static void another_s_number_is_read_instead(void) {
@@ -102,7 +91,7 @@ static void another_s_number_is_read_instead(void) {
     CHECK_INT(Bench.sent[MULTI], 1);
     CHECK_INT(Bench.owners[0].grants, 1);
     CHECK_INT(zkli_member_permits(Bench.owners[0].member).max, 5);
-    end();
+    end_all();
 }
 
 static void without_the_own_node_nothing_is_recorded(void) {
@@ -113,7 +102,7 @@ static void without_the_own_node_nothing_is_recorded(void) {
     serve_all();
     CHECK((Bench.owners[0].notices & TOLD(REQUEUED)) != 0);
     CHECK_INT(Bench.owners[0].grants, 1);
-    end();
+    end_all();
 }
 
 static void a_record_that_cannot_be_sent_is_made_later(void) {
@@ -125,7 +114,7 @@ static void a_record_that_cannot_be_sent_is_made_later(void) {
     Bench.refused = 0;
     pass(100 * MS);
     CHECK_INT(owner->grants, 1);
-    end();
+    end_all();
 }
 
 static void a_refusal_to_record_is_logged(void) {
@@ -134,7 +123,7 @@ static void a_refusal_to_record_is_logged(void) {
     CHECK_INT(Bench.owners[0].error, ZKL_DENIED);
     CHECK_INT(Bench.lines[ZKL_LOG_ERROR], 1);
     CHECK(strstr(Bench.last_line, DIRECTORY) != NULL);
-    end();
+    end_all();
 }
 
 /* ---- What was read ---- */
@@ -150,7 +139,7 @@ static void what_one_has_read_another_need_not_read(void) {
     begin_with("permits=9 max=9");
     CHECK_INT(reads_of(begin_lease("a", 9)), 1);
     CHECK_INT(reads_of(begin_lease("a", 9)), 0);
-    end();
+    end_all();
 }
 
 static struct owner *begin_recorded(int64_t session_id) {
@@ -168,11 +157,11 @@ static void what_this_session_has_read_counts_later(void) {
     begin_with("permits=9 max=9");
     const int64_t session_id = zkli_engine_session_id(Bench.engine);
     CHECK_INT(reads_of(begin_recorded(session_id)), 0);
-    end();
+    end_all();
     begin_with("permits=9 max=9");
     CHECK_INT(reads_of(begin_recorded(session_id + 1)), 1);
     CHECK_INT(reads_of(begin_recorded(session_id + 1)), 0); /* by the read of the first */
-    end();
+    end_all();
 }
 
 /* Only who waits in front watches the directory. */
@@ -184,7 +173,7 @@ static void the_number_is_read_without_a_watch(void) {
     CHECK(!read.is_watched);
     serve_request(&read);
     serve_all();
-    end();
+    end_all();
 }
 
 /* A handle may have kept an older one. */
@@ -200,7 +189,7 @@ static void what_is_known_is_not_replaced(void) {
     serve_all();
     CHECK_INT(owner->grants, 1);
     CHECK_INT(Bench.sent[GET], reads);
-    end();
+    end_all();
 }
 
 static void what_is_not_of_the_listing_any_more_is_read(void) {
@@ -215,7 +204,7 @@ static void what_is_not_of_the_listing_any_more_is_read(void) {
     serve_all();
     CHECK_INT(owner->grants, 1);
     CHECK_INT(zkli_member_permits(owner->member).count, 8);
-    end();
+    end_all();
 }
 
 static void the_end_of_the_session_forgets_it(void) {
@@ -227,7 +216,7 @@ static void the_end_of_the_session_forgets_it(void) {
     CHECK_INT(zkli_member_permits(waiter->member).state, ZKLI_PERMITS_UNKNOWN);
     bench_connect();
     CHECK_INT(reads_of(waiter), 1);
-    end();
+    end_all();
 }
 
 /* ---- In front ---- */
@@ -265,7 +254,7 @@ static void waiters_in_front_share_a_watched_listing(void) {
     CHECK_INT(Bench.sent[LIST], lists + 2);
     for (size_t i = 1; i <= 3; i++)
         CHECK_INT(Bench.owners[i].member->core.state, ZKLI_FRONT);
-    end();
+    end_all();
 }
 
 /* One that asks for it beside them does without its own, even if it was the first to ask. */
@@ -289,7 +278,7 @@ static void a_newcomer_has_part_in_a_watched_listing(void) {
     serve_request(&list);
     CHECK_INT(newcomer->member->core.state, ZKLI_FRONTING);
     serve_all();
-    end();
+    end_all();
 }
 
 /* It will be told by the node before it. */
@@ -305,7 +294,7 @@ static void a_listing_for_one_behind_sets_no_watch(void) {
     CHECK(!list.is_watched);
     serve_request(&list);
     serve_all();
-    end();
+    end_all();
 }
 
 static void the_end_of_a_hold_admits_the_next_in_front(void) {
@@ -318,7 +307,7 @@ static void the_end_of_a_hold_admits_the_next_in_front(void) {
     const struct zkli_watcher *watchers = Bench.owners[1].member->watchers;
     CHECK(watchers[ZKLI_WATCHED_DIRECTORY].watch == NULL);
     CHECK(watchers[ZKLI_WATCHED_CHILDREN].watch == NULL);
-    end();
+    end_all();
 }
 
 static void who_has_lost_its_node_watches_no_directory(void) {
@@ -326,7 +315,7 @@ static void who_has_lost_its_node_watches_no_directory(void) {
     delete_node(path_of(&Bench.owners[1]));
     for (enum zkli_watched what = 0; what < ZKLI_WATCHED_COUNT; what++)
         CHECK(Bench.owners[1].member->watchers[what].watch == NULL);
-    end();
+    end_all();
 }
 
 static void more_permits_admit_those_in_front(void) {
@@ -338,7 +327,7 @@ static void more_permits_admit_those_in_front(void) {
     set_node(DIRECTORY, "permits=3 max=4");
     serve_all();
     CHECK_INT(Bench.owners[2].grants, 1);
-    end();
+    end_all();
 }
 
 static void a_look_that_cannot_be_sent_is_made_later(void) {
@@ -351,7 +340,7 @@ static void a_look_that_cannot_be_sent_is_made_later(void) {
         Bench.refused = 0;
         pass(200 * MS);
         CHECK_INT(Bench.owners[1].grants, 1);
-        end();
+        end_all();
     }
 }
 
@@ -367,7 +356,7 @@ static void a_waiter_counts_three_watches(void) {
     CHECK_INT(Bench.owners[1].member->node_bytes, bytes);
     abandon(&Bench.owners[1]);
     CHECK_INT(Bench.engine->watch_bytes, bytes);
-    end();
+    end_all();
 }
 
 static void the_limit_is_that_of_three_watches(void) {
@@ -382,7 +371,7 @@ static void the_limit_is_that_of_three_watches(void) {
     CHECK_INT(enter_by(&wish, &owner), ZKL_OK);
     Bench.engine->stale_watch_bytes = 0;
     serve_all();
-    end();
+    end_all();
 }
 
 int main(int argc, char **argv) {

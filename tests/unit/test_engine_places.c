@@ -5,17 +5,6 @@
  */
 #include "unit/engine_bench.h"
 
-static void end(void) {
-    for (size_t i = 0; i < Bench.owner_count; i++)
-        if (Bench.owners[i].member != NULL && zkli_member_is_held(Bench.owners[i].member))
-            release(&Bench.owners[i]);
-    for (size_t i = 0; i < Bench.owner_count; i++)
-        if (Bench.owners[i].member != NULL)
-            abandon(&Bench.owners[i]);
-    come_to_rest();
-    bench_end();
-}
-
 static void turn(struct owner *owner) {
     zkli_engine_enter(Bench.engine);
     zkli_member_turn(owner->member);
@@ -24,18 +13,8 @@ static void turn(struct owner *owner) {
 
 /* ---- Places ---- */
 
-/* Behind another client's node. */
-static struct owner *begin_waiting(void) {
-    bench_begin();
-    plant_other();
-    struct owner *owner = begin("a");
-    serve_all();
-    CHECK_INT(owner->member->core.state, ZKLI_WAITING);
-    return owner;
-}
-
 static void who_waits_in_a_queue_may_be_left(void) {
-    struct owner *owner = begin_waiting();
+    struct owner *owner = wait_behind_another();
     CHECK(zkli_member_is_waiting(owner->member));
     CHECK(zkli_member_may_be_left(owner->member));
     tell_state(ZKLI_PORT_CONNECTING);
@@ -43,7 +22,7 @@ static void who_waits_in_a_queue_may_be_left(void) {
     bench_connect();
     serve_all();
     CHECK(zkli_member_may_be_left(owner->member));
-    end();
+    end_all();
 }
 
 static void who_is_about_to_stand_in_it_may_be_left_too(void) {
@@ -58,7 +37,7 @@ static void who_is_about_to_stand_in_it_may_be_left_too(void) {
     CHECK_INT(owner->member->core.state, ZKLI_ENQUEUING);
     CHECK(zkli_member_may_be_left(owner->member));
     CHECK(zkli_members_witness(Bench.engine) == NULL); /* it has no node */
-    end();
+    end_all();
 }
 
 /* Before its owner is told. */
@@ -77,7 +56,7 @@ static void who_is_gone_may_be_given_up_again(void) {
     CHECK_INT(owner.notices, TOLD(FAILED) | TOLD(GONE));
     CHECK_INT(owner.error, ZKL_TIMEOUT);
     CHECK_INT(zkli_engine_now_ns(Bench.engine), Bench.now_ns);
-    end();
+    end_all();
 }
 
 static void who_holds_or_is_gone_does_not_wait(void) {
@@ -89,19 +68,19 @@ static void who_holds_or_is_gone_does_not_wait(void) {
     REQUIRE(owner->member != NULL); /* its node is being deleted */
     CHECK(!zkli_member_is_waiting(owner->member));
     CHECK(!zkli_member_may_be_left(owner->member));
-    end();
+    end_all();
 }
 
 /* Its turn has come, and the lease is short. */
 static void who_is_admitted_may_not_be_left(void) {
-    struct owner *owner = begin_waiting();
+    struct owner *owner = wait_behind_another();
     for (int i = 0; i < T_MS / 10 && zkli_lease_is_ample(Bench.engine); i++)
         advance(10 * MS);
     delete_node(OTHER_NODE);
     CHECK_INT(owner->member->core.state, ZKLI_ADMITTED);
     CHECK(zkli_member_is_waiting(owner->member));
     CHECK(!zkli_member_may_be_left(owner->member));
-    end();
+    end_all();
 }
 
 static void who_parts_sharers_may_not_be_left(void) {
@@ -115,12 +94,12 @@ static void who_parts_sharers_may_not_be_left(void) {
     serve_all();
     CHECK(zkli_member_is_waiting(writer->member) && !zkli_member_may_be_left(writer->member));
     CHECK(zkli_member_may_be_left(second->member));
-    end();
+    end_all();
 }
 
 /* The other half is for those that calls wait by. */
 static void where_the_session_is_half_full_nobody_may_be_left(void) {
-    struct owner *owner = begin_waiting();
+    struct owner *owner = wait_behind_another();
     struct zkli_engine *e = Bench.engine;
     const size_t node_bytes = e->node_bytes, watch_bytes = e->watch_bytes;
     const size_t stale = ZKLI_WATCH_BYTES_MAX / 2 - watch_bytes;
@@ -139,7 +118,7 @@ static void where_the_session_is_half_full_nobody_may_be_left(void) {
     e->stale_watch_bytes++;
     CHECK(!zkli_member_may_be_left(owner->member));
     e->stale_watch_bytes = 0;
-    end();
+    end_all();
 }
 
 static void a_place_is_known_when_it_was_listed(void) {
@@ -151,7 +130,7 @@ static void a_place_is_known_when_it_was_listed(void) {
     CHECK(zkli_member_has_position(owner->member));
     CHECK_INT(zkli_member_position(owner->member), 1);
     CHECK(zkli_member_owner(owner->member) == owner);
-    end();
+    end_all();
 }
 
 /* ---- Permits ---- */
@@ -180,14 +159,14 @@ static void a_wait_goes_on_for_the_same_number_unless_another_is_recorded(void) 
         CHECK(zkli_member_agrees(owner->member, cases[i].wanted) == cases[i].agrees);
         if (zkli_member_agrees(owner->member, cases[i].wanted) != cases[i].agrees)
             test_note("case %zu", i);
-        end();
+        end_all();
     }
 }
 
 /* ---- Holds ---- */
 
 static void a_hold_may_be_handed_on_while_it_could_begin(void) {
-    struct owner *waiter = begin_waiting();
+    struct owner *waiter = wait_behind_another();
     CHECK(!zkli_member_may_be_handed_on(waiter->member));
     delete_node(OTHER_NODE);
     serve_all();
@@ -202,7 +181,7 @@ static void a_hold_may_be_handed_on_while_it_could_begin(void) {
     REQUIRE(zkli_engine_is_certain(Bench.engine));
     CHECK(zkli_member_is_held(waiter->member));
     CHECK(!zkli_member_may_be_handed_on(waiter->member));
-    end();
+    end_all();
 }
 
 static void a_hold_that_is_handed_on_is_another_thread_s(void) {
@@ -218,7 +197,7 @@ static void a_hold_that_is_handed_on_is_another_thread_s(void) {
     zkli_member_idle(owner->member);
     settle();
     CHECK_INT(owner->member->thread.number, 0); /* nobody's */
-    end();
+    end_all();
 }
 
 /* A reader that was a writer keeps the writer's token, and other readers may hold beside it. */
@@ -243,7 +222,7 @@ static void a_hold_that_has_turned_is_not_handed_on(void) {
     CHECK(zkli_member_is_held(owner->member));
     CHECK(!zkli_member_may_be_handed_on(owner->member));
     CHECK(zkli_member_may_be_handed_on(reader->member));
-    end();
+    end_all();
 }
 
 int main(int argc, char **argv) {

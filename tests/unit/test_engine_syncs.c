@@ -3,16 +3,6 @@
 
 #define T (T_MS * MS)
 
-/* Behind another client's node, since just now. */
-static struct owner *wait_behind_another(void) {
-    bench_begin();
-    plant_other();
-    struct owner *owner = begin("a");
-    serve_all();
-    CHECK_INT(owner->member->core.state, ZKLI_WAITING);
-    return owner;
-}
-
 static void in_the_first_t_of_a_wait_the_lease_is_that_of_a_holder(void) {
     struct owner *owner = wait_behind_another();
     size_t barriers = Bench.sent[BARRIER];

@@ -187,15 +187,21 @@ static void behind_a_write_that_was_lost_no_node_is_handed_on(void) {
     end();
 }
 
-static void behind_a_write_of_a_reader_inside_no_node_is_handed_on(void) {
+/* The first thread writes, and reads inside. By what it reads. */
+static zkl_lock *begin_reading_inside(void) {
     zkl_lock *inner = NULL;
     begin_as(ZKL_LOCK_OPTIONS(.kind = ZKL_WRITE), ZKL_FOREVER);
-    const int64_t token = token_of(0);
-    const zkl_hold hold = actor_hold(Line.threads[0], Line.lock);
     REQUIRE_INT(zkl_lock_open(&inner, Line.session, "a", &ZKL_LOCK_OPTIONS(.kind = ZKL_READ)),
                 ZKL_OK);
     actor_acquire(Line.threads[0], inner, 0);
     CHECK_INT(granted(0), ZKL_OK);
+    return inner;
+}
+
+static void behind_a_write_of_a_reader_inside_no_node_is_handed_on(void) {
+    zkl_lock *inner = begin_reading_inside();
+    const int64_t token = token_of(0);
+    const zkl_hold hold = actor_hold(Line.threads[0], Line.lock);
     const zkl_hold inside = actor_hold(Line.threads[0], inner);
     fake_keep(MULTI, true);
     actor_begin(Line.threads[0], write_guarded, inner);
@@ -230,13 +236,8 @@ static void what_has_become_a_reader_s_is_not_handed_on_to_a_writer(void) {
 
 /* While another hold stands on the node: it becomes that one's. */
 static void a_node_with_a_reader_inside_is_not_handed_on(void) {
-    zkl_lock *inner = NULL;
-    begin_as(ZKL_LOCK_OPTIONS(.kind = ZKL_WRITE), ZKL_FOREVER);
+    zkl_lock *inner = begin_reading_inside();
     const int64_t token = token_of(0);
-    REQUIRE_INT(zkl_lock_open(&inner, Line.session, "a", &ZKL_LOCK_OPTIONS(.kind = ZKL_READ)),
-                ZKL_OK);
-    actor_acquire(Line.threads[0], inner, 0);
-    CHECK_INT(granted(0), ZKL_OK);
     fake_keep(MULTI, true);
     CHECK_INT(release(0), ZKL_OK);
     CHECK_STAYS(!actor_is_done(Line.threads[1]), 50);
