@@ -29,8 +29,8 @@ static const struct zkli_hold *current_hold(const struct handle *h) {
 }
 
 /* How it holds: a writer that begins to turn may have readers beside it. */
-static enum zkli_kind kind_of(const struct handle *h) {
-    const struct zkli_member *m = current_hold(h)->member;
+static enum zkli_kind kind_of(const struct zkli_hold *hold) {
+    const struct zkli_member *m = hold->member;
     return m->core.state == ZKLI_TURNING ? ZKLI_KIND_READ : m->core.kind;
 }
 
@@ -39,17 +39,13 @@ bool checks_is_shared(enum zkli_kind kind) {
     return kind == ZKLI_KIND_READ || kind == ZKLI_KIND_LEASE;
 }
 
-/* Whether the library would say that it holds, if it were asked at this moment. */
-static bool is_certain(const struct client *c, const struct handle *h) {
-    return current_hold(h) != NULL &&
-           zkli_lease_is_certain(&c->session.engine->lease, client_clock(c));
+/* Whether the library would say that one who holds does, if it were asked at this moment. */
+static bool is_certain(const struct client *c) {
+    return zkli_lease_is_certain(&c->session.engine->lease, client_clock(c));
 }
 
 /* The node of the handle's hold; its name is looked up once. */
-int checks_node(struct world *w, struct handle *h) {
-    const struct zkli_hold *hold = current_hold(h);
-    if (hold == NULL)
-        return 0;
+static int node_of(struct world *w, struct handle *h, const struct zkli_hold *hold) {
     if (h->seen == hold->id && w->names[h->node].kind == hold->member->core.kind)
         return h->node;
     char path[ZKLI_PATH_MAX];
@@ -62,6 +58,11 @@ int checks_node(struct world *w, struct handle *h) {
     return h->node;
 }
 
+int checks_node(struct world *w, struct handle *h) {
+    const struct zkli_hold *hold = current_hold(h);
+    return hold == NULL ? 0 : node_of(w, h, hold);
+}
+
 /* ---- After every event ---- */
 
 /* A third party has deleted the node behind everybody's back, and its holder cannot know it yet: it
@@ -70,13 +71,12 @@ int checks_node(struct world *w, struct handle *h) {
  * after that one was acknowledged comes back after it. (While it turns, a search has to tell. Where
  * memory is short, that is refused again and again.) */
 static bool is_uprooted(const struct world *w, int client, struct handle *h,
-                        const struct name *node) {
+                        const struct zkli_hold *hold, const struct name *node) {
     const struct client *c = &w->list[client];
     const struct zkli_engine *e = c->session.engine;
     if (!node->was_uprooted)
         return false;
-    bool is_searching = current_hold(h)->member->core.state == ZKLI_TURNING &&
-                        c->refused_percent > 0;
+    bool is_searching = hold->member->core.state == ZKLI_TURNING && c->refused_percent > 0;
     if (is_searching || w->ports[c->port].answered_zxid < node->gone_zxid) {
         h->known_ns = 0;
         return true;
@@ -99,10 +99,10 @@ static const struct name *readers_node(struct world *w, const struct zkli_member
     return &w->names[world_name(w, path)];
 }
 
-static const struct name *backing_node(struct world *w, struct handle *h) {
-    const struct name *node = &w->names[checks_node(w, h)];
-    const struct zkli_hold *hold = current_hold(h);
-    bool may_have_turned = hold != NULL && hold->member->core.state == ZKLI_TURNING;
+static const struct name *backing_node(struct world *w, struct handle *h,
+                                       const struct zkli_hold *hold) {
+    const struct name *node = &w->names[node_of(w, h, hold)];
+    bool may_have_turned = hold->member->core.state == ZKLI_TURNING;
     bool is_reader_s = may_have_turned && node->gone_zxid != 0 && !node->was_uprooted;
     return is_reader_s ? readers_node(w, hold->member) : node;
 }
@@ -134,8 +134,7 @@ static void check_lease(struct world *w, int client) {
 
 static void check_told(struct world *w, int client, struct handle *h) {
     const struct client *c = &w->list[client];
-    bool is_over = current_hold(h) != NULL && !is_certain(c, h) && !c->is_paused;
-    if (!is_over) {
+    if (is_certain(c) || c->is_paused) {
         h->uncertain_since_ns = 0;
     } else if (h->uncertain_since_ns == 0) {
         h->uncertain_since_ns = w->now_ns;
@@ -152,8 +151,7 @@ struct holders {
 };
 
 static void check_excluded(struct world *w, struct holders *holders, int client,
-                           const struct handle *h) {
-    enum zkli_kind own = kind_of(h);
+                           const struct handle *h, enum zkli_kind own) {
     for (enum zkli_kind kind = 0; kind <= ZKLI_KIND_FOREIGN; kind++)
         if (holders->clients[kind] != NONE && !(kind == own && checks_is_shared(kind)))
             world_violate(w, CHECK_EXCLUSION, "clients %d and %d both hold %c",
@@ -164,14 +162,15 @@ static void check_excluded(struct world *w, struct holders *holders, int client,
 static void check_handle(struct world *w, struct holders *holders, int client, struct handle *h) {
     const struct client *c = &w->list[client];
     bool has_none = h->lock == NULL || zkli_list_is_empty(&h->lock->holds);
-    if (!c->is_open || has_none || current_hold(h) == NULL)
+    const struct zkli_hold *hold = !c->is_open || has_none ? NULL : current_hold(h);
+    if (hold == NULL)
         return;
     check_told(w, client, h);
-    if (!is_certain(c, h))
+    if (!is_certain(c))
         return;
-    const struct name *node = backing_node(w, h);
-    if (!is_uprooted(w, client, h, node)) {
-        check_excluded(w, holders, client, h);
+    const struct name *node = backing_node(w, h, hold);
+    if (!is_uprooted(w, client, h, hold, node)) {
+        check_excluded(w, holders, client, h, kind_of(hold));
         check_backing(w, client, h, node);
         if (node->kind == ZKLI_KIND_LEASE)
             w->permit_holders[w->permit_holder_count++] = (struct permit_holder){
@@ -282,8 +281,7 @@ static void check_loss(struct world *w, int client, const struct handle *h,
     const struct client *c = &w->list[client];
     const struct name *node = &w->names[h->node];
     bool has_reason = h->seen != event->hold || h->part == event->hold || node->gone_zxid != 0 ||
-                      c->is_closing || !c->was_certain ||
-                      !zkli_lease_is_certain(&c->session.engine->lease, client_clock(c));
+                      c->is_closing || !c->was_certain || !is_certain(c);
     if (!has_reason)
         world_violate(w, CHECK_LOSS, "client %d is told that %c is lost, without a reason", client,
                       'a' + h->name);
