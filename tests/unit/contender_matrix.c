@@ -63,6 +63,8 @@ void matrix_feed(struct bench *b, enum zkli_contender_event_type type, unsigned 
         feed_listing(b, v);
     } else if ((type == ZKLI_EV_OWN_READ || type == ZKLI_EV_OWNER_READ) && v == V_OTHERS_NODE) {
         say(b, (struct zkli_contender_event){.type = type, .owner = OTHER_SESSION});
+    } else if (type == ZKLI_EV_OWN_READ && v == V_ASKED) {
+        say(b, (struct zkli_contender_event){.type = type, .owner = SESSION, .is_asked = true});
     } else if (type == ZKLI_EV_PREDECESSOR_READ) {
         b->are_touched = v == V_TOUCHED;
         reply(b, type, v == V_TOUCHED ? ZKLI_RESULT_OK : (enum zkli_result)v);
@@ -110,12 +112,10 @@ unsigned matrix_states(const struct matrix *matrix) {
 
 /* ---- The comparison ---- */
 
-/* The row for this event, if there is one; two would be a contradiction. */
-static const struct outcome *row_of(const struct matrix *matrix, unsigned situation,
-                                    enum zkli_contender_event_type type, unsigned v) {
+/* The row for this type, if there is one; two would be a contradiction. */
+static const struct outcome *row_of_type(const struct matrix *matrix, unsigned situation,
+                                         enum zkli_contender_event_type type, unsigned v) {
     const struct outcome *found = NULL;
-    if (type == ZKLI_EV_RETRY)
-        type = ZKLI_EV_CONNECTED;
     for (size_t i = 0; i < matrix->outcome_count; i++) {
         const struct outcome *row = &matrix->outcomes[i];
         if ((row->situations & IN(situation - matrix->first)) == 0 || row->type != type ||
@@ -128,6 +128,13 @@ static const struct outcome *row_of(const struct matrix *matrix, unsigned situat
         found = row;
     }
     return found;
+}
+
+static const struct outcome *row_of(const struct matrix *matrix, unsigned situation,
+                                    enum zkli_contender_event_type type, unsigned v) {
+    const struct outcome *row = row_of_type(matrix, situation, type, v);
+    bool is_repeated = row == NULL && type == ZKLI_EV_RETRY;
+    return is_repeated ? row_of_type(matrix, situation, ZKLI_EV_CONNECTED, v) : row;
 }
 
 /* The row, as it reads with or without a connection, and with this lease. */

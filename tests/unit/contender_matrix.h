@@ -18,6 +18,7 @@
 /* Replies vary by result, where OK is 0; listings that are OK by crowd; watches by what fired. */
 #define V_CROWD RESULTS       /* + enum crowd */
 #define V_OTHERS_NODE RESULTS /* of a read of our node */
+#define V_ASKED (RESULTS + 1) /* the same: it is asked to let go */
 #define V_TOUCHED RESULTS     /* of a read of the predecessor: it is marked */
 #define V_BAD_VERSION RESULTS /* of what records the number */
 #define V_CHANGED 0
@@ -86,7 +87,7 @@ enum effect {
 
 struct outcome {
     uint64_t situations;
-    enum zkli_contender_event_type type; /* CONNECTED: RETRY, too */
+    enum zkli_contender_event_type type; /* CONNECTED: RETRY, too, if that has no row */
     unsigned variations;
     enum zkli_contender_state state;
     unsigned actions; /* among them a mark of our node only if connected */
