@@ -31,7 +31,7 @@ PARSED_WITH = ["-Isrc", "-Iinclude", "-std=c11", "-D_GNU_SOURCE", "-DNDEBUG"]
 # alone find would be found now and then.
 LEFT_OUT = ("unit_fence", "unit_hand_on", "unit_lock", "unit_overlap", "unit_places", "unit_reads",
             "unit_session", "unit_set_permits", "unit_several")
-# Long reckonings, in which no memory is handed out: not with sanitizers.
+# Long reckonings, for which sanitizers take several times as long: not with them.
 UNCHECKED = ("unit_contender_walks", "unit_engine_latency", "unit_lease_ample", "unit_lease_leader")
 # Schedules of the simulation. Most mutants that it finds at all it finds in the first few.
 SCHEDULES = (300, 3000)
