@@ -184,6 +184,9 @@ void release(struct owner *owner);
 void abandon(struct owner *owner);
 /* Mutexes of these names, at once; the owners stand in their order. Else there are none. */
 zkl_err enter_all(const char *const *names, size_t count, bool is_try, struct owner **ret_owners);
+/* The first of the names n<from>, n<from + step>, ... whose directory is in this bucket. */
+#define BENCH_NAME_SIZE 16
+void name_in_bucket(size_t bucket, unsigned from, unsigned step, char ret_name[BENCH_NAME_SIZE]);
 /* Of its node; valid until the next call for this owner. */
 const char *path_of(struct owner *owner);
 /* A node in /locks/a that bears our session's tag, and has this owner: its path. Static. */

@@ -435,26 +435,12 @@ static void nothing_is_sent_while_the_session_is_being_closed(void) {
 
 /* ---- Names and watches that share a bucket ---- */
 
-/* Two names whose directories meet in a bucket. */
-static void find_names_of_a_bucket(char ret_one[16], char ret_other[16], int step) {
-    char path[32];
-    int length = snprintf(path, sizeof(path), "/locks/n%d", 100);
-    size_t bucket = zkli_bucket_of(path, (size_t)length);
-    (void)snprintf(ret_one, 16, "n%d", 100);
-    for (int i = 101;; i += step) {
-        length = snprintf(path, sizeof(path), "/locks/n%d", i);
-        if (zkli_bucket_of(path, (size_t)length) != bucket)
-            continue;
-        (void)snprintf(ret_other, 16, "n%d", i);
-        return;
-    }
-}
-
 static void locks_whose_names_share_a_bucket_are_two(void) {
-    for (int length = 3; length < 9; length++) {
-        char one[16], other[16];
+    static const char one[] = "n100", path[] = "/locks/n100";
+    for (unsigned step = 3; step < 9; step++) {
+        char other[BENCH_NAME_SIZE];
         bench_begin();
-        find_names_of_a_bucket(one, other, length);
+        name_in_bucket(zkli_bucket_of(path, strlen(path)), 101, step, other);
         struct owner *first = begin(one), *second = begin(other);
         struct owner *third = begin(one), *fourth = begin(other);
         come_to_rest();

@@ -142,10 +142,10 @@ static void what_one_has_read_another_need_not_read(void) {
     end_all();
 }
 
-static struct owner *begin_recorded(int64_t session_id) {
+static struct owner *begin_recorded(const char *name, int64_t session_id) {
     const struct node *directory = tiny_find(&Bench.server, DIRECTORY);
     return begin_by(
-        &(struct zkli_wish){.name = "a",
+        &(struct zkli_wish){.name = name,
                             .kind = ZKLI_KIND_LEASE,
                             .recorded = zkli_permits_parse(directory->data, directory->length,
                                                            directory->czxid, directory->version),
@@ -156,11 +156,11 @@ static struct owner *begin_recorded(int64_t session_id) {
 static void what_this_session_has_read_counts_later(void) {
     begin_with("permits=9 max=9");
     const int64_t session_id = zkli_engine_session_id(Bench.engine);
-    CHECK_INT(reads_of(begin_recorded(session_id)), 0);
+    CHECK_INT(reads_of(begin_recorded("a", session_id)), 0);
     end_all();
     begin_with("permits=9 max=9");
-    CHECK_INT(reads_of(begin_recorded(session_id + 1)), 1);
-    CHECK_INT(reads_of(begin_recorded(session_id + 1)), 0); /* by the read of the first */
+    CHECK_INT(reads_of(begin_recorded("a", session_id + 1)), 1);
+    CHECK_INT(reads_of(begin_recorded("a", session_id + 1)), 0); /* by the read of the first */
     end_all();
 }
 
@@ -194,7 +194,7 @@ static void what_is_known_is_not_replaced(void) {
 
 static void what_is_not_of_the_listing_any_more_is_read(void) {
     begin_with("permits=9 max=9");
-    struct owner *owner = begin_recorded(zkli_engine_session_id(Bench.engine));
+    struct owner *owner = begin_recorded("a", zkli_engine_session_id(Bench.engine));
     set_node(DIRECTORY, "permits=8 max=9");
     struct request list = serve_until(LIST);
     CHECK(!list.is_watched);
@@ -216,6 +216,21 @@ static void the_end_of_the_session_forgets_it(void) {
     CHECK_INT(zkli_member_permits(waiter->member).state, ZKLI_PERMITS_UNKNOWN);
     bench_connect();
     CHECK_INT(reads_of(waiter), 1);
+    end_all();
+}
+
+static void it_is_forgotten_in_whichever_bucket_the_directory_is(void) {
+    static const size_t buckets[] = {0, 1, ZKLI_BUCKETS - 1};
+    begin_with("permits=1 max=1");
+    for (size_t i = 0; i < COUNT(buckets); i++) {
+        char name[BENCH_NAME_SIZE];
+        name_in_bucket(buckets[i], 0, 1, name);
+        struct owner *owner = begin_recorded(name, Bench.last_session);
+        CHECK_INT(zkli_member_permits(owner->member).state, ZKLI_PERMITS_RECORDED);
+    }
+    expire();
+    for (size_t i = 0; i < COUNT(buckets); i++)
+        CHECK_INT(zkli_member_permits(Bench.owners[i].member).state, ZKLI_PERMITS_UNKNOWN);
     end_all();
 }
 
@@ -389,6 +404,8 @@ int main(int argc, char **argv) {
         {"what is not of the listing any more is read",
          what_is_not_of_the_listing_any_more_is_read},
         {"the end of the session forgets it", the_end_of_the_session_forgets_it},
+        {"it is forgotten in whichever bucket the directory is",
+         it_is_forgotten_in_whichever_bucket_the_directory_is},
         {"waiters in front share a watched listing", waiters_in_front_share_a_watched_listing},
         {"a newcomer has part in a watched listing", a_newcomer_has_part_in_a_watched_listing},
         {"a listing for one behind sets no watch", a_listing_for_one_behind_sets_no_watch},

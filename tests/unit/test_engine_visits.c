@@ -259,24 +259,13 @@ static void a_visit_outlives_the_last_member(void) {
     bench_end();
 }
 
-/* A name whose directory is in this bucket. */
-static void name_in_bucket(size_t bucket, char *ret_name, size_t size) {
-    char path[64];
-    for (unsigned i = 0;; i++) {
-        (void)snprintf(ret_name, size, "n%u", i);
-        (void)snprintf(path, sizeof(path), "/locks/%s", ret_name);
-        if (zkli_bucket_of(path, strlen(path)) == bucket)
-            return;
-    }
-}
-
 /* In whichever bucket the directory is, and whether a visit is expected or under way. */
 static void what_a_session_expected_ends_with_it(void) {
     static const size_t buckets[] = {0, 1, ZKLI_BUCKETS - 1};
     for (size_t i = 0; i < COUNT(buckets); i++) {
-        char name[32];
+        char name[BENCH_NAME_SIZE];
         bench_begin();
-        name_in_bucket(buckets[i], name, sizeof(name));
+        name_in_bucket(buckets[i], 0, 1, name);
         struct owner *owner = begin(name);
         struct zkli_dir *dir = owner->member->dir;
         zkli_orphans_expect(dir);
