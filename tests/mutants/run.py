@@ -9,6 +9,7 @@ in it), plain (the tests as they are) and checked (most unit tests, with sanitiz
 
 Not here: what a mutant is (schemata.py), building (scripts/mutate.sh).
 """
+import collections
 import concurrent.futures
 import filecmp
 import glob
@@ -218,13 +219,15 @@ def simulations(build):
 
 class Search:
     """Who finds which mutant. A quick test that found the last one of a function comes first. The
-    others come by the time they take, of which those named after the file may take more."""
+    others come by the time they take, of which those may take more that are named after the file,
+    and those that have found many of its mutants."""
 
     def __init__(self, unit, simulation, build):
         self.unit = unit
         self.simulation = simulation
         self.found = {}
         self.last = {}
+        self.finds = collections.Counter()
         self.done = 0
         self.lock = threading.Lock()
         self.results = open(f"{build}/results.tsv", "a", encoding="utf-8")
@@ -234,11 +237,13 @@ class Search:
         first = self.last.get(place)
         own = "_" + os.path.basename(mutant.path).split(".")[0]
         tests = sorted(self.unit, key=lambda test:
-                       (test is not first, test.cpu_s / (5 if own in test.name else 1)))
+                       (test is not first, test.cpu_s / ((5 if own in test.name else 1) +
+                                                         self.finds[mutant.path, test])))
         for test in tests if is_equivalent else tests + self.simulation:
             if mutant.number in test.reached and test.finds(mutant):
                 if test.cpu_s < QUICK_S:
                     self.last[place] = test
+                self.finds[mutant.path, test] += 1
                 return test.name
         return ""
 
