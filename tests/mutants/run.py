@@ -220,7 +220,8 @@ def simulations(build):
 class Search:
     """Who finds which mutant. A quick test that found the last one of a function comes first. The
     others come by the time they take, of which those may take more that are named after the file,
-    and those that have found many of its mutants."""
+    and those that have found many of its mutants. What is listed as equivalent sees the quick tests
+    only: nothing else takes as long as a change that no test finds."""
 
     def __init__(self, unit, simulation, build):
         self.unit = unit
@@ -239,7 +240,11 @@ class Search:
         tests = sorted(self.unit, key=lambda test:
                        (test is not first, test.cpu_s / ((5 if own in test.name else 1) +
                                                          self.finds[mutant.path, test])))
-        for test in tests if is_equivalent else tests + self.simulation:
+        if is_equivalent:
+            tests = [test for test in tests if test.cpu_s < QUICK_S]
+        else:
+            tests += self.simulation
+        for test in tests:
             if mutant.number in test.reached and test.finds(mutant):
                 if test.cpu_s < QUICK_S:
                     self.last[place] = test
