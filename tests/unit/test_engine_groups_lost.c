@@ -92,6 +92,26 @@ static void an_orphan_is_seen_beside_nodes_that_are_going(void) {
     end_all();
 }
 
+static void a_try_is_not_kept_out_by_a_node_that_is_going(void) {
+    begin_behind_another();
+    delete_node(path_of(&Owners[1]));
+    REQUIRE_INT(Bench.request_count, 2);
+    struct request removes[] = {take(0), take(0)};
+    struct owner *trier;
+    REQUIRE_INT(enter_queue(Names[2], true, &trier), ZKL_OK);
+    serve_all();
+    CHECK(trier->member != NULL && trier->grants == 0);
+    for (size_t i = 0; i < COUNT(removes); i++)
+        serve_request(&removes[i]);
+    serve_all();
+    CHECK_INT(trier->grants, 1);
+    release(trier);
+    delete_node(OTHER_NODE);
+    serve_all();
+    check_granted();
+    end_all();
+}
+
 static void a_node_whose_path_is_not_known_is_looked_for(void) {
     for (size_t place = 0; place < SEVERAL; place++) {
         begin_all();
@@ -138,6 +158,8 @@ int main(int argc, char **argv) {
          what_an_earlier_search_has_found_counts_no_more},
         {"an orphan is seen beside nodes that are going",
          an_orphan_is_seen_beside_nodes_that_are_going},
+        {"a try is not kept out by a node that is going",
+         a_try_is_not_kept_out_by_a_node_that_is_going},
         {"a node whose path is not known is looked for",
          a_node_whose_path_is_not_known_is_looked_for},
         {"a call that fails makes no directory", a_call_that_fails_makes_no_directory},
