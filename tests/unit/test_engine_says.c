@@ -226,32 +226,49 @@ static void only_a_create_that_is_unknown_shows_an_old_server(void) {
     }
 }
 
-/* A read's is that of the node that was read: our own first, then the predecessor. */
-static void a_refusal_names_what_was_asked_for(void) {
-    for (unsigned way = 0; way < 3; way++) {
-        char expected[ZKLI_PATH_MAX + 32];
+static void check_refused_at(const char *path) {
+    char expected[ZKLI_PATH_MAX + 8];
+    (void)snprintf(expected, sizeof(expected), " at %s (", path);
+    CHECK_INT(Bench.lines[ZKL_LOG_ERROR], 1);
+    CHECK(strstr(Bench.last_line, expected) != NULL);
+    come_to_rest();
+    bench_end();
+}
+
+/* Our own first, then the predecessor. */
+static void a_read_s_refusal_names_the_node(void) {
+    for (int before = 0; before < 2; before++) {
         bench_begin();
         struct owner *holder = hold("a"), *waiter = begin("a");
-        if (way == 0)
-            (void)snprintf(expected, sizeof(expected), " at /locks/a (");
-        refuse(way == 0 ? CREATE : LIST, way == 0 ? ZKLI_RESULT_DENIED : ZKLI_RESULT_AGAIN, false);
-        if (way > 0) {
-            advance(ZKLI_RETRY_LAST_NS);
-            (void)snprintf(expected, sizeof(expected), " at %s (",
-                           path_of(way == 1 ? waiter : holder));
-            struct request own = serve_until(GET);
-            while (strcmp(own.path, path_of(way == 1 ? waiter : holder)) != 0) {
-                serve_request(&own);
-                own = serve_until(GET);
-            }
-            answer(&own, ZKLI_RESULT_DENIED);
-            serve_all();
+        struct request read = serve_until(GET);
+        if (before != 0) {
+            serve_request(&read);
+            read = serve_until(GET);
         }
-        CHECK_INT(Bench.lines[ZKL_LOG_ERROR], 1);
-        CHECK(strstr(Bench.last_line, expected) != NULL);
-        come_to_rest();
-        bench_end();
+        char path[ZKLI_PATH_MAX];
+        memcpy(path, path_of(before != 0 ? holder : waiter), sizeof(path));
+        CHECK_STRING(read.path, path);
+        answer(&read, ZKLI_RESULT_DENIED);
+        serve_all();
+        check_refused_at(path);
     }
+}
+
+static void any_other_names_the_directory(void) {
+    bench_begin();
+    hold("a");
+    (void)begin("a");
+    refuse(CREATE, ZKLI_RESULT_DENIED, false);
+    check_refused_at("/locks/a");
+
+    bench_begin();
+    struct owner *writer = begin_as("a", ZKLI_KIND_WRITE);
+    pass(T_MS / 10 * MS); /* and its node is watched */
+    CHECK_INT(writer->member->core.own_watch, ZKLI_WATCHED);
+    zkli_member_turn(writer->member);
+    settle();
+    answer_next(MULTI, ZKLI_RESULT_DENIED);
+    check_refused_at("/locks/a");
 }
 
 static void a_member_s_refusals_are_logged_once(void) {
@@ -289,7 +306,8 @@ int main(int argc, char **argv) {
         {"refused credentials end all of it", refused_credentials_end_all_of_it},
         {"only a create that is unknown shows an old server",
          only_a_create_that_is_unknown_shows_an_old_server},
-        {"a refusal names what was asked for", a_refusal_names_what_was_asked_for},
+        {"a read's refusal names the node", a_read_s_refusal_names_the_node},
+        {"any other names the directory", any_other_names_the_directory},
         {"a member's refusals are logged once", a_member_s_refusals_are_logged_once},
     };
     return TEST_MAIN(argc, argv, "engine_says", cases);
