@@ -6,16 +6,19 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/lib/common.sh
 . scripts/lib/build.sh
 
+readonly KINDS=(mutex write read semaphore)
+
 usage() {
     cat <<END
 usage: bench/run.sh [OPTION]...
 
-Options are those of bench_floor:
+Each kind of lock beside the bare round trips, and then what holds cost within a process, and a
+lingering node that is wanted. Options:
 
-  -n ROUNDS  of each kind [2000]
+  -n ROUNDS  of each [2000]
   -t MS      acquire and release with this timeout instead of none
-  -k KIND    mutex, read, which is woken by a writer, write, or semaphore, of one
-             permit: the waiters of these two list once more than the floor [mutex]
+  -k KIND    only this kind, beside the round trips: mutex, read, which is woken by a writer, write,
+             or semaphore, of one permit: the waiters of these two list once more than the floor
   -r         the client library alone resolves names all the time, as it does by default
 
 ZKLOCK_HOSTS=host:port[,...] uses those servers instead of starting one.
@@ -25,9 +28,25 @@ END
 }
 
 main() {
+    local option kind rounds=2000
+    local -a kinds=() options=()
     answer_help "$@"
+    while getopts :n:t:k:r option; do
+        case $option in
+        n) rounds=$OPTARG ;;
+        k) kinds=("$OPTARG") ;;
+        t) options+=(-t "$OPTARG") ;;
+        r) options+=(-r) ;;
+        *) wrong_call "no such option: -$OPTARG" ;;
+        esac
+    done
+    ((OPTIND > $#)) || wrong_call "not an option: ${!OPTIND}"
     begin_benchmarks
-    "$BenchBuild/bench/bench_floor" "$@"
+    for kind in "${kinds[@]:-${KINDS[@]}}"; do
+        printf '== %s\n' "$kind"
+        "$BenchBuild/bench/bench_floor" -k "$kind" -n "$rounds" "${options[@]}"
+    done
+    ((${#kinds[@]})) || "$BenchBuild/bench/bench_local" -n "$rounds"
 }
 
 main "$@"
