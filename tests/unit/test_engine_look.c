@@ -368,6 +368,50 @@ static void a_port_that_answers_is_not_looked_at(void) {
     bench_end();
 }
 
+/* A session that rests sends no heartbeat, so the answer is all that shows it. */
+static void an_answer_to_a_session_that_rests_ends_the_look(void) {
+    struct asked asked;
+    rest(T_MS * MS);
+    CHECK_INT(Bench.engine->pace, ZKLI_PACE_REST);
+    ask(&asked, ZKLI_QUERY_LIST);
+    CHECK(Bench.engine->look.is_set);
+    serve_all();
+    check_asked(&asked, 1, 1);
+    CHECK(!Bench.engine->look.is_set);
+    bench_end();
+}
+
+/* Heartbeats would show it, and one was lost. */
+static void an_answer_to_a_holder_s_session_does_not(void) {
+    struct asked asked;
+    bench_begin();
+    (void)hold("h");
+    begin_silence();
+    lose_all();
+    CHECK(Bench.engine->look.is_set);
+    ask(&asked, ZKLI_QUERY_LIST);
+    Bench.refused = 1u << BARRIER;
+    while (asked.done == 0)
+        serve_next();
+    CHECK(Bench.engine->look.is_set);
+    Bench.refused = 0;
+    bench_end();
+}
+
+/* It was on its way when the connection broke. */
+static void nor_does_one_that_comes_late(void) {
+    struct asked asked;
+    rest(T_MS * MS);
+    ask(&asked, ZKLI_QUERY_LIST);
+    struct request list = serve_until(LIST);
+    tell_state(ZKLI_PORT_CONNECTING);
+    CHECK(Bench.engine->look.is_set);
+    serve_request(&list);
+    CHECK(Bench.engine->look.is_set);
+    bench_connect();
+    bench_end();
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a connection of which nothing was told counts at the second look",
@@ -395,6 +439,10 @@ int main(int argc, char **argv) {
         {"nor do those who come to a session that rested",
          nor_do_those_who_come_to_a_session_that_rested},
         {"a port that answers is not looked at", a_port_that_answers_is_not_looked_at},
+        {"an answer to a session that rests ends the look",
+         an_answer_to_a_session_that_rests_ends_the_look},
+        {"an answer to a holder's session does not", an_answer_to_a_holder_s_session_does_not},
+        {"nor does one that comes late", nor_does_one_that_comes_late},
     };
     return TEST_MAIN(argc, argv, "engine_look", cases);
 }

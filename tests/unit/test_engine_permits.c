@@ -207,6 +207,17 @@ static void what_is_not_of_the_listing_any_more_is_read(void) {
     end_all();
 }
 
+static void a_read_in_vain_replaces_nothing(void) {
+    begin_with("permits=9 max=9");
+    struct owner *owner = begin_recorded("a", Bench.last_session);
+    set_node(DIRECTORY, "permits=8 max=9");
+    answer_next(GET, ZKLI_RESULT_AGAIN);
+    CHECK_INT(zkli_member_permits(owner->member).count, 9);
+    come_to_rest();
+    CHECK_INT(zkli_member_permits(owner->member).count, 8);
+    end_all();
+}
+
 static void the_end_of_the_session_forgets_it(void) {
     begin_with("permits=1 max=1");
     (void)reads_of(begin_lease("a", 1));
@@ -403,6 +414,7 @@ int main(int argc, char **argv) {
         {"what this session has read counts later", what_this_session_has_read_counts_later},
         {"what is not of the listing any more is read",
          what_is_not_of_the_listing_any_more_is_read},
+        {"a read in vain replaces nothing", a_read_in_vain_replaces_nothing},
         {"the end of the session forgets it", the_end_of_the_session_forgets_it},
         {"it is forgotten in whichever bucket the directory is",
          it_is_forgotten_in_whichever_bucket_the_directory_is},

@@ -289,6 +289,29 @@ static void a_member_s_refusals_are_logged_once(void) {
     }
 }
 
+/* It looks for a node that may be left, again and again, and then deletes it. */
+static void so_are_those_of_one_that_leaves(void) {
+    bench_begin();
+    hold("a");
+    struct owner *owner = begin("a");
+    struct request create = serve_until(CREATE);
+    abandon(owner);
+    (void)serve(&create);
+    answer(&create, ZKLI_RESULT_LOST);
+    serve_all(); /* the listing, for nobody */
+    for (int i = 0; i < 3; i++) {
+        advance(ZKLI_RETRY_LAST_NS);
+        refuse(LIST, ZKLI_RESULT_ERROR, false);
+        CHECK_INT(Bench.lines[ZKL_LOG_ERROR], 1);
+    }
+    advance(ZKLI_RETRY_LAST_NS);
+    refuse(REMOVE, ZKLI_RESULT_DENIED, false);
+    CHECK_INT(Bench.lines[ZKL_LOG_ERROR], 1);
+    come_to_rest();
+    CHECK(owner->member == NULL);
+    bench_end();
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"it says which session it has", it_says_which_session_it_has},
@@ -309,6 +332,7 @@ int main(int argc, char **argv) {
         {"a read's refusal names the node", a_read_s_refusal_names_the_node},
         {"any other names the directory", any_other_names_the_directory},
         {"a member's refusals are logged once", a_member_s_refusals_are_logged_once},
+        {"so are those of one that leaves", so_are_those_of_one_that_leaves},
     };
     return TEST_MAIN(argc, argv, "engine_says", cases);
 }

@@ -70,6 +70,23 @@ static void nor_who_has_not_made_it(void) {
     bench_end();
 }
 
+/* Another client has made it, since its create found none; its number of permits can be read. */
+static void nor_who_was_late_to_make_it(void) {
+    begin_with_root();
+    struct owner *owner = begin_lease("a", 1);
+    struct request list = serve_until(LIST);
+    (void)tiny_add(&Bench.server, "/locks/a", 0);
+    set_node("/locks/a", "permits=1 max=1");
+    answer(&list, ZKLI_RESULT_NO_NODE);
+    struct request create = serve_until(CREATE);
+    answer(&create, ZKLI_RESULT_DENIED);
+    serve_all();
+    CHECK_INT(owner->error, ZKL_DENIED);
+    CHECK_INT(Bench.sent[PARENT], 1);
+    check_none();
+    bench_end();
+}
+
 /* Another one of ours is in line for it, and stands in it later, or is refused, too. */
 static void the_last_one_does_it(void) {
     for (int stands = 0; stands < 2; stands++) {
@@ -197,6 +214,7 @@ int main(int argc, char **argv) {
         {"who is refused removes what was made", who_is_refused_removes_what_was_made},
         {"who has stood in it does not", who_has_stood_in_it_does_not},
         {"nor who has not made it", nor_who_has_not_made_it},
+        {"nor who was late to make it", nor_who_was_late_to_make_it},
         {"the last one does it", the_last_one_does_it},
         {"what was made above is removed when its reply is in",
          what_was_made_above_is_removed_when_its_reply_is_in},
