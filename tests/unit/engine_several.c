@@ -74,6 +74,19 @@ void begin_behind_another(void) {
     serve_all();
 }
 
+void begin_behind_two(size_t free_one, char ret_paths[SEVERAL][NODE_PATH_MAX]) {
+    bench_begin();
+    plant_directories();
+    for (size_t i = 0; i < SEVERAL; i++) {
+        (void)snprintf(ret_paths[i], NODE_PATH_MAX, "/locks/%s/_c_%s-lock-0000000000", Names[i],
+                       "f47ac10b-58cc-4372-a567-0e02b2c3d479");
+        if (i != free_one)
+            (void)tiny_add(&Bench.server, ret_paths[i], 99);
+    }
+    Bench.server.number = 1;
+    begin_several(false);
+}
+
 /* ---- What has come of it ---- */
 
 size_t nodes(void) {

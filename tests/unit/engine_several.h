@@ -29,6 +29,8 @@ void begin_several(bool is_try);
 void begin_all(void);
 /* The same, and they wait: another client's node is the first of the first one's queue. */
 void begin_behind_another(void);
+/* On a new bench: another client's nodes are first in all queues but one, which is free. */
+void begin_behind_two(size_t free_one, char ret_paths[SEVERAL][NODE_PATH_MAX]);
 
 /* ---- What has come of it ---- */
 

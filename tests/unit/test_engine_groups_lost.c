@@ -1,20 +1,6 @@
 /* Several contenders at once where memory is short, and where a call fails before its nodes. */
 #include "unit/engine_several.h"
 
-/* Another client's nodes are first in all queues but one, which is free. */
-static void begin_behind_two(size_t free_one, char paths[SEVERAL][NODE_PATH_MAX]) {
-    bench_begin();
-    plant_directories();
-    for (size_t i = 0; i < SEVERAL; i++) {
-        (void)snprintf(paths[i], NODE_PATH_MAX, "/locks/%s/_c_%s-lock-0000000000", Names[i],
-                       "f47ac10b-58cc-4372-a567-0e02b2c3d479");
-        if (i != free_one)
-            (void)tiny_add(&Bench.server, paths[i], 99);
-    }
-    Bench.server.number = 1;
-    begin_several(false);
-}
-
 /* The client library had no memory for another lock's path. What was listed before counts no more,
  * and the one that is admitted hears of nothing else. Its node is watched by then, or not yet. */
 static void a_reply_lost_without_a_word_of_the_connection_keeps_none_waiting(void) {
