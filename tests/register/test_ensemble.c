@@ -60,7 +60,7 @@ static breaker_plan Servers = {
 };
 
 static run_plan Plan = {
-    .seconds = 50,
+    .seconds = 90,
     .session_ms = SESSION_MS,
     .fault_every_ms = 2000,
     .breaker = &Servers,
