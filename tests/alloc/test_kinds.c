@@ -70,10 +70,46 @@ static void a_writer_reads_inside_or_there_is_no_memory(void) {
     fail_each(read_inside);
 }
 
+/* The reader inside goes on, and another is let in as soon as there is memory for the transaction. */
+static void leave_reader(void) {
+    client *c = client_open(fresh_name("outer"), T_NORMAL);
+    client *other = client_open(c->name, T_NORMAL);
+    zkl_lock *inner = NULL;
+
+    client_be(c, ZKL_WRITE);
+    client_be(other, ZKL_READ);
+    REQUIRE_INT(zkl_lock_open(&inner, c->session, c->name, &ZKL_LOCK_OPTIONS(.kind = ZKL_READ)),
+                ZKL_OK);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    CHECK_INT((actor_acquire(c->actor, inner, 0), client_result(c)), ZKL_OK);
+    arm();
+    CHECK_INT(client_release(c), ZKL_OK);
+    CHECK(actor_held(c->actor, inner));
+    client_begin(other, SOON_MS);
+    WAIT_UNTIL(client_is_done(other) || failing_failed() > 0, SOON_MS);
+    failing_disarm();
+    check_nomem_or(client_result(other), ZKL_OK);
+    if (!client_held(other))
+        CHECK_INT(client_acquire(other, SOON_MS), ZKL_OK);
+    CHECK(actor_held(c->actor, inner));
+    CHECK_INT(client_release(other), ZKL_OK);
+    CHECK_INT(actor_release_wait(c->actor, inner, SOON_MS), ZKL_OK);
+    WAIT_UNTIL(client_nodes(c) == 0, SOON_MS);
+    lock_close(inner);
+    client_close(other);
+    client_close(c);
+}
+
+static void a_writer_that_leaves_its_reader_lets_others_in(void) {
+    fail_each(leave_reader);
+}
+
 static const test_case Cases[] = {
     {"a writer becomes a reader, or there is no memory",
      a_writer_becomes_a_reader_or_there_is_no_memory},
     {"a writer reads inside, or there is no memory", a_writer_reads_inside_or_there_is_no_memory},
+    {"a writer that leaves its reader lets others in",
+     a_writer_that_leaves_its_reader_lets_others_in},
 };
 
 int main(int argc, char **argv) {

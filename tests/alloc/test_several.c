@@ -155,6 +155,26 @@ static void one_that_is_given_up_leaves_nothing(void) {
     fail_each(give_up);
 }
 
+/* Their deletes are sent when there is memory for them. */
+static void release_all(void) {
+    party *p = open_party("released", true);
+
+    REQUIRE_INT(party_acquire(p, SOON_MS), ZKL_OK);
+    arm();
+    CHECK_INT(party_release(p), ZKL_OK);
+    WAIT_UNTIL(party_nodes(p) == 0 || failing_failed() >= SOME, SOON_MS);
+    failing_disarm();
+    WAIT_UNTIL(party_nodes(p) == 0, SOON_MS);
+    CHECK_INT(party_held(p), 0);
+    CHECK_INT(party_told(p, ZKL_EVENT_LOST), 0);
+    party_check_deserted(p);
+    party_close(p);
+}
+
+static void they_are_released_without_memory(void) {
+    fail_each(release_all);
+}
+
 static const test_case Cases[] = {
     {"free ones are acquired, or there is no memory", free_ones_are_acquired_or_there_is_no_memory},
     {"a try succeeds, or there is no memory", a_try_succeeds_or_there_is_no_memory},
@@ -163,6 +183,7 @@ static const test_case Cases[] = {
     {"they are waited for, or there is no memory", they_are_waited_for_or_there_is_no_memory},
     {"they are made anew, or there is no memory", they_are_made_anew_or_there_is_no_memory},
     {"one that is given up leaves nothing", one_that_is_given_up_leaves_nothing},
+    {"they are released without memory", they_are_released_without_memory},
 };
 
 int main(int argc, char **argv) {
