@@ -2,7 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "support/client.h"
+#include "support/target.h"
 
 #define LINGER_MS 60000
 #define SHORT_MS 20 /* longer than an acquire takes that needs no request */
@@ -33,10 +33,41 @@ static void it_is_acquired_again_without_a_request(void) {
             CHECK(zkl_hold_of(c->lock) == 0 && hold == 0); /* of this thread */
             CHECK_INT(k % 3 == 0 ? client_release_wait(c) : client_release(c), ZKL_OK);
         }
-        CHECK_INT(proxy_count(c->proxy, PROXY_ANY, name),
-                  proxy_count(c->proxy, PROXY_BARRIER, name));
+        CHECK_INT(proxy_count(c->proxy, PROXY_ANY, NULL),
+                  proxy_count(c->proxy, PROXY_BARRIER, NULL));
         client_close(c);
         CHECK_INT(queue_length(name), 0);
+    }
+}
+
+/* Its node is the guard of each hold, and its czxid their token. While it is idle nobody writes. */
+static void each_hold_by_it_writes_under_it(void) {
+    static const zkl_kind kinds[] = {ZKL_MUTEX, ZKL_WRITE, ZKL_READ, ZKL_SEMAPHORE};
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        const char *name = fresh_name("guarded"), *path = target_new();
+        client *c = open_lingering(name, kinds[i]);
+        char node[RAW_PATH_MAX];
+        raw_stat stat = {0};
+
+        (void)client_become_idle(c);
+        client_node(c, node);
+        CHECK(raw_stat_of(fixture_raw(), node, &stat));
+        for (int k = 0; k < 3; k++) {
+            CHECK_INT(guarded_set(c, path, "idle", -1), ZKL_NOT_HELD);
+            CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+            CHECK_INT(client_token(c), stat.czxid);
+            CHECK_INT(guarded_set(c, path, "again", k), ZKL_OK);
+            target_check(path, "again", k + 1);
+            CHECK_INT(client_release(c), ZKL_OK);
+        }
+        CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+        guarded_call late = guarded_text(c, path, "late", -1);
+        guarded_begin_broken(c, &late, PROXY_HOLD_REQUEST, false);
+        uproot(node);
+        proxy_hold(c->proxy, PROXY_TO_SERVER, false);
+        CHECK_INT(client_result(c), ZKL_LOST);
+        target_check(path, "again", 3);
+        client_close(c);
     }
 }
 
@@ -304,6 +335,7 @@ static void another_takes_the_place_of_one_that_has_gone(void) {
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"it is acquired again without a request", it_is_acquired_again_without_a_request},
+        {"each hold by it writes under it", each_hold_by_it_writes_under_it},
         {"who wants it gets it", who_wants_it_gets_it},
         {"a try makes it go", a_try_makes_it_go},
         {"the queue shows that it may be idle", the_queue_shows_that_it_may_be_idle},
