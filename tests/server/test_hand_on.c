@@ -99,6 +99,31 @@ static void each_of_them_writes_under_the_node(void) {
     client_close(c);
 }
 
+/* Such a write could come after one of the next hold. */
+static void after_a_write_left_under_way_it_goes(void) {
+    const char *name = fresh_name("late"), *path = target_new();
+    client *c = open_with(name, TURNS);
+    actor *next = actor_new();
+    guarded_call late = guarded_text(c, path, "late", -1);
+
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    const zkl_hold hold = actor_hold(c->actor, c->lock);
+    const int64_t token = client_token(c);
+    actor_acquire(next, c->lock, ZKL_FOREVER);
+    WAIT_UNTIL(actor_is_blocked(next), SOON_MS);
+    guarded_begin_broken(c, &late, PROXY_HOLD_REQUEST, false);
+    CHECK_INT(zkl_release_hold(c->lock, hold), ZKL_OK);
+    CHECK_STAYS(!actor_is_done(next), 100); /* nothing passes: it needs a node of its own */
+    proxy_hold(c->proxy, PROXY_TO_SERVER, false);
+    CHECK_INT(client_result(c), ZKL_OK); /* it was made before the node's end */
+    CHECK_INT(actor_result(next, SOON_MS), ZKL_OK);
+    CHECK(actor_token(next, c->lock) > token);
+    target_check(path, "late", 1);
+    CHECK_INT(actor_release(next, c->lock), ZKL_OK);
+    actor_free(next);
+    client_close(c);
+}
+
 /* Threads that want it again and again keep another client waiting for so many holds. */
 static void another_client_waits_for_so_many_turns(void) {
     static const int turns[] = {0, 1, TURNS};
@@ -185,6 +210,7 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"nothing is sent", nothing_is_sent},
         {"each of them writes under the node", each_of_them_writes_under_the_node},
+        {"after a write left under way it goes", after_a_write_left_under_way_it_goes},
         {"another client waits for so many turns", another_client_waits_for_so_many_turns},
         {"two threads that take turns exclude each other",
          two_threads_that_take_turns_exclude_each_other},

@@ -78,6 +78,26 @@ static void each_hold_by_it_writes_under_it(void) {
     }
 }
 
+/* Such a write could come after one of the next hold. */
+static void after_a_write_left_under_way_it_goes(void) {
+    const char *name = fresh_name("late"), *path = target_new();
+    client *c = open_lingering(name, ZKL_MUTEX);
+    guarded_call late = guarded_text(c, path, "late", -1);
+    const int64_t token = client_become_idle(c);
+
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    const zkl_hold hold = actor_hold(c->actor, c->lock);
+    guarded_begin_broken(c, &late, PROXY_HOLD_REQUEST, false);
+    CHECK_INT(zkl_release_hold(c->lock, hold), ZKL_OK);
+    proxy_hold(c->proxy, PROXY_TO_SERVER, false);
+    CHECK_INT(client_result(c), ZKL_OK); /* it was made before the node's end */
+    WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    CHECK(client_token(c) > token);
+    target_check(path, "late", 1);
+    client_close(c);
+}
+
 /* Idle, or held: then it goes with the hold. */
 static void who_wants_it_gets_it(void) {
     static const zkl_kind kinds[] = {ZKL_MUTEX, ZKL_WRITE, ZKL_READ, ZKL_SEMAPHORE};
@@ -395,6 +415,7 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"it is acquired again without a request", it_is_acquired_again_without_a_request},
         {"each hold by it writes under it", each_hold_by_it_writes_under_it},
+        {"after a write left under way it goes", after_a_write_left_under_way_it_goes},
         {"who wants it gets it", who_wants_it_gets_it},
         {"a try makes it go", a_try_makes_it_go},
         {"a try that may not ask is busy for that time",
