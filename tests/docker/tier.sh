@@ -12,6 +12,7 @@ declare -rA HAVE_THEIR_OWN_SERVERS=(
     [server.barrier]="takes permissions away on a server of its own"
     [server.brim]="has three of its own"
     [server.counter]="forges the data of its server"
+    [server.counter_downgrade]="forges the data of its server, too"
     [server.drop]="needs three servers, which it leaves one after the other"
     [server.flood]="has three of its own"
     [server.frozen]="freezes its server in every case"

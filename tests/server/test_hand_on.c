@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "support/client.h"
+#include "support/target.h"
 
 #define THREADS 4
 #define TURNS 5
@@ -28,6 +28,11 @@ static void queue_threads(client *c, actor *threads[THREADS]) {
     }
 }
 
+/* Of any kind, heartbeats left out. */
+static bool is_quiet(client *c) {
+    return proxy_count(c->proxy, PROXY_ANY, NULL) == proxy_count(c->proxy, PROXY_BARRIER, NULL);
+}
+
 static void nothing_is_sent(void) {
     const char *name = fresh_name("quiet");
     client *c = open_with(name, TURNS);
@@ -38,6 +43,7 @@ static void nothing_is_sent(void) {
     client_node(c, node);
     const int64_t token = client_token(c);
     queue_threads(c, threads);
+    WAIT_UNTIL(proxy_answered(c->proxy, PROXY_GET, node) == 1, SOON_MS); /* watched: once a node */
     proxy_forget(c->proxy);
     CHECK_INT(client_release(c), ZKL_OK);
     for (size_t i = 0; i < THREADS; i++) {
@@ -46,15 +52,75 @@ static void nothing_is_sent(void) {
         CHECK_INT(actor_token(threads[i], c->lock), token);
         actor_node_path(threads[i], c->lock, now, sizeof(now));
         CHECK_STRING(now, node);
-        CHECK_INT(proxy_count(c->proxy, PROXY_CREATE, NULL), 0);
-        CHECK_INT(proxy_count(c->proxy, PROXY_DELETE, NULL), 0);
-        CHECK_INT(proxy_count(c->proxy, PROXY_LIST, NULL), 0);
+        CHECK(is_quiet(c));
         CHECK_INT(actor_release(threads[i], c->lock), ZKL_OK); /* the last one deletes the node */
     }
     WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
     CHECK_INT(client_told(c, ZKL_EVENT_LOST), 0);
     for (size_t i = 0; i < THREADS; i++)
         actor_free(threads[i]);
+    client_close(c);
+}
+
+/* Each holds by the same node: by its token, and with that node as the guard. */
+static void each_of_them_writes_under_the_node(void) {
+    const char *name = fresh_name("guarded"), *path = target_new();
+    client *c = open_with(name, TURNS);
+    actor *threads[THREADS];
+    char node[RAW_PATH_MAX];
+    raw_stat stat = {0};
+
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    client_node(c, node);
+    queue_threads(c, threads);
+    CHECK_INT(client_release(c), ZKL_OK);
+    for (size_t i = 0; i < THREADS; i++) {
+        guarded_call call = guarded_text(c, path, "handed on", (int)i);
+        CHECK_INT(actor_result(threads[i], SOON_MS), ZKL_OK);
+        actor_begin(threads[i], guarded_run, &call);
+        CHECK_INT(actor_result(threads[i], SOON_MS), ZKL_OK);
+        target_check(path, "handed on", (int)i + 1);
+        CHECK(raw_stat_of(fixture_raw(), node, &stat));
+        CHECK_INT(actor_token(threads[i], c->lock), stat.czxid);
+        CHECK_INT(guarded_set(c, path, "given up", -1), ZKL_NOT_HELD);
+        if (i + 1 < THREADS)
+            CHECK_INT(actor_release(threads[i], c->lock), ZKL_OK);
+    }
+    guarded_call late = guarded_text(c, path, "late", -1);
+    proxy_rule(c->proxy, PROXY_HOLD_REQUEST, PROXY_MULTI, NULL, 1, false);
+    actor_begin(threads[THREADS - 1], guarded_run, &late);
+    WAIT_UNTIL(proxy_fired(c->proxy), SOON_MS);
+    uproot(node);
+    proxy_hold(c->proxy, PROXY_TO_SERVER, false);
+    CHECK_INT(actor_result(threads[THREADS - 1], SOON_MS), ZKL_LOST);
+    target_check(path, "handed on", THREADS);
+    for (size_t i = 0; i < THREADS; i++)
+        actor_free(threads[i]);
+    client_close(c);
+}
+
+/* Such a write could come after one of the next hold. */
+static void after_a_write_left_under_way_it_goes(void) {
+    const char *name = fresh_name("late"), *path = target_new();
+    client *c = open_with(name, TURNS);
+    actor *next = actor_new();
+    guarded_call late = guarded_text(c, path, "late", -1);
+
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    const zkl_hold hold = actor_hold(c->actor, c->lock);
+    const int64_t token = client_token(c);
+    actor_acquire(next, c->lock, ZKL_FOREVER);
+    WAIT_UNTIL(actor_is_blocked(next), SOON_MS);
+    guarded_begin_broken(c, &late, PROXY_HOLD_REQUEST, false);
+    CHECK_INT(zkl_release_hold(c->lock, hold), ZKL_OK);
+    CHECK_STAYS(!actor_is_done(next), 100); /* nothing passes: it needs a node of its own */
+    proxy_hold(c->proxy, PROXY_TO_SERVER, false);
+    CHECK_INT(client_result(c), ZKL_OK); /* it was made before the node's end */
+    CHECK_INT(actor_result(next, SOON_MS), ZKL_OK);
+    CHECK(actor_token(next, c->lock) > token);
+    target_check(path, "late", 1);
+    CHECK_INT(actor_release(next, c->lock), ZKL_OK);
+    actor_free(next);
     client_close(c);
 }
 
@@ -143,6 +209,8 @@ static void two_threads_that_take_turns_exclude_each_other(void) {
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"nothing is sent", nothing_is_sent},
+        {"each of them writes under the node", each_of_them_writes_under_the_node},
+        {"after a write left under way it goes", after_a_write_left_under_way_it_goes},
         {"another client waits for so many turns", another_client_waits_for_so_many_turns},
         {"two threads that take turns exclude each other",
          two_threads_that_take_turns_exclude_each_other},

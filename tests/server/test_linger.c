@@ -2,10 +2,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "support/client.h"
+#include "support/target.h"
 
 #define LINGER_MS 60000
-#define SHORT_MS 20 /* longer than an acquire takes that needs no request */
+#define DENIED_MS 2000 /* longer than a few tries take */
+#define SHORT_MS 20    /* longer than an acquire takes that needs no request */
+
+enum {
+    PERM_READ = 1,
+    PERM_WRITE = 2,
+    PERM_ALL = 31
+};
 
 static client *open_lingering(const char *name, zkl_kind kind) {
     client *c = client_open_proxied(name, T_NORMAL);
@@ -33,11 +40,62 @@ static void it_is_acquired_again_without_a_request(void) {
             CHECK(zkl_hold_of(c->lock) == 0 && hold == 0); /* of this thread */
             CHECK_INT(k % 3 == 0 ? client_release_wait(c) : client_release(c), ZKL_OK);
         }
-        CHECK_INT(proxy_count(c->proxy, PROXY_ANY, name),
-                  proxy_count(c->proxy, PROXY_BARRIER, name));
+        CHECK_INT(proxy_count(c->proxy, PROXY_ANY, NULL),
+                  proxy_count(c->proxy, PROXY_BARRIER, NULL));
         client_close(c);
         CHECK_INT(queue_length(name), 0);
     }
+}
+
+/* Its node is the guard of each hold, and its czxid their token. While it is idle nobody writes. */
+static void each_hold_by_it_writes_under_it(void) {
+    static const zkl_kind kinds[] = {ZKL_MUTEX, ZKL_WRITE, ZKL_READ, ZKL_SEMAPHORE};
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        const char *name = fresh_name("guarded"), *path = target_new();
+        client *c = open_lingering(name, kinds[i]);
+        char node[RAW_PATH_MAX];
+        raw_stat stat = {0};
+
+        (void)client_become_idle(c);
+        client_node(c, node);
+        CHECK(raw_stat_of(fixture_raw(), node, &stat));
+        for (int k = 0; k < 3; k++) {
+            CHECK_INT(guarded_set(c, path, "idle", -1), ZKL_NOT_HELD);
+            CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+            CHECK_INT(client_token(c), stat.czxid);
+            CHECK_INT(guarded_set(c, path, "again", k), ZKL_OK);
+            target_check(path, "again", k + 1);
+            CHECK_INT(client_release(c), ZKL_OK);
+        }
+        CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+        guarded_call late = guarded_text(c, path, "late", -1);
+        guarded_begin_broken(c, &late, PROXY_HOLD_REQUEST, false);
+        uproot(node);
+        proxy_hold(c->proxy, PROXY_TO_SERVER, false);
+        CHECK_INT(client_result(c), ZKL_LOST);
+        target_check(path, "again", 3);
+        client_close(c);
+    }
+}
+
+/* Such a write could come after one of the next hold. */
+static void after_a_write_left_under_way_it_goes(void) {
+    const char *name = fresh_name("late"), *path = target_new();
+    client *c = open_lingering(name, ZKL_MUTEX);
+    guarded_call late = guarded_text(c, path, "late", -1);
+    const int64_t token = client_become_idle(c);
+
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    const zkl_hold hold = actor_hold(c->actor, c->lock);
+    guarded_begin_broken(c, &late, PROXY_HOLD_REQUEST, false);
+    CHECK_INT(zkl_release_hold(c->lock, hold), ZKL_OK);
+    proxy_hold(c->proxy, PROXY_TO_SERVER, false);
+    CHECK_INT(client_result(c), ZKL_OK); /* it was made before the node's end */
+    WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    CHECK(client_token(c) > token);
+    target_check(path, "late", 1);
+    client_close(c);
 }
 
 /* Idle, or held: then it goes with the hold. */
@@ -83,6 +141,58 @@ static void a_try_makes_it_go(void) {
     CHECK(client_held(c));
     CHECK_INT(client_release(c), ZKL_OK);
     WAIT_UNTIL(queue_length(name) == 0, SOON_MS);
+    client_close(other);
+    client_close(c);
+}
+
+/* It reads the node, and writes to it. Where either is denied, the node stays for its time. */
+static void a_try_that_may_not_ask_is_busy_for_that_time(void) {
+    static const int denied[] = {PERM_WRITE, PERM_READ};
+    for (size_t i = 0; i < COUNT(denied); i++) {
+        const char *name = fresh_name("may-not");
+        client *c = client_open_proxied(name, T_NORMAL), *other = client_open_proxied(name, T_LONG);
+        char node[RAW_PATH_MAX];
+        raw_stat stat = {0};
+
+        client_be_lingering(c, ZKL_MUTEX, DENIED_MS);
+        const int64_t token = client_become_idle(c);
+        client_node(c, node);
+        REQUIRE_INT(raw_restrict(fixture_raw(), node, PERM_ALL & ~denied[i]), RAW_OK);
+        CHECK_INT(client_acquire(c, 0), ZKL_OK); /* its time begins anew */
+        CHECK_INT(client_token(c), token);
+        const int64_t begun_ms = clock_ms();
+        CHECK_INT(client_release(c), ZKL_OK);
+        for (size_t k = 1; k <= 3; k++) {
+            CHECK_INT(client_acquire(other, 0), ZKL_BUSY);
+            CHECK_INT(proxy_answered(other->proxy, PROXY_GET, node), k);
+            CHECK_INT(proxy_count(other->proxy, PROXY_MULTI, NULL),
+                      denied[i] == PERM_WRITE ? k : 0);
+        }
+        WAIT_UNTIL(client_acquire(other, 0) == ZKL_OK, SOON_MS);
+        CHECK_RANGE(clock_ms() - begun_ms, DENIED_MS - 1, SOON_MS); /* both are rounded */
+        CHECK(!raw_stat_of(fixture_raw(), node, &stat));
+        CHECK_INT(client_told(other, ZKL_EVENT_SUSPENDED) + client_told(c, ZKL_EVENT_LOST), 0);
+        CHECK_INT(client_release_wait(other), ZKL_OK);
+        CHECK_INT(client_acquire(c, 0), ZKL_OK);
+        CHECK(client_token(c) > token);
+        client_close(other);
+        client_close(c);
+        CHECK_INT(queue_length(name), 0);
+    }
+}
+
+/* The servers tell its owner of a node behind it, whatever that client may do. */
+static void who_queues_need_not_ask(void) {
+    const char *name = fresh_name("queues");
+    client *c = open_lingering(name, ZKL_MUTEX), *other = client_open(name, T_NORMAL);
+    char node[RAW_PATH_MAX];
+
+    (void)client_become_idle(c);
+    client_node(c, node);
+    REQUIRE_INT(raw_restrict(fixture_raw(), node, PERM_ALL & ~PERM_WRITE), RAW_OK);
+    CHECK_INT(client_acquire(other, 0), ZKL_BUSY);
+    CHECK_INT(queue_length(name), 1);
+    CHECK_INT(client_acquire(other, SOON_MS), ZKL_OK);
     client_close(other);
     client_close(c);
 }
@@ -304,8 +414,13 @@ static void another_takes_the_place_of_one_that_has_gone(void) {
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"it is acquired again without a request", it_is_acquired_again_without_a_request},
+        {"each hold by it writes under it", each_hold_by_it_writes_under_it},
+        {"after a write left under way it goes", after_a_write_left_under_way_it_goes},
         {"who wants it gets it", who_wants_it_gets_it},
         {"a try makes it go", a_try_makes_it_go},
+        {"a try that may not ask is busy for that time",
+         a_try_that_may_not_ask_is_busy_for_that_time},
+        {"who queues need not ask", who_queues_need_not_ask},
         {"the queue shows that it may be idle", the_queue_shows_that_it_may_be_idle},
         {"threads take turns by it", threads_take_turns_by_it},
         {"it goes in time, and with the handle", it_goes_in_time_and_with_the_handle},

@@ -72,6 +72,10 @@ static void check_kind_of_node(client *c, const char *part) {
     CHECK(strstr(node, part) != NULL);
 }
 
+static zkl_err downgrade(void *lock) {
+    return zkl_downgrade(lock);
+}
+
 /* The writer's handle is number 2. */
 static zkl_lock *handle(const struct nest *n, size_t number) {
     return number < INNER ? n->inner[number] : n->outer->lock;
@@ -116,6 +120,130 @@ static void the_node_stays_until_the_last_is_given_up(void) {
         end(&n);
     }
 }
+
+/* ---- A writer's handle that is recursive ---- */
+
+#define DEPTH 3
+
+/* The writer's handle anew: held DEPTH times, with a reader's handle inside. */
+static void begin_recursive(struct nest *n, const char *name) {
+    client *c = client_open_proxied(name, T_NORMAL);
+
+    client_close_lock(c);
+    REQUIRE_INT(zkl_lock_open(&c->lock, c->session, name,
+                              &ZKL_LOCK_OPTIONS(.kind = ZKL_WRITE, .recursive = true,
+                                                .on_event = events_on, .arg = c->events)),
+                ZKL_OK);
+    *n = (struct nest){.outer = c};
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    n->token = client_token(c);
+    for (size_t i = 0; i < INNER; i++) {
+        n->events[i] = events_new();
+        n->inner[i] = open_reader(c, n->events[i], false);
+    }
+    proxy_forget(c->proxy);
+    for (int depth = 1; depth < DEPTH; depth++)
+        CHECK_INT(client_acquire(c, depth == 1 ? 0 : ZKL_FOREVER), ZKL_OK);
+    CHECK_INT(acquire(c, n->inner[0], 0), ZKL_OK);
+    CHECK_INT(acquire(c, n->inner[0], 0), ZKL_DEADLOCK); /* this one is not */
+    CHECK_INT(proxy_count(c->proxy, PROXY_ANY, name), 0);
+    CHECK_INT(queue_length(name), 1);
+}
+
+/* It writes on every level, also on one that began inside the reader's hold. */
+static void a_recursive_writer_reads_on_after_its_last_level(void) {
+    const char *name = fresh_name("levels"), *path = target_new();
+    struct nest n;
+    client *reader = open_kind(name, ZKL_READ), *writer = open_kind(name, ZKL_WRITE);
+
+    begin_recursive(&n, name);
+    client_queue_up(reader, 2);
+    client_queue_up(writer, 3);
+    WAIT_UNTIL(client_told(writer, ZKL_EVENT_QUEUED) == 1, SOON_MS);
+    CHECK_INT(client_acquire(n.outer, 0), ZKL_OK);
+    for (int level = DEPTH; level > 0; level--) {
+        CHECK_INT(client_release(n.outer), ZKL_OK);
+        CHECK_INT(guarded_set(n.outer, path, "a writer's", DEPTH - level), ZKL_OK);
+        CHECK(client_held(n.outer) && client_token(n.outer) == n.token);
+        CHECK(!client_is_done(reader));
+        check_kind_of_node(n.outer, "-__WRIT__");
+    }
+    CHECK_INT(client_release(n.outer), ZKL_OK);
+    CHECK_INT(client_release(n.outer), ZKL_NOT_HELD);
+    CHECK_INT(client_result(reader), ZKL_OK);
+    check_kind_of_node(n.outer, "-__READ__");
+    CHECK(actor_held(n.outer->actor, n.inner[0]));
+    CHECK_INT(actor_token(n.outer->actor, n.inner[0]), n.token);
+    CHECK_INT(client_acquire(n.outer, ZKL_FOREVER), ZKL_DEADLOCK); /* read, then write */
+    CHECK_INT(client_release(reader), ZKL_OK);
+    CHECK(!client_is_done(writer));
+    CHECK_INT(actor_release(n.outer->actor, n.inner[0]), ZKL_OK);
+    CHECK_INT(client_result(writer), ZKL_OK);
+    CHECK_INT(queue_length(name), 1);
+    target_check(path, "a writer's", DEPTH);
+    client_close(writer);
+    client_close(reader);
+    end(&n);
+}
+
+/* All levels are a reader's then, and no further one begins. */
+static void a_recursive_writer_becomes_a_reader_on_all_levels(void) {
+    const char *name = fresh_name("turned");
+    struct nest n;
+    client *reader = open_kind(name, ZKL_READ), *writer = open_kind(name, ZKL_WRITE);
+
+    begin_recursive(&n, name);
+    client_queue_up(reader, 2);
+    client_queue_up(writer, 3);
+    actor_begin(n.outer->actor, downgrade, n.outer->lock);
+    CHECK_INT(client_result(n.outer), ZKL_OK);
+    CHECK_INT(client_result(reader), ZKL_OK);
+    CHECK_INT(client_release(reader), ZKL_OK);
+    CHECK_INT(client_acquire(n.outer, 0), ZKL_DEADLOCK);
+    CHECK_INT(client_acquire(n.outer, ZKL_FOREVER), ZKL_DEADLOCK);
+    CHECK_INT(acquire(n.outer, n.inner[1], 0), ZKL_OK); /* this needs no place of its own */
+    for (size_t i = 0; i < INNER; i++)
+        CHECK_INT(actor_release(n.outer->actor, n.inner[i]), ZKL_OK);
+    for (int level = DEPTH; level > 0; level--) {
+        CHECK(client_held(n.outer) && client_token(n.outer) == n.token);
+        CHECK(!client_is_done(writer));
+        check_kind_of_node(n.outer, "-__READ__");
+        CHECK_INT(client_release(n.outer), ZKL_OK);
+    }
+    CHECK_INT(client_release(n.outer), ZKL_NOT_HELD);
+    CHECK_INT(client_result(writer), ZKL_OK);
+    CHECK_INT(client_release_wait(writer), ZKL_OK);
+    CHECK_INT(client_acquire(n.outer, 0), ZKL_OK); /* and again it writes */
+    check_kind_of_node(n.outer, "-__WRIT__");
+    client_close(writer);
+    client_close(reader);
+    end(&n);
+}
+
+/* Until each level is given up, an acquire says so, too. */
+static void a_recursive_writer_s_loss_is_one_of_all_levels(void) {
+    const char *name = fresh_name("levels-lost");
+    struct nest n;
+
+    begin_recursive(&n, name);
+    session_expire(n.outer->session);
+    WAIT_UNTIL(client_told(n.outer, ZKL_EVENT_LOST) == 1, SOON_MS);
+    WAIT_UNTIL(events_count(n.events[0], ZKL_EVENT_LOST) == 1, SOON_MS);
+    for (int level = DEPTH; level > 0; level--) {
+        CHECK(!client_held(n.outer));
+        CHECK_INT(client_acquire(n.outer, 0), ZKL_LOST);
+        CHECK_INT(client_release(n.outer), ZKL_LOST);
+    }
+    CHECK_INT(client_release(n.outer), ZKL_NOT_HELD);
+    CHECK_INT(actor_release(n.outer->actor, n.inner[0]), ZKL_LOST);
+    CHECK_INT(client_told(n.outer, ZKL_EVENT_LOST), 1);
+    CHECK_INT(client_acquire(n.outer, SOON_MS), ZKL_OK);
+    CHECK_INT(client_acquire(n.outer, 0), ZKL_OK);
+    CHECK(client_token(n.outer) > n.token);
+    end(&n);
+}
+
+/* ---- What ends it ---- */
 
 static void a_loss_is_told_to_each_handle_once(void) {
     const char *name = fresh_name("lost");
@@ -328,10 +456,6 @@ static void a_write_that_waits_for_the_node_ends_with_the_hold(void) {
     end(&n);
 }
 
-static zkl_err downgrade(void *lock) {
-    return zkl_downgrade(lock);
-}
-
 static void guarded_writes_go_on_by_the_inner_handle(void) {
     const char *name = fresh_name("writes"), *path = target_new();
     struct nest n;
@@ -359,6 +483,12 @@ static void guarded_writes_go_on_by_the_inner_handle(void) {
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"the node stays until the last is given up", the_node_stays_until_the_last_is_given_up},
+        {"a recursive writer reads on after its last level",
+         a_recursive_writer_reads_on_after_its_last_level},
+        {"a recursive writer becomes a reader on all levels",
+         a_recursive_writer_becomes_a_reader_on_all_levels},
+        {"a recursive writer's loss is one of all levels",
+         a_recursive_writer_s_loss_is_one_of_all_levels},
         {"a loss is told to each handle, once", a_loss_is_told_to_each_handle_once},
         {"a loss after the writer's release is told", a_loss_after_the_writer_s_release_is_told},
         {"a close is a release", a_close_is_a_release},

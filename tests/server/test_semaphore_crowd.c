@@ -286,7 +286,7 @@ static void a_number_ends_with_its_directory(void) {
 /* ---- Costs ---- */
 
 enum {
-    DEPTH = 40,
+    DEPTH = 100,
     PERMITS = 10,
     LOOPS = 10,
     WAITERS = 30
@@ -343,8 +343,9 @@ static double per_grant(const crowd *c, proxy_kind kind) {
     return (double)proxy_count(c->proxy, kind, NULL) / (DEPTH * LOOPS);
 }
 
-/* All the time about forty stand in the queue. Whoever is in front lists for each change, or for
- * several at once that come soon after each other. */
+/* A hundred stand in the queue nearly all the time, ten of which hold. The first that waits lists
+ * for each change, or once for several that come soon after each other. The lists of all are
+ * counted, from the first acquire to the last release: four a grant at most, on average. */
 static void a_closed_loop_costs_few_requests(void) {
     static const int holds_ms[] = {1, 50};
 
@@ -363,7 +364,7 @@ static void a_closed_loop_costs_few_requests(void) {
                   per_grant(c, PROXY_GET), per_grant(c, PROXY_MULTI),
                   per_grant(c, PROXY_CREATE) + per_grant(c, PROXY_DELETE),
                   per_grant(c, PROXY_EVENT));
-        CHECK(per_grant(c, PROXY_LIST) <= 5);
+        CHECK(per_grant(c, PROXY_LIST) <= 4);
         CHECK(per_grant(c, PROXY_MULTI) <= 1.1); /* and those that record, or are in vain */
         crowd_close(c);
     }

@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ROUTES_MAX 64 /* more are refused: a test has a handful of sessions */
+#define ROUTES_MAX 128 /* more are refused: a test has a hundred sessions behind it at most */
 #define READ_SIZE 65536
 
 /* ---- routes ---- */
