@@ -28,9 +28,14 @@ static const struct zkli_hold *current_hold(const struct handle *h) {
     return NULL;
 }
 
-/* How it holds: a writer that begins to turn may have readers beside it. */
+/* How it holds: a writer that begins to turn may have readers beside it. Only a hold that was asked
+ * to turn: a thread to which the node is handed on meanwhile takes itself for a writer. */
 static enum zkli_kind kind_of(const struct zkli_hold *hold) {
+    const struct zkl_lock *l = hold->lock;
     const struct zkli_member *m = hold->member;
+    bool is_asked = hold->is_reader || !zkli_list_is_empty(&l->downgrades);
+    if (l->kind == ZKLI_KIND_WRITE && !is_asked)
+        return ZKLI_KIND_WRITE;
     return m->core.state == ZKLI_TURNING ? ZKLI_KIND_READ : m->core.kind;
 }
 
