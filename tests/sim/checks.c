@@ -191,8 +191,10 @@ void checks_step(struct world *w) {
         for (enum zkli_kind kind = 0; kind <= ZKLI_KIND_FOREIGN; kind++)
             holders[name].clients[kind] = NONE;
     for (int i = 0; i < w->clients; i++)
-        for (int k = 0; k < w->handles; k++)
+        for (int k = 0; k < w->handles; k++) {
             check_handle(w, &holders[w->list[i].handles[k].name], i, &w->list[i].handles[k]);
+            checks_idle(w, i, &w->list[i].handles[k]);
+        }
     permits_check_holders(w);
 }
 
@@ -378,6 +380,8 @@ static void note_gone(struct world *w, int number, const struct txn *txn) {
 static void note_created(struct world *w, const struct txn *txn) {
     struct name *node = &w->names[txn->name];
     node->czxid = node->place = txn->zxid;
+    node->made_ns = w->now_ns;
+    node->asked_zxid = 0;
     node->turned_into = 0;
     node->gone_zxid = 0;
     node->was_uprooted = false;
@@ -414,6 +418,7 @@ static void note_turned(struct world *w, const struct txn *txn) {
 static void note_set(struct world *w, const struct txn *txn) {
     TRACE(w, "  set %s to %s", w->names[txn->name].text, w->texts[txn->data].bytes);
     permits_committed(w, txn->name, txn->zxid, txn->data);
+    checks_asked(w, txn);
     w->figures->touches += w->names[txn->name].kind == ZKLI_KIND_LEASE;
 }
 
@@ -524,7 +529,6 @@ static void check_members(struct world *w, int client) {
     for (const struct zkli_list *link = head->next; link != head; link = link->next) {
         const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
         char path[ZKLI_PATH_MAX];
-        checks_idle(w, client, m);
         bool waits = zkli_contender_rests(&m->core);
         if (m->group != NULL)
             checks_group(w, client, m->group);
