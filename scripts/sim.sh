@@ -110,7 +110,7 @@ campaign() { # COUNT
 }
 
 mistake_row() { # NAME SCHEDULES FOUND_BY MEANT_FOR WHAT
-    printf '%-29s | %9s | %-9s | %-20s | %s\n' "$@"
+    printf '%-31s | %9s | %-9s | %-20s | %s\n' "$@"
 }
 
 # One mistake: a copy of the code with the patch, built and run until a seed fails. Prints a row;

@@ -86,6 +86,8 @@ static void note_reply(contender *c, const event *e) {
         c->owner = e->owner;
         if (c->own_watch == ZKLI_UNWATCHED)
             c->own_watch = ZKLI_WATCHED;
+        if (!zkli_contender_holds(c)) /* who holds is told; nothing tells of a mark twice */
+            c->is_wanted = e->is_asked;
     } else if (e->type == ZKLI_EV_PREDECESSOR_READ) {
         c->is_predecessor_touched = c->kind == ZKLI_KIND_LEASE && e->is_touched;
         if (c->predecessor_watch == ZKLI_UNWATCHED)

@@ -138,6 +138,7 @@ void zkli_contender_forget_node(contender *c) {
     c->parent_level = 0;
     c->owes_touch = false;
     c->is_last_look = false;
+    c->is_wanted = false;
     c->directory_watch = c->children_watch = ZKLI_UNWATCHED;
 }
 

@@ -87,6 +87,7 @@ static zkl_err finish_one(struct world *w, unsigned number) {
     zkl_err err = zkli_acquire_end(&a->acquire);
     const struct zkli_hold *now = a->lock->current;
     int lock = w->list[number / THREADS_MAX].handles[a->handle].name;
+    checks_tried(w, (int)(number / THREADS_MAX), a, err);
     if (err == ZKL_MISMATCH && !permits_ever_differed(w, lock, a->lock->permits))
         world_violate(w, CHECK_PERMITS, "%d permits are said to be another number",
                       a->lock->permits);
@@ -207,6 +208,7 @@ static void begin(struct world *w, unsigned number) {
     a->attempt++;
     a->levels = 0;
     a->is_waking = false;
+    a->tried = (struct tried){0};
     TRACE(w, "client %u thread %u: acquire %c, %lld ms", number / THREADS_MAX, number % THREADS_MAX,
           'a' + c->handles[a->handle].name, (long long)timeout_ms);
     if (!together_begin(w, number, timeout_ms)) {
@@ -222,6 +224,8 @@ static void begin(struct world *w, unsigned number) {
         finish(w, number);
         return;
     }
+    if (timeout_ms == 0)
+        checks_try(w, (int)(number / THREADS_MAX), a);
     if (a->deadline_ns != 0)
         world_at(w, clock_real(a->deadline_ns, c->ppm, c->offset_ns) + LATE, EVENT_DEADLINE, number,
                  a->attempt);

@@ -28,9 +28,14 @@ static const struct zkli_hold *current_hold(const struct handle *h) {
     return NULL;
 }
 
-/* How it holds: a writer that begins to turn may have readers beside it. */
+/* How it holds: a writer that begins to turn may have readers beside it. Only a hold that was asked
+ * to turn: a thread to which the node is handed on meanwhile takes itself for a writer. */
 static enum zkli_kind kind_of(const struct zkli_hold *hold) {
+    const struct zkl_lock *l = hold->lock;
     const struct zkli_member *m = hold->member;
+    bool is_asked = hold->is_reader || !zkli_list_is_empty(&l->downgrades);
+    if (l->kind == ZKLI_KIND_WRITE && !is_asked)
+        return ZKLI_KIND_WRITE;
     return m->core.state == ZKLI_TURNING ? ZKLI_KIND_READ : m->core.kind;
 }
 
@@ -186,8 +191,10 @@ void checks_step(struct world *w) {
         for (enum zkli_kind kind = 0; kind <= ZKLI_KIND_FOREIGN; kind++)
             holders[name].clients[kind] = NONE;
     for (int i = 0; i < w->clients; i++)
-        for (int k = 0; k < w->handles; k++)
+        for (int k = 0; k < w->handles; k++) {
             check_handle(w, &holders[w->list[i].handles[k].name], i, &w->list[i].handles[k]);
+            checks_idle(w, i, &w->list[i].handles[k]);
+        }
     permits_check_holders(w);
 }
 
@@ -373,6 +380,8 @@ static void note_gone(struct world *w, int number, const struct txn *txn) {
 static void note_created(struct world *w, const struct txn *txn) {
     struct name *node = &w->names[txn->name];
     node->czxid = node->place = txn->zxid;
+    node->made_ns = w->now_ns;
+    node->asked_zxid = 0;
     node->turned_into = 0;
     node->gone_zxid = 0;
     node->was_uprooted = false;
@@ -409,6 +418,7 @@ static void note_turned(struct world *w, const struct txn *txn) {
 static void note_set(struct world *w, const struct txn *txn) {
     TRACE(w, "  set %s to %s", w->names[txn->name].text, w->texts[txn->data].bytes);
     permits_committed(w, txn->name, txn->zxid, txn->data);
+    checks_asked(w, txn);
     w->figures->touches += w->names[txn->name].kind == ZKLI_KIND_LEASE;
 }
 
@@ -519,7 +529,6 @@ static void check_members(struct world *w, int client) {
     for (const struct zkli_list *link = head->next; link != head; link = link->next) {
         const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
         char path[ZKLI_PATH_MAX];
-        checks_idle(w, client, m);
         bool waits = zkli_contender_rests(&m->core);
         if (m->group != NULL)
             checks_group(w, client, m->group);

@@ -68,8 +68,9 @@ struct figures {
     uint64_t several, several_refused;
     uint64_t places_left, places_taken;  /* of waits that ended; by the next acquire */
     uint64_t together, together_granted; /* acquires of several locks at once */
-    uint64_t grants, hand_offs, handed_on, nested, shared, lingered, permits, touches, resizes,
-        mismatches, turns, losses, requeues, timeouts, busy, cancels, closes, unreachable, late;
+    uint64_t grants, hand_offs, handed_on, nested, shared, idle, lingered, asked, tried, permits,
+        touches, resizes, mismatches, turns, losses, requeues, timeouts, busy, cancels, closes,
+        unreachable, late;
     uint64_t again, again_refused, again_lost, given_up, given_up_early, unreleased;
     uint64_t refused, forgotten, looks, double_faults, without_quorum, elections, expiries, moves,
         writes, lost_replies, late_creates, late_pings, lost_touches, told_late, watches_resent,

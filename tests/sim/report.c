@@ -26,7 +26,10 @@ static void print_locks(const struct figures *f, FILE *out) {
     row(out, "read inside a writer's hold", f->nested, n);
     row(out, "handed on in a process", f->handed_on, n);
     row(out, "grants beside readers", f->shared, n);
+    row(out, "nodes that stayed idle", f->idle, n);
     row(out, "holds by an idle node", f->lingered, n);
+    row(out, "nodes asked to let go", f->asked, n);
+    row(out, "tries that had to ask", f->tried, n);
     row(out, "permits", f->permits, n);
     row(out, "nodes marked as admitted", f->touches, n);
     row(out, "numbers of permits changed", f->resizes, n);

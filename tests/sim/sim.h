@@ -226,8 +226,14 @@ void checks_note_latest(struct latest *latest, int64_t czxid, bool is_shared);
 void checks_write_committed(struct world *w, const struct txn *txn, int guard_name);
 /* (checks_linger.c) A hold by a node that may linger. */
 void checks_lingered(struct world *w, int client, struct handle *h, const struct zkli_member *m);
+/* After every event: a node that nobody holds by. */
+void checks_idle(struct world *w, int client, struct handle *h);
+/* The set of a contender's data, which may ask the node's owner to let go. */
+void checks_asked(struct world *w, const struct txn *txn);
+/* A try has begun, and asks the servers; it has an outcome. */
+void checks_try(const struct world *w, int client, struct actor *a);
+void checks_tried(struct world *w, int client, const struct actor *a, zkl_err err);
 /* When all is quiet. */
-void checks_idle(struct world *w, int client, const struct zkli_member *m);
 void checks_places(struct world *w, int client);
 /* A guarded write has an outcome. answer: what the servers' answer means; NULL: they gave none. */
 void checks_written(struct world *w, int number, const zkl_err *answer, zkl_err result);

@@ -44,16 +44,18 @@ struct name {
     int parent; /* of the root: NONE */
     int lock;   /* a child of which lock's directory; NONE */
     enum zkli_kind kind;
-    bool is_contender; /* a node that stands in a queue */
-    int client;        /* who created it; NONE: a stranger */
-    int64_t czxid;     /* of the node, when it was committed */
-    int64_t place;     /* the same; of a reader that was a writer, the writer's */
-    int turned_into;   /* a writer: the reader's in its place; 0: none */
-    int64_t gone_zxid; /* 0: not deleted */
-    bool was_uprooted; /* by an operator */
-    unsigned wakes;    /* waiting contenders that were told of its end */
-    int woken;         /* the node of the last of them */
-    bool is_end_told;  /* by its watch, to who created it */
+    bool is_contender;  /* a node that stands in a queue */
+    int client;         /* who created it; NONE: a stranger */
+    int64_t czxid;      /* of the node, when it was committed */
+    int64_t made_ns;    /* when that was */
+    int64_t place;      /* the same; of a reader that was a writer, the writer's */
+    int turned_into;    /* a writer: the reader's in its place; 0: none */
+    int64_t gone_zxid;  /* 0: not deleted */
+    int64_t asked_zxid; /* its owner was first asked to let go; 0: it was not */
+    bool was_uprooted;  /* by an operator */
+    unsigned wakes;     /* waiting contenders that were told of its end */
+    int woken;          /* the node of the last of them */
+    bool is_end_told;   /* by its watch, to who created it */
 };
 
 /* Data of a node, by its number in w->texts. The number 0 is the empty one. */
@@ -325,14 +327,17 @@ struct handle {
     enum zkli_kind kind;
     int limit; /* a semaphore's: as many permits there were when it was admitted, or fewer */
     bool is_recursive;
-    bool lingers;      /* its node may stay idle */
-    int turns_max;     /* how often a node may be handed on */
-    int64_t token;     /* the last hold's */
-    int turns;         /* holds by that node, but for the first */
-    int wanted_turns;  /* since it was told that it is wanted */
-    int64_t waited_ns; /* when a wait by it last ended in vain */
-    zkl_hold part;     /* a hold beside others, whose caller has not woken up; or 0 */
-    zkl_hold seen;     /* the hold whose node this is */
+    bool lingers;         /* its node may stay idle */
+    int turns_max;        /* how often a node may be handed on */
+    int64_t token;        /* the last hold's */
+    int turns;            /* holds by that node, but for the first */
+    int wanted_turns;     /* since it was told that it is wanted */
+    int64_t idle_ns;      /* since when its node is idle, by the client's clock; 0: it is not */
+    int64_t asked_ns;     /* since when it can know that it was asked to let go; or 0 */
+    unsigned asked_beats; /* sent and acknowledged since, one after the other */
+    int64_t waited_ns;    /* when a wait by it last ended in vain */
+    zkl_hold part;        /* a hold beside others, whose caller has not woken up; or 0 */
+    zkl_hold seen;        /* the hold whose node this is */
     int node;
     zkl_hold lost[THREADS_MAX + 1];     /* the last holds that LOST was told for */
     zkl_hold released[THREADS_MAX + 1]; /* the last holds given up while they were good */
@@ -368,6 +373,12 @@ struct actor {
     bool is_impatient;   /* it has waited in vain, and tries the same again */
     unsigned attempt;    /* a number for each acquire */
     int64_t deadline_ns; /* on the client's clock; 0: none */
+    struct tried {       /* a try that asks the servers: how things stood when it began */
+        int64_t zxid;    /* its server has come as far; 0: there was no connection */
+        int conn;
+        uint32_t conn_life;
+        unsigned disturbances;
+    } tried;
     zkl_hold hold;
     unsigned levels;  /* of it: acquired, and not given up by itself or another thread */
     int64_t until_ns; /* holds so long */

@@ -59,7 +59,10 @@ static void the_simulation_is_not_idle(void) {
     CU_ASSERT_TRUE(f->handed_on >= f->schedules / 20);
     CU_ASSERT_TRUE(f->nested >= f->schedules / 20);
     CU_ASSERT_TRUE(f->shared >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->idle >= f->schedules / 5);
     CU_ASSERT_TRUE(f->lingered >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->asked >= f->schedules / 5);
+    CU_ASSERT_TRUE(f->tried >= f->schedules / 20);
     CU_ASSERT_TRUE(f->places_taken >= f->schedules / 2);
     CU_ASSERT_TRUE(f->together_granted >= f->schedules);
     CU_ASSERT_TRUE(f->permits >= f->schedules);

@@ -178,6 +178,48 @@ static void a_watch_of_an_earlier_connection_does_not_count(void) {
     CHECK(!zkli_contender_may_idle(&b.c));
 }
 
+static void read_own(struct bench *b, bool is_asked) {
+    CHECK_ACTIONS(fired(b, ZKLI_EV_OWN_EVENT, false), ZKLI_ASK_OWN);
+    CHECK_ACTIONS(say(b, (struct zkli_contender_event){.type = ZKLI_EV_OWN_READ,
+                                                       .owner = SESSION,
+                                                       .is_asked = is_asked}),
+                  0);
+}
+
+/* It comes first, and its lease is too short for a grant. Nothing tells it of the mark again. */
+static void asked_before_the_grant_it_goes_with_its_hold(void) {
+    for (int is_asked = 0; is_asked <= 1; is_asked++) {
+        struct bench b;
+        begin(&b);
+        bench_lease(&b, SHORT);
+        news(&b, ZKLI_EV_CONNECTED);
+        reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+        CHECK_ACTIONS(listed_alone(&b), ZKLI_ASK_OWN);
+        CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK), 0);
+        read_own(&b, is_asked != 0);
+        bench_lease(&b, AMPLE);
+        CHECK_ACTIONS(news(&b, ZKLI_EV_LEASE), ZKLI_DO_GRANT);
+        CHECK_INT(zkli_contender_may_idle(&b.c), is_asked == 0);
+    }
+}
+
+/* Nobody has asked for the node that it makes then. */
+static void another_place_was_not_asked_for(void) {
+    struct bench b;
+    begin(&b);
+    bench_lease(&b, SHORT);
+    news(&b, ZKLI_EV_CONNECTED);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    listed_alone(&b);
+    reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK);
+    read_own(&b, true);
+    bench_lease(&b, AMPLE);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, true), ZKLI_TELL_REQUEUED | CREATE_AND_LIST);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed_alone(&b), ZKLI_DO_GRANT);
+    CHECK(zkli_contender_may_idle(&b.c));
+}
+
 static void another_place_is_marked_and_not_wanted_yet(void) {
     struct bench b;
     to_kept(&b);
@@ -299,6 +341,9 @@ int main(int argc, char **argv) {
         {"a new connection makes it wanted", a_new_connection_makes_it_wanted},
         {"a watch of an earlier connection does not count",
          a_watch_of_an_earlier_connection_does_not_count},
+        {"asked before the grant, it goes with its hold",
+         asked_before_the_grant_it_goes_with_its_hold},
+        {"another place was not asked for", another_place_was_not_asked_for},
         {"another place is marked, and not wanted yet", another_place_is_marked_and_not_wanted_yet},
         {"another place of one that is not kept is not marked",
          another_place_of_one_that_is_not_kept_is_not_marked},
