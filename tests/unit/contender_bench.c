@@ -21,10 +21,12 @@ unsigned step_as_set(struct zkli_contender *c, const struct zkli_contender_event
 
 /* ---- Rules ---- */
 
-/* Else a reader may have taken the place of the writer that has gone. */
+/* The end of the predecessor admits: it was the only one that kept the contender out, and no reader
+ * may have taken the place of a writer that has gone. */
 static bool is_end_of_queue(const struct zkli_contender *was) {
-    return was->kind == ZKLI_KIND_READ ||
-           zkli_node_name_parse(was->predecessor).kind != ZKLI_KIND_WRITE;
+    if (was->kind == ZKLI_KIND_READ)
+        return was->staying == 1; /* whatever readers are there */
+    return was->position == 1 && zkli_node_name_parse(was->predecessor).kind != ZKLI_KIND_WRITE;
 }
 
 /* What may be the reason of a grant. */
@@ -33,12 +35,11 @@ static bool may_grant(const struct zkli_contender *was, const struct zkli_conten
     if (!e->is_ample || is->node[0] == '\0' || is->owner != e->session_id)
         return false;
     if (e->type == ZKLI_EV_PREDECESSOR_EVENT)
-        return was->state == ZKLI_WAITING && e->is_deleted && was->position == 1 &&
-               is_end_of_queue(was) && was->listed_on == e->connection;
+        return was->state == ZKLI_WAITING && e->is_deleted && is_end_of_queue(was) &&
+               was->listed_on == e->connection;
     if (was->state == ZKLI_ARMING) /* it is gone, as if its watch had fired */
         return zkli_contender_result_of(is, ZKLI_ASK_PREDECESSOR) == ZKLI_RESULT_NO_NODE &&
-               e->is_connected && was->position == 1 && is_end_of_queue(was) &&
-               was->listed_on == e->connection;
+               e->is_connected && is_end_of_queue(was) && was->listed_on == e->connection;
     if (was->state == ZKLI_ADMITTED)
         return e->is_connected && is->own_watch == ZKLI_WATCHED && was->listed_on == e->connection;
     bool is_listed = e->type == ZKLI_EV_LISTED || e->type == ZKLI_EV_CREATED ||
@@ -199,16 +200,21 @@ void bench_lease(struct bench *b, enum lease lease) {
     b->world.is_ample = lease == AMPLE;
 }
 
-void bench_init(struct bench *b, bool is_try) {
+void bench_init_as(struct bench *b, enum zkli_kind kind, bool is_try) {
     memset(b, 0, sizeof(*b));
-    b->kind = b->others = ZKLI_KIND_MUTEX;
+    b->kind = kind;
+    b->others = ZKLI_KIND_MUTEX;
     bench_new_uuid(b);
     memset(&b->c, 0xff, sizeof(b->c));
-    zkli_contender_init(&b->c, ZKLI_KIND_MUTEX, b->fresh_uuid, is_try, DEPTH);
+    zkli_contender_init(&b->c, kind, b->fresh_uuid, is_try, DEPTH);
     bench_new_uuid(b);
     b->world = (struct zkli_contender_event){
         .is_connected = true, .connection = 1, .session_id = SESSION};
     bench_lease(b, AMPLE);
+}
+
+void bench_init(struct bench *b, bool is_try) {
+    bench_init_as(b, ZKLI_KIND_MUTEX, is_try);
 }
 
 void bench_semaphore(struct bench *b, int permits, bool is_try) {
@@ -295,11 +301,31 @@ static void add_own(struct bench *b, int64_t number) {
     bench_add(b, b->kind, b->c.uuid, number);
 }
 
+#define OTHERS_UUID "ffffffff-4e5f-4061-8273-8495a6b7c8d9"
+
 static void add_other(struct bench *b, int64_t number) {
     struct zkli_sibling *other = &b->siblings[b->listing.count];
-    bench_add(b, ZKLI_KIND_MUTEX, "ffffffff-4e5f-4061-8273-8495a6b7c8d9", number);
+    bench_add(b, ZKLI_KIND_MUTEX, OTHERS_UUID, number);
     other->kind = b->others; /* foreign ones have many names */
     other->is_leaving = b->others_leave;
+}
+
+/* Readers and writers before ours. */
+static void add_sharers(struct bench *b, enum crowd crowd) {
+    static const enum zkli_kind kinds[CROWDS][2] = {
+        [BEHIND_READER] = {ZKLI_KIND_NONE, ZKLI_KIND_READ},
+        [BEHIND_READERS] = {ZKLI_KIND_READ, ZKLI_KIND_READ},
+        [BEHIND_WRITER] = {ZKLI_KIND_NONE, ZKLI_KIND_WRITE},
+        [BEHIND_WRITERS] = {ZKLI_KIND_WRITE, ZKLI_KIND_WRITE},
+        [BEHIND_READER_AND_WRITER] = {ZKLI_KIND_READ, ZKLI_KIND_WRITE},
+        [BEHIND_WRITER_AND_READER] = {ZKLI_KIND_WRITE, ZKLI_KIND_READ},
+        [BEHIND_TURNED] = {ZKLI_KIND_NONE, ZKLI_KIND_READ},
+    };
+    for (int i = 0; i < 2; i++)
+        if (kinds[crowd][i] != ZKLI_KIND_NONE)
+            bench_add(b, kinds[crowd][i], OTHERS_UUID, 1 + 2 * i);
+    if (crowd == BEHIND_TURNED && b->listing.is_by_czxid)
+        b->siblings[b->listing.count - 1].order = 1000 + 2 * OWN_NUMBER;
 }
 
 static const struct zkli_listing *bench_listing(struct bench *b, enum crowd crowd) {
@@ -326,6 +352,7 @@ static const struct zkli_listing *bench_listing(struct bench *b, enum crowd crow
         add_other(b, 9);
     if (crowd == AT_THE_END)
         add_other(b, ZKLI_COUNTER_END);
+    add_sharers(b, crowd);
     return &b->listing;
 }
 
@@ -390,8 +417,7 @@ void to_held(struct bench *b) {
 }
 
 void to_writing(struct bench *b) {
-    bench_init(b, false);
-    b->c.kind = b->kind = ZKLI_KIND_WRITE;
+    bench_init_as(b, ZKLI_KIND_WRITE, false);
     CHECK_ACTIONS(news(b, ZKLI_EV_CONNECTED), CREATE_AND_LIST);
     reply(b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
     listed(b, FIRST);

@@ -56,6 +56,14 @@ enum crowd {
     TURNED,        /* a reader's node in the place of ours, which was a writer's; one behind it */
     ALONE,         /* only ours */
     BEHIND_OTHERS, /* ours, and two before it, the second of which is not that of BEHIND_TWO */
+    /* Ours, and before it, in this order: */
+    BEHIND_READER,
+    BEHIND_READERS,
+    BEHIND_WRITER,
+    BEHIND_WRITERS,
+    BEHIND_READER_AND_WRITER,
+    BEHIND_WRITER_AND_READER,
+    BEHIND_TURNED, /* a reader that was a writer: by czxid it came after ours */
     CROWDS
 };
 
@@ -83,6 +91,8 @@ struct bench {
 };
 
 void bench_init(struct bench *b, bool is_try);
+/* Not a semaphore's. */
+void bench_init_as(struct bench *b, enum zkli_kind kind, bool is_try);
 /* A semaphore's, which asks for so many permits; there is one, and nobody has read that. */
 void bench_semaphore(struct bench *b, int permits, bool is_try);
 /* Another number is written into the directory; the contender is not told by this. */

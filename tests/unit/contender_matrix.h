@@ -30,6 +30,7 @@
 #define V_MORE (V_STALE + 3)       /* BEHIND_HEAD; two permits */
 #define V_SHRUNK (V_STALE + 4)     /* BEHIND_TWO; one permit, and there were two */
 #define VARIATIONS (V_STALE + 5)
+_Static_assert(VARIATIONS <= 32, "sets of them have 32 bits");
 
 /* Whether there is such an event, as far as that is so in all situations. */
 bool matrix_has(enum zkli_contender_event_type type, unsigned v);
@@ -112,6 +113,14 @@ struct outcome {
 #define FAILS_AND_DELETES(error) ZKLI_LEAVING, ZKLI_DO_FAIL | ZKLI_ASK_DELETE, (error), PLAINLY
 #define LOSES ZKLI_GONE, ZKLI_DO_LOSE | ZKLI_DO_FORGET, 0, PLAINLY
 #define FORGETS ZKLI_GONE, ZKLI_DO_FORGET, 0, PLAINLY
+
+/* The rows of a reply with an error, if that ends the contender, or parks it in this state. */
+#define ENDS_IF_REFUSED(situations, type, state)                                                   \
+    {(situations), (type), LATER, PARKS(state)},                                                   \
+        {(situations), (type), DENIED, FAILS_AND_DELETES(ZKL_DENIED)},                             \
+        {(situations), (type), NOMEM, FAILS_AND_DELETES(ZKL_NOMEM)}, {                             \
+        (situations), (type), EXISTS | FAULT, FAILS_AND_DELETES(ZKL_SERVER)                        \
+    }
 
 /* ---- The comparison ---- */
 

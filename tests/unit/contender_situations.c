@@ -73,17 +73,21 @@ static const struct way ways[SITUATIONS] = {
 };
 
 static void begin(struct bench *b, unsigned situation) {
-    bench_init(b, situation == S_PROBING);
+    bench_init_as(b, b->kind, situation == S_PROBING);
     if (situation == S_HOUSING_HOMELESS) {
-        to_housing(b);
+        matrix_go(b, ways, begin, S_HOUSING);
         reply(b, ZKLI_EV_PARENT, ZKLI_RESULT_NO_NODE);
     }
     if (situation == S_SEARCHING) {
-        to_unsure(b);
+        matrix_go(b, ways, begin, S_ENQUEUING);
+        b->world.is_connected = false;
+        answer_all(b, ZKLI_RESULT_LOST);
+        CHECK_STATE(b, "unsure");
         bench_reconnect(b);
     }
     if (situation == S_WAITING_SECOND) {
-        to_placed(b, BEHIND_TWO);
+        matrix_go(b, ways, begin, S_ENQUEUING_CREATED);
+        listed(b, BEHIND_TWO);
         reply(b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK);
     }
     if (situation == S_WRITING || situation == S_TURNING_READING)
@@ -95,5 +99,16 @@ static void begin(struct bench *b, unsigned situation) {
 }
 
 void situation_bring(struct bench *b, unsigned situation) {
+    b->kind = ZKLI_KIND_MUTEX;
+    matrix_go(b, ways, begin, situation);
+}
+
+void situation_bring_writer(struct bench *b, unsigned situation) {
+    b->kind = ZKLI_KIND_WRITE;
+    matrix_go(b, ways, begin, situation);
+}
+
+void situation_bring_reader(struct bench *b, unsigned situation) {
+    b->kind = ZKLI_KIND_READ;
     matrix_go(b, ways, begin, situation);
 }

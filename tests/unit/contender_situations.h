@@ -1,6 +1,7 @@
 /*
  * contender_situations - a contender's states, each with what may be in flight in it. What must
  * come of events in them: test_contender_matrix.c. A semaphore's: contender_permit_situations.h.
+ * Among readers and writers: test_contender_shared_matrix.c.
  */
 #ifndef UNIT_CONTENDER_SITUATIONS_H
 #define UNIT_CONTENDER_SITUATIONS_H
@@ -71,6 +72,9 @@ enum situation {
 
 _Static_assert(SITUATIONS <= 64, "sets of them have 64 bits");
 
+/* Of a mutex; of a writer and a reader, among mutexes. Those of a turn are always a writer's. */
 void situation_bring(struct bench *b, unsigned situation);
+void situation_bring_writer(struct bench *b, unsigned situation);
+void situation_bring_reader(struct bench *b, unsigned situation);
 
 #endif

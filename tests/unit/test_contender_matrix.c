@@ -1,4 +1,5 @@
-/* Every state of a contender against every event: see contender_matrix.h. */
+/* Every state of a contender against every event: see contender_matrix.h. Among readers and
+ * writers: test_contender_shared_matrix.c. */
 #include "unit/contender_situations.h"
 
 #define WITH_US                                                                                    \
@@ -85,10 +86,7 @@ static const struct outcome outcomes[] = {
      BECOMES(ZKLI_ARMING, ZKLI_ASK_PREDECESSOR | ZKLI_TELL_QUEUED)}, /* our own watch stands */
     {IN(S_LISTING) | IN(S_LISTING_PAST), ZKLI_EV_LISTED, LISTED_AS(BEHIND_TWO),
      BECOMES(ZKLI_ARMING, ZKLI_ASK_PREDECESSOR)}, /* and the position is known */
-    {PLACING, ZKLI_EV_LISTED, LATER, PARKS(ZKLI_LISTING)},
-    {PLACING, ZKLI_EV_LISTED, DENIED, FAILS_AND_DELETES(ZKL_DENIED)},
-    {PLACING, ZKLI_EV_LISTED, NOMEM, FAILS_AND_DELETES(ZKL_NOMEM)},
-    {PLACING, ZKLI_EV_LISTED, EXISTS | FAULT, FAILS_AND_DELETES(ZKL_SERVER)},
+    ENDS_IF_REFUSED(PLACING, ZKLI_EV_LISTED, ZKLI_LISTING),
 
     /* A lost create: nothing is created before a barrier and a listing. */
     {IN(S_ENQUEUING_LOST), ZKLI_EV_LISTED, ANY, PARKS(ZKLI_UNSURE)},
@@ -113,16 +111,10 @@ static const struct outcome outcomes[] = {
     /* The watches. */
     {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, OK | TOUCHED, BECOMES(ZKLI_WAITING, 0)},
     {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, NO_NODE, IS_HANDED_OFF},
-    {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, LATER, PARKS(ZKLI_LISTING)},
-    {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, DENIED, FAILS_AND_DELETES(ZKL_DENIED)},
-    {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, NOMEM, FAILS_AND_DELETES(ZKL_NOMEM)},
-    {IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, EXISTS | FAULT, FAILS_AND_DELETES(ZKL_SERVER)},
+    ENDS_IF_REFUSED(IN(S_ARMING_OWN), ZKLI_EV_PREDECESSOR_READ, ZKLI_LISTING),
     {IN(S_REARMING), ZKLI_EV_OWN_READ, OK, BECOMES(ZKLI_WAITING, 0)},
     {IN(S_REARMING), ZKLI_EV_OWN_READ, NO_NODE, REQUEUES},
-    {IN(S_REARMING), ZKLI_EV_OWN_READ, LATER, PARKS(ZKLI_LISTING)},
-    {IN(S_REARMING), ZKLI_EV_OWN_READ, DENIED, FAILS_AND_DELETES(ZKL_DENIED)},
-    {IN(S_REARMING), ZKLI_EV_OWN_READ, NOMEM, FAILS_AND_DELETES(ZKL_NOMEM)},
-    {IN(S_REARMING), ZKLI_EV_OWN_READ, EXISTS | FAULT, FAILS_AND_DELETES(ZKL_SERVER)},
+    ENDS_IF_REFUSED(IN(S_REARMING), ZKLI_EV_OWN_READ, ZKLI_LISTING),
     {WAITING, ZKLI_EV_OWN_EVENT, BIT(V_DELETED), REQUEUES},
     {WAITING, ZKLI_EV_OWN_EVENT, BIT(V_CHANGED), BECOMES(ZKLI_ARMING, ZKLI_ASK_OWN)},
     {WAITING, ZKLI_EV_PREDECESSOR_EVENT, BIT(V_CHANGED),
@@ -134,13 +126,7 @@ static const struct outcome outcomes[] = {
     {IN(S_ADMITTED), ZKLI_EV_OWN_READ, OK, GRANTS_IF_AMPLE},
     {IN(S_ADMITTED_ELSEWHERE), ZKLI_EV_OWN_READ, OK, LISTS_BEHIND_BARRIER},
     {IN(S_ADMITTED) | IN(S_ADMITTED_ELSEWHERE), ZKLI_EV_OWN_READ, NO_NODE, REQUEUES},
-    {IN(S_ADMITTED) | IN(S_ADMITTED_ELSEWHERE), ZKLI_EV_OWN_READ, LATER, PARKS(ZKLI_ADMITTED)},
-    {IN(S_ADMITTED) | IN(S_ADMITTED_ELSEWHERE), ZKLI_EV_OWN_READ, DENIED,
-     FAILS_AND_DELETES(ZKL_DENIED)},
-    {IN(S_ADMITTED) | IN(S_ADMITTED_ELSEWHERE), ZKLI_EV_OWN_READ, NOMEM,
-     FAILS_AND_DELETES(ZKL_NOMEM)},
-    {IN(S_ADMITTED) | IN(S_ADMITTED_ELSEWHERE), ZKLI_EV_OWN_READ, EXISTS | FAULT,
-     FAILS_AND_DELETES(ZKL_SERVER)},
+    ENDS_IF_REFUSED(IN(S_ADMITTED) | IN(S_ADMITTED_ELSEWHERE), ZKLI_EV_OWN_READ, ZKLI_ADMITTED),
     {IN(S_ADMITTED_WENT), ZKLI_EV_OWN_READ, ANY, REQUEUES},
     {IN(S_ADMITTED_WATCHED), ZKLI_EV_LEASE, ANY, GRANTS_IF_AMPLE},
     {IN(S_ADMITTED_WATCHED), ZKLI_EV_CONNECTED, ANY, GRANTS_IF_AMPLE},
@@ -218,25 +204,42 @@ static bool has(unsigned situation, enum zkli_contender_event_type type, unsigne
     return matrix_has(type, v);
 }
 
-static const struct matrix matrix = {.end = SITUATIONS,
-                                     .bring = situation_bring,
-                                     .has = has,
-                                     .outcomes = outcomes,
-                                     .outcome_count = COUNT(outcomes)};
+/* A turn is what S_WRITING is for. */
+static bool has_of_writer(unsigned situation, enum zkli_contender_event_type type, unsigned v,
+                          bool is_connected, enum lease lease) {
+    bool is_turn = type == ZKLI_EV_TURN && (situation == S_HELD || situation == S_HELD_READING ||
+                                            situation == S_HELD_WATCHED);
+    return !is_turn && has(situation, type, v, is_connected, lease);
+}
+
+#define MATRIX_OF(bringer, filter)                                                                 \
+    {                                                                                              \
+        .end = SITUATIONS, .bring = (bringer), .has = (filter), .outcomes = outcomes,              \
+        .outcome_count = COUNT(outcomes)                                                           \
+    }
+
+static const struct matrix mutex = MATRIX_OF(situation_bring, has);
+static const struct matrix writer = MATRIX_OF(situation_bring_writer, has_of_writer);
+static const struct matrix reader = MATRIX_OF(situation_bring_reader, has);
 
 static void every_situation_can_be_reached(void) {
     const unsigned others = BIT(ZKLI_RECORDING) | BIT(ZKLI_FRONTING) | BIT(ZKLI_FRONT) |
                             BIT(ZKLI_ASKING) | BIT(ZKLI_SEARCHED) | BIT(ZKLI_CLEARING);
     /* a semaphore's, before a node that is kept, of several; all but those and the last */
-    CHECK_INT(matrix_states(&matrix), (BIT(ZKLI_GONE) - 1) & ~others);
+    CHECK_INT(matrix_states(&mutex), (BIT(ZKLI_GONE) - 1) & ~others);
 }
 
 static void every_event_in_every_situation_has_the_outcome_of_the_table(void) {
-    matrix_check_events(&matrix);
+    matrix_check_events(&mutex);
+}
+
+static void among_mutexes_the_table_is_a_writers_and_a_readers(void) {
+    matrix_check_events(&writer);
+    matrix_check_events(&reader);
 }
 
 static void every_row_of_the_table_is_met(void) {
-    matrix_check_rows(&matrix);
+    matrix_check_rows(&mutex);
 }
 
 int main(int argc, char **argv) {
@@ -244,6 +247,8 @@ int main(int argc, char **argv) {
         {"every situation can be reached", every_situation_can_be_reached},
         {"every event in every situation has the outcome of the table",
          every_event_in_every_situation_has_the_outcome_of_the_table},
+        {"among mutexes, the table is a writer's and a reader's",
+         among_mutexes_the_table_is_a_writers_and_a_readers},
         {"every row of the table is met", every_row_of_the_table_is_met},
     };
     return TEST_MAIN(argc, argv, "contender_matrix", cases);

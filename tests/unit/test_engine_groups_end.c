@@ -62,6 +62,19 @@ static void what_is_under_way_is_void_then(void) {
     end_all();
 }
 
+static void what_was_not_sent_by_then_is_never_sent(void) {
+    begin_behind_another();
+    fill_window();
+    set_node(path_of(&Owners[0]), "changed"); /* it would be watched again */
+    const struct zkli_member *waiter = Owners[0].member;
+    CHECK(waiter->unsent_count == 1 && waiter->unsent[0] == ZKLI_ASK_OWN);
+    delete_node(path_of(&Owners[1]));
+    CHECK(waiter->unsent_count == 1 && waiter->unsent[0] == ZKLI_ASK_DELETE);
+    serve_all();
+    CHECK_INT(Bench.sent[MULTI], 2);
+    end_all();
+}
+
 static void a_delete_that_is_lost_is_sent_again(void) {
     begin_behind_another();
     delete_node(path_of(&Owners[1]));
@@ -395,6 +408,7 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"if one loses its node all are made anew", if_one_loses_its_node_all_are_made_anew},
         {"what is under way is void then", what_is_under_way_is_void_then},
+        {"what was not sent by then is never sent", what_was_not_sent_by_then_is_never_sent},
         {"a delete that is lost is sent again", a_delete_that_is_lost_is_sent_again},
         {"if one is abandoned all fail", if_one_is_abandoned_all_fail},
         {"abandoned with the transaction under way they leave nothing",

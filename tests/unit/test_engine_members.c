@@ -23,15 +23,20 @@ static struct owner *begin_noted(const char *name) {
     return owner;
 }
 
+/* Its reply is in, and nobody is told yet. */
+static void receive_next_list(void) {
+    struct request list = serve_until(LIST);
+    struct tiny_answer served = serve(&list);
+    zkli_engine_enter(Bench.engine);
+    zkli_engine_on_reply(Bench.engine, Bench.engine->port, list.slot, &served.reply);
+}
+
 /* What is not told yet is told as it is when it is told. */
 static void a_place_that_is_lost_before_it_is_told_is_told_as_lost(void) {
     bench_begin();
     struct owner *holder = hold("a");
     struct owner *waiter = begin_noted("a");
-    struct request list = serve_until(LIST);
-    struct tiny_answer served = serve(&list);
-    zkli_engine_enter(Bench.engine);
-    zkli_engine_on_reply(Bench.engine, Bench.engine->port, list.slot, &served.reply);
+    receive_next_list();
     CHECK_INT(waiter->member->notice_count, 1);
     CHECK_INT(waiter->member->notices[0], ZKLI_NOTICE_QUEUED);
     zkli_engine_on_state(Bench.engine, Bench.engine->port, ZKLI_PORT_EXPIRED);
@@ -64,6 +69,50 @@ static void a_member_that_is_gone_hears_of_nothing_more(void) {
     CHECK_INT(Told.count, 1);
     CHECK_INT(Told.notices[0], ZKLI_NOTICE_GONE);
     serve_all();
+    bench_end();
+}
+
+static void a_place_that_is_given_up_before_it_is_told_is_told_first(void) {
+    bench_begin();
+    struct owner *holder = hold("a");
+    struct owner *waiter = begin_noted("a");
+    receive_next_list();
+    zkli_member_abandon(waiter->member, ZKL_CANCELED);
+    settle();
+    CHECK_INT(Told.count, 2);
+    CHECK_INT(Told.notices[0], ZKLI_NOTICE_QUEUED);
+    CHECK_INT(Told.notices[1], ZKLI_NOTICE_FAILED);
+    serve_all();
+    release(holder);
+    come_to_rest();
+    bench_end();
+}
+
+/* As who is granted it, and wants it no more, or wants to read. */
+static void turn_and_idle_when_granted(void *arg, struct zkli_member *member,
+                                       enum zkli_notice notice) {
+    note_notice(arg, member, notice);
+    if (notice != ZKLI_NOTICE_GRANTED)
+        return;
+    zkli_member_turn(member);
+    zkli_member_idle(member);
+}
+
+static void a_hold_that_is_lost_before_it_is_told_is_told_as_both_and_does_nothing(void) {
+    bench_begin();
+    release(hold("a"));
+    serve_all();
+    struct owner *owner = begin_as("a", ZKLI_KIND_WRITE);
+    zkli_member_attach(owner->member, turn_and_idle_when_granted, owner);
+    Told.count = 0;
+    receive_next_list();
+    zkli_engine_on_state(Bench.engine, Bench.engine->port, ZKLI_PORT_EXPIRED);
+    settle();
+    CHECK_INT(Told.count, 3);
+    CHECK_INT(Told.notices[0], ZKLI_NOTICE_GRANTED);
+    CHECK_INT(Told.notices[1], ZKLI_NOTICE_LOST);
+    CHECK_INT(Told.notices[2], ZKLI_NOTICE_GONE);
+    Bench.request_count = 0;
     bench_end();
 }
 
@@ -307,6 +356,10 @@ int main(int argc, char **argv) {
          a_place_that_is_lost_before_it_is_told_is_told_as_lost},
         {"a member that is gone hears of nothing more",
          a_member_that_is_gone_hears_of_nothing_more},
+        {"a place that is given up before it is told is told first",
+         a_place_that_is_given_up_before_it_is_told_is_told_first},
+        {"a hold that is lost before it is told is told as both, and does nothing",
+         a_hold_that_is_lost_before_it_is_told_is_told_as_both_and_does_nothing},
         {"a member's node bears its label", a_member_s_node_bears_its_label},
         {"a member knows its token and its place", a_member_knows_its_token_and_its_place},
         {"each place has a uuid of its own", each_place_has_a_uuid_of_its_own},

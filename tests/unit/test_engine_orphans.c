@@ -253,6 +253,22 @@ static void it_is_deleted_by_a_try(void) {
     bench_end();
 }
 
+static void once_deleted_it_does_not_keep_the_session(void) {
+    bench_begin();
+    release(hold("a"));
+    serve_all();
+    (void)plant_with_our_tag(zkli_engine_session_id(Bench.engine));
+    release(hold("a"));
+    come_to_rest();
+    CHECK_INT(tiny_children(&Bench.server, "/locks/a"), 0);
+    pass(3 * T);
+    CHECK_INT(Bench.port_count, 1);
+    abandon(begin("a"));
+    CHECK_INT(Bench.port_count, 2); /* one to take its place */
+    connect_successor();
+    bench_end();
+}
+
 /* Through all of it, with others of ours behind it, and with the search that finds the orphan. */
 static void a_hold_is_not_an_orphan(void) {
     struct request create;
@@ -463,6 +479,7 @@ int main(int argc, char **argv) {
         {"it is also deleted by a waiter behind another",
          it_is_also_deleted_by_a_waiter_behind_another},
         {"it is deleted by a try", it_is_deleted_by_a_try},
+        {"once deleted, it does not keep the session", once_deleted_it_does_not_keep_the_session},
         {"a hold is not an orphan", a_hold_is_not_an_orphan},
         {"a visit ends when it is refused, and is made without heartbeats",
          a_visit_ends_when_it_is_refused_and_is_made_without_heartbeats},
