@@ -70,7 +70,7 @@ static void a_writer_reads_inside_or_there_is_no_memory(void) {
     fail_each(read_inside);
 }
 
-/* The reader inside goes on, and another is let in as soon as there is memory for the transaction. */
+/* The reader inside goes on. Another is let in as soon as there is memory for the transaction. */
 static void leave_reader(void) {
     client *c = client_open(fresh_name("outer"), T_NORMAL);
     client *other = client_open(c->name, T_NORMAL);
