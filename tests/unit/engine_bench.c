@@ -6,42 +6,42 @@ struct bench Bench; /* too large for a stack */
 /* ---- The host ---- */
 
 static int64_t host_now_ns(void *arg) {
-    (void)arg;
+    REQUIRE(arg == &Bench);
     return Bench.now_ns;
 }
 
 static void host_random(void *arg, void *ret_bytes, size_t size) {
     static uint32_t last; /* uuids need to differ, and no more */
-    (void)arg;
+    REQUIRE(arg == &Bench);
     memset(ret_bytes, 0, size);
     last += UINT32_C(0x9e3779b1);
     memcpy(ret_bytes, &last, sizeof(last) < size ? sizeof(last) : size);
 }
 
 static void host_open_port(void *arg, struct zkli_port *port) {
-    (void)arg;
+    REQUIRE(arg == &Bench);
     ZKLI_CONTAINER(port, struct fake_port, port)->is_opened = true;
 }
 
 static void host_close_port(void *arg, struct zkli_port *port) {
-    (void)arg;
+    REQUIRE(arg == &Bench);
     ZKLI_CONTAINER(port, struct fake_port, port)->is_closed = true;
 }
 
 static void host_prepare_port(void *arg, struct zkli_port *port) {
-    (void)arg;
+    REQUIRE(arg == &Bench);
     (void)port;
     Bench.prepared++;
 }
 
 static void host_on_session_event(void *arg, zkl_event_type type, bool is_new_session) {
-    (void)arg;
+    REQUIRE(arg == &Bench);
     Bench.events[type]++;
     Bench.is_new_session = is_new_session;
 }
 
 static void host_log(void *arg, zkl_log_level level, const char *text) {
-    (void)arg;
+    REQUIRE(arg == &Bench);
     Bench.lines[level]++;
     (void)snprintf(Bench.last_line, sizeof(Bench.last_line), "%s", text);
 }
@@ -162,7 +162,7 @@ static struct zkli_port *host_new_port(void *arg) {
         .drop = port_drop,
         .wants_preparing = port_wants_preparing,
     };
-    (void)arg;
+    REQUIRE(arg == &Bench);
     if (Bench.has_no_ports)
         return NULL;
     REQUIRE(Bench.port_count < PORTS_MAX);
@@ -443,8 +443,8 @@ void bench_start(const char *root, bool keeps_session) {
     memset(&Bench, 0, sizeof(Bench));
     Bench.now_ns = 1000 * T_MS * MS;
     Bench.timeout_ms = T_MS;
-    Bench.engine = zkli_engine_new(
-        &(struct zkli_engine_options){.host = &host, .root = root, .keeps_session = keeps_session});
+    Bench.engine = zkli_engine_new(&(struct zkli_engine_options){
+        .host = &host, .host_arg = &Bench, .root = root, .keeps_session = keeps_session});
     REQUIRE(Bench.engine != NULL);
     zkli_engine_enter(Bench.engine);
     REQUIRE(zkli_engine_start(Bench.engine));

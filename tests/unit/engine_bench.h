@@ -203,6 +203,8 @@ struct asked {
 
 /* About /locks/a. */
 void ask(struct asked *asked, enum zkli_query_kind kind);
+/* The same, after the shortest wait. */
+void ask_later(struct asked *asked, enum zkli_query_kind kind);
 void ask_write(struct asked *asked, const char *path, size_t bytes);
 void ask_create(struct asked *asked, const char *path, int32_t flags);
 void check_asked(const struct asked *asked, size_t done, size_t replies);

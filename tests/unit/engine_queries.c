@@ -13,9 +13,21 @@ static void ask_query(struct zkli_query *query) {
     settle();
 }
 
-void ask(struct asked *asked, enum zkli_query_kind kind) {
+static void prepare(struct asked *asked, enum zkli_query_kind kind) {
     *asked = (struct asked){.query = {.kind = kind, .path = "/locks/a", .done = on_done}};
+}
+
+void ask(struct asked *asked, enum zkli_query_kind kind) {
+    prepare(asked, kind);
     ask_query(&asked->query);
+}
+
+void ask_later(struct asked *asked, enum zkli_query_kind kind) {
+    prepare(asked, kind);
+    asked->query.is_sent = true; /* before, and refused */
+    zkli_engine_enter(Bench.engine);
+    zkli_query_ask_later(Bench.engine, &asked->query);
+    settle();
 }
 
 static void ask_op(struct asked *asked, const struct zkli_op *op, const char *path, size_t bytes) {

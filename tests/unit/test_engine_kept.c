@@ -214,6 +214,30 @@ static void with_a_node_of_the_program_s_it_is_kept(void) {
     }
 }
 
+static void ignore(struct zkli_query *query, const struct zkli_reply *reply) {
+    (void)query, (void)reply;
+}
+
+static void wherever_in_a_transaction_it_is_made(void) {
+    const struct zkli_op ops[] = {
+        {.type = ZKLI_OP_CHECK, .path = "/locks/a", .version = -1},
+        {.type = ZKLI_OP_CREATE, .path = "/node", .flags = ZKLI_CREATE_EPHEMERAL},
+    };
+    struct zkli_query query = {
+        .kind = ZKLI_QUERY_MULTI, .ops = ops, .op_count = COUNT(ops), .done = ignore};
+    bench_begin();
+    struct owner *owner = hold("a");
+    zkli_engine_enter(Bench.engine);
+    zkli_query_ask(Bench.engine, &query);
+    settle();
+    answer_next(MULTI, ZKLI_RESULT_OK);
+    release(owner);
+    serve_all();
+    pass(T / 8);
+    CHECK_RANGE(syncs_of(3 * T), 18, 22);
+    bench_end();
+}
+
 /* Nor is another asked for now and then. */
 static void though_it_is_kept_for_want_of_another_too(void) {
     static struct asked asked;
@@ -247,6 +271,7 @@ int main(int argc, char **argv) {
         {"at rest none is waited for without end", at_rest_none_is_waited_for_without_end},
         {"nor by a contender", nor_by_a_contender},
         {"with a node of the program's it is kept", with_a_node_of_the_program_s_it_is_kept},
+        {"wherever in a transaction it is made", wherever_in_a_transaction_it_is_made},
         {"though it is kept for want of another, too", though_it_is_kept_for_want_of_another_too},
         {"with one that stays it is not", with_one_that_stays_it_is_not},
     };

@@ -412,6 +412,26 @@ static void nor_does_one_that_comes_late(void) {
     bench_end();
 }
 
+/* It tells all of its state itself. */
+static void nor_is_a_port_that_cannot_be(void) {
+    bench_begin();
+    struct zkli_port_ops ops = *Bench.engine->port->ops;
+    ops.look = NULL;
+    Bench.engine->port->ops = &ops;
+    (void)hold("a");
+    begin_silence();
+    become(ZKLI_PORT_CONNECTING);
+    for (int i = 0; i < 4; i++)
+        advance(ZKLI_LOOK_NS);
+    zkli_engine_hosts_taken(Bench.engine, Bench.engine->port);
+    settle();
+    CHECK(zkli_engine_is_connected(Bench.engine));
+    tell_state(ZKLI_PORT_CONNECTING);
+    CHECK(!zkli_engine_is_connected(Bench.engine));
+    lose_all();
+    bench_end();
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a connection of which nothing was told counts at the second look",
@@ -439,6 +459,7 @@ int main(int argc, char **argv) {
         {"nor do those who come to a session that rested",
          nor_do_those_who_come_to_a_session_that_rested},
         {"a port that answers is not looked at", a_port_that_answers_is_not_looked_at},
+        {"nor is a port that cannot be", nor_is_a_port_that_cannot_be},
         {"an answer to a session that rests ends the look",
          an_answer_to_a_session_that_rests_ends_the_look},
         {"an answer to a holder's session does not", an_answer_to_a_holder_s_session_does_not},

@@ -327,6 +327,67 @@ static void only_a_node_of_ours_that_stays_is_a_witness(void) {
     bench_end();
 }
 
+static void a_writer_that_turns_is_none(void) {
+    bench_begin();
+    struct owner *owner = begin_as("a", ZKLI_KIND_WRITE);
+    serve_all();
+    CHECK(zkli_members_witness(Bench.engine) == owner->member);
+    zkli_engine_enter(Bench.engine);
+    zkli_member_turn(owner->member);
+    settle();
+    CHECK(zkli_members_witness(Bench.engine) == NULL); /* its node goes when that is done */
+    serve_all();
+    CHECK(zkli_members_witness(Bench.engine) == owner->member);
+    release(owner);
+    serve_all();
+    bench_end();
+}
+
+/* Its last one could not be looked at. */
+static void nor_is_one_whose_node_is_to_be_made_anew(void) {
+    bench_begin();
+    struct owner *holder = hold("a"), *waiter = begin("a");
+    serve_all();
+    waiter->member->refused_czxid = zkli_member_token(waiter->member);
+    delete_node(path_of(waiter));
+    CHECK_INT(waiter->member->core.state, ZKLI_ENQUEUING);
+    CHECK(zkli_members_witness(Bench.engine) == holder->member);
+    delete_node(path_of(holder));
+    CHECK(holder->member == NULL);
+    CHECK(zkli_members_witness(Bench.engine) == NULL);
+    serve_all();
+    release(waiter);
+    serve_all();
+    bench_end();
+}
+
+/* ---- What its owner asks for ---- */
+
+static void one_that_is_bound_is_not_handed_on(void) {
+    bench_begin();
+    struct owner *owner = hold("a");
+    CHECK(zkli_member_may_be_handed_on(owner->member));
+    zkli_member_bind(owner->member);
+    CHECK(!zkli_member_may_be_handed_on(owner->member));
+    release(owner);
+    serve_all();
+    bench_end();
+}
+
+static void it_goes_by_the_number_of_permits_that_is_expected_last(void) {
+    bench_begin();
+    struct owner *owner = begin_lease("a", 2);
+    CHECK(zkli_member_agrees(owner->member, 2) && !zkli_member_agrees(owner->member, 3));
+    zkli_member_expect(owner->member, 3);
+    CHECK(zkli_member_agrees(owner->member, 3) && !zkli_member_agrees(owner->member, 2));
+    come_to_rest();
+    CHECK_INT(owner->grants, 1);
+    CHECK_INT(zkli_member_permits(owner->member).count, 3);
+    release(owner);
+    come_to_rest();
+    bench_end();
+}
+
 /* ---- The lease ---- */
 
 /* Its end is a time at which the engine wakes by itself. */
@@ -372,6 +433,11 @@ int main(int argc, char **argv) {
         {"the last byte within a limit counts", the_last_byte_within_a_limit_counts},
         {"only a node of ours that stays is a witness",
          only_a_node_of_ours_that_stays_is_a_witness},
+        {"a writer that turns is none", a_writer_that_turns_is_none},
+        {"nor is one whose node is to be made anew", nor_is_one_whose_node_is_to_be_made_anew},
+        {"one that is bound is not handed on", one_that_is_bound_is_not_handed_on},
+        {"it goes by the number of permits that is expected last",
+         it_goes_by_the_number_of_permits_that_is_expected_last},
         {"the end of the lease is an appointment", the_end_of_the_lease_is_an_appointment},
     };
     return TEST_MAIN(argc, argv, "engine_members", cases);

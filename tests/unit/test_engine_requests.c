@@ -438,6 +438,35 @@ static void a_query_waits_for_a_session_until_there_will_be_none(void) {
     bench_end();
 }
 
+/* All that were put off go out with the first of them. */
+static void a_query_that_is_put_off_is_sent_after_the_shortest_wait(void) {
+    struct asked first, second;
+    bench_begin();
+    ask_later(&first, ZKLI_QUERY_LIST);
+    CHECK(!first.query.is_sent);
+    advance(ZKLI_RETRY_FIRST_NS / 2);
+    ask_later(&second, ZKLI_QUERY_GET);
+    advance(ZKLI_RETRY_FIRST_NS / 2 - 1);
+    CHECK_INT(Bench.sent[LIST] + Bench.sent[GET], 0);
+    advance(1);
+    CHECK(Bench.sent[LIST] == 1 && Bench.sent[GET] == 1);
+    CHECK(first.query.is_sent && second.query.is_sent);
+    serve_all();
+    check_asked(&first, 1, 1);
+    check_asked(&second, 1, 1);
+    ask_later(&first, ZKLI_QUERY_GET);
+    advance(ZKLI_RETRY_FIRST_NS - 1);
+    CHECK_INT(Bench.sent[GET], 1);
+    advance(1);
+    CHECK_INT(Bench.sent[GET], 2);
+    serve_all();
+    ask_later(&second, ZKLI_QUERY_GET);
+    shut();
+    check_asked(&second, 1, 0);
+    CHECK(!Bench.engine->later_end.is_set);
+    bench_end();
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"what is not sent is sent later", what_is_not_sent_is_sent_later},
@@ -472,6 +501,8 @@ int main(int argc, char **argv) {
          who_leaves_during_an_ordering_is_told_nothing_more},
         {"what nobody of ours knows is deleted, and what others have is not",
          what_nobody_of_ours_knows_is_deleted_and_what_others_have_is_not},
+        {"a query that is put off is sent after the shortest wait",
+         a_query_that_is_put_off_is_sent_after_the_shortest_wait},
         {"a query is done once, with a reply or without",
          a_query_is_done_once_with_a_reply_or_without},
         {"a query waits for a session until there will be none",
