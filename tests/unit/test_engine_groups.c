@@ -401,6 +401,18 @@ static void none_is_granted_before_all_are_first(void) {
     }
 }
 
+/* However long it takes: a hold may begin with its answer. */
+static void while_their_nodes_are_made_each_heartbeat_is_a_barrier(void) {
+    begin_all();
+    struct request creates = await_multi();
+    pass(3 * T_MS * MS);
+    CHECK_INT(Bench.sent[SYNC], 0);
+    serve_request(&creates);
+    serve_all();
+    check_granted();
+    end_all();
+}
+
 /* Those that are first must be watched, too. */
 static void none_is_granted_before_all_are_watched(void) {
     begin_all();
@@ -494,6 +506,8 @@ int main(int argc, char **argv) {
         {"a transaction that cannot be sent is sent later",
          a_transaction_that_cannot_be_sent_is_sent_later},
         {"none is granted before all are first", none_is_granted_before_all_are_first},
+        {"while their nodes are made, each heartbeat is a barrier",
+         while_their_nodes_are_made_each_heartbeat_is_a_barrier},
         {"none is granted before all are watched", none_is_granted_before_all_are_watched},
         {"none is granted on a short lease", none_is_granted_on_a_short_lease},
         {"none is granted without a connection", none_is_granted_without_a_connection},

@@ -203,6 +203,22 @@ static void all_watches_fire_where_it_is_not_known_which(void) {
     end_watching();
 }
 
+/* In the same bucket, and listed first. */
+static void a_path_that_begins_with_another_is_another(void) {
+    char prefix[] = "/n", path[32];
+    begin_watching();
+    for (unsigned i = 0;; i++) {
+        (void)snprintf(path, sizeof(path), "%s%u", prefix, i);
+        if (zkli_bucket_of(path, strlen(path)) == zkli_bucket_of(prefix, strlen(prefix)))
+            break;
+    }
+    REQUIRE(zkli_watcher_point_to(&Watchers[0], path));
+    REQUIRE(zkli_watcher_point_to(&Watchers[1], prefix));
+    CHECK_STRING(Watchers[0].watch->path, path);
+    CHECK_STRING(Watchers[1].watch->path, prefix);
+    end_watching();
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a watch is shared, and goes with its last watcher",
@@ -215,6 +231,7 @@ int main(int argc, char **argv) {
         {"data and children are watched apart", data_and_children_are_watched_apart},
         {"the end of a node fires both", the_end_of_a_node_fires_both},
         {"each of both is stale by itself", each_of_both_is_stale_by_itself},
+        {"a path that begins with another is another", a_path_that_begins_with_another_is_another},
         {"all watches fire where it is not known which",
          all_watches_fire_where_it_is_not_known_which},
     };
