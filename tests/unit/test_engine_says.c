@@ -89,6 +89,7 @@ static void a_timer_of_the_host_s_fires_when_its_time_has_come(void) {
 static void it_keeps_what_it_is_given(void) {
     bench_begin();
     struct zkli_engine_options options = {.host = Bench.engine->host,
+                                          .host_arg = &Bench,
                                           .root = "/r",
                                           .chroot_length = 9,
                                           .asked_timeout_ms = 4321,
@@ -106,8 +107,8 @@ static void it_keeps_what_it_is_given(void) {
 static void without_memory_for_a_port_it_tries_again_later(void) {
     bench_begin();
     Bench.has_no_ports = true;
-    struct zkli_engine *e = zkli_engine_new(
-        &(struct zkli_engine_options){.host = Bench.engine->host, .root = "/locks"});
+    struct zkli_engine *e = zkli_engine_new(&(struct zkli_engine_options){
+        .host = Bench.engine->host, .host_arg = &Bench, .root = "/locks"});
     REQUIRE(e != NULL);
     zkli_engine_enter(e);
     CHECK(!zkli_engine_start(e));
