@@ -271,11 +271,12 @@ static void on_lock_event(const zkl_event *event, void *arg) {
         gate_open(&side->queued);
 }
 
-static zkl_lock *open_lock(struct side *side, zkl_kind kind) {
+/* With on_event another thread is woken for each grant. */
+static zkl_lock *open_lock(struct side *side, zkl_kind kind, zkl_event_fn on_event) {
     zkl_lock *l = NULL;
     must(zkl_lock_open(&l, side->session, LOCK_NAME,
                        &ZKL_LOCK_OPTIONS(.kind = kind, .permits = kind == ZKL_SEMAPHORE,
-                                         .on_event = on_lock_event, .arg = side)),
+                                         .on_event = on_event, .arg = side)),
          LOCK_NAME);
     return l;
 }
@@ -287,7 +288,7 @@ static void side_open(struct side *side, const char *hosts, zkl_kind kind, bool 
     must(zkl_session_open(&side->session, hosts,
                           &ZKL_SESSION_OPTIONS(.session_timeout_ms = SESSION_TIMEOUT_MS)),
          hosts);
-    side->lock = open_lock(side, kind);
+    side->lock = open_lock(side, kind, on_lock_event);
 }
 
 static void side_close(struct side *side) {
@@ -505,7 +506,7 @@ int main(int argc, char **argv) {
     pthread_t thread;
     side_open(&b.giver, hosts, kind->giver, is_as_it_comes);
     side_open(&b.waiter, hosts, kind->waiter, is_as_it_comes);
-    b.free_lock = open_lock(&b.giver, kind->waiter);
+    b.free_lock = open_lock(&b.giver, kind->waiter, NULL);
     raw_make_directory(&b.giver.raw);
     if (pthread_create(&thread, NULL, wait_as_ordered, &b) != 0)
         die("thread", strerror(EAGAIN));
