@@ -116,7 +116,8 @@ static void check_end(const struct owner *owner) {
 
 static void an_engine_without_memory_is_none(void) {
     bench_begin();
-    struct zkli_engine_options options = {.host = Bench.engine->host, .root = "/locks"};
+    struct zkli_engine_options options = {
+        .host = Bench.engine->host, .host_arg = &Bench, .root = "/locks"};
     arm(1, false);
     CHECK(zkli_engine_new(&options) == NULL);
     disarm();
