@@ -50,32 +50,38 @@ static void what_an_earlier_search_has_found_counts_no_more(void) {
     end_all();
 }
 
-/* Nodes that are going do not count, and neither do the members that delete them. */
+/* Nodes that are going do not count, and neither do the members that delete them. A try has no node
+ * of its own. */
 static void an_orphan_is_seen_beside_nodes_that_are_going(void) {
-    begin_behind_another();
-    delete_node(path_of(&Owners[1]));
-    CHECK_INT(Owners[0].member->core.state, ZKLI_CLEARING);
-    REQUIRE_INT(Bench.request_count, 2);
-    struct request removes[] = {take(0), take(0)};
-    const char *orphan = plant_with_our_tag(zkli_engine_session_id(Bench.engine));
-    struct owner *other = begin("a");
-    struct request list = serve_until(LIST);
-    serve_request(&list);
-    size_t claims = 0;
-    for (size_t i = 0; i < Bench.request_count; i++)
-        claims += Bench.requests[i].kind == GET && strcmp(Bench.requests[i].path, orphan) == 0;
-    CHECK_INT(claims, 1);
-    for (size_t i = 0; i < COUNT(removes); i++)
-        serve_request(&removes[i]);
-    serve_all();
-    CHECK(tiny_find(&Bench.server, orphan) == NULL);
-    delete_node(OTHER_NODE);
-    serve_all();
-    CHECK_INT(other->grants, 1);
-    release(other);
-    serve_all();
-    check_granted();
-    end_all();
+    for (int is_try = 0; is_try < 2; is_try++) {
+        struct owner *other = NULL;
+        begin_behind_another();
+        delete_node(path_of(&Owners[1]));
+        CHECK_INT(Owners[0].member->core.state, ZKLI_CLEARING);
+        REQUIRE_INT(Bench.request_count, 2);
+        struct request removes[] = {take(0), take(0)};
+        const char *orphan = plant_with_our_tag(zkli_engine_session_id(Bench.engine));
+        REQUIRE_INT(enter_queue("a", is_try != 0, &other), ZKL_OK);
+        struct request list = serve_until(LIST);
+        serve_request(&list);
+        size_t claims = 0;
+        for (size_t i = 0; i < Bench.request_count; i++)
+            claims += Bench.requests[i].kind == GET && strcmp(Bench.requests[i].path, orphan) == 0;
+        CHECK_INT(claims, 1);
+        for (size_t i = 0; i < COUNT(removes); i++)
+            serve_request(&removes[i]);
+        serve_all();
+        CHECK(tiny_find(&Bench.server, orphan) == NULL);
+        delete_node(OTHER_NODE);
+        serve_all();
+        CHECK_INT(other->grants, 1 - is_try);
+        CHECK_INT(other->error, is_try ? ZKL_BUSY : ZKL_OK);
+        if (!is_try)
+            release(other);
+        serve_all();
+        check_granted();
+        end_all();
+    }
 }
 
 static void a_try_is_not_kept_out_by_a_node_that_is_going(void) {

@@ -316,6 +316,8 @@ static void a_visit_ends_when_it_is_refused_and_is_made_without_heartbeats(void)
         serve_all();
         CHECK(zkli_list_is_empty(&Bench.engine->members));
         CHECK_INT(Bench.lines[ZKL_LOG_ERROR], is_denied);
+        for (size_t i = 0; i < ZKLI_BUCKETS; i++) /* nothing is left of the directory either */
+            CHECK(!is_denied || zkli_list_is_empty(&Bench.engine->dirs[i]));
         bench_end();
     }
 }

@@ -162,6 +162,76 @@ static void what_comes_after_a_visit_is_for_its_answers_to_say(void) {
     }
 }
 
+static void answer_visit(void) {
+    answer_barrier_of_visit(ZKLI_RESULT_OK);
+    struct request list = serve_until(LIST);
+    serve_request(&list);
+}
+
+static void the_last_visit_is_that_after_eight_timeouts(void) {
+    for (int is_last = 0; is_last < 2; is_last++) {
+        struct owner *owner;
+        struct zkli_dir *dir = begin_visit(&owner, T_MS);
+        dir->visit.lost_ns = Bench.now_ns - 8 * T + 1 - is_last;
+        answer_visit();
+        CHECK(dir->visit.timer.is_set == (is_last == 0));
+        end_with(owner);
+    }
+}
+
+/* Its listing is one like any other. */
+static void a_visit_that_misses_a_hold_s_node_ends_the_hold(void) {
+    struct owner *owner;
+    (void)begin_visit(&owner, T_MS);
+    CHECK_INT(owner->grants, 1);
+    CHECK(tiny_remove(&Bench.server, path_of(owner))); /* and no watch tells */
+    answer_visit();
+    CHECK((owner->notices & TOLD(LOST)) != 0);
+    end_with(owner);
+}
+
+/* The first is not answered before the next is due. */
+static void there_is_one_visit_at_a_time(void) {
+    struct owner *owner;
+    bench_begin();
+    struct zkli_dir *dir = lose_create(&owner);
+    serve_all();
+    advance(T / 2);
+    serve_all();
+    cut_and_connect(0);
+    int64_t connected_ns = Bench.now_ns;
+    while (!is_under_way(dir)) {
+        serve_all();
+        advance(100 * MS);
+    }
+    const size_t lists = Bench.sent[LIST];
+    while (Bench.now_ns < connected_ns + T + T / 4) {
+        while (Bench.request_count > 2) { /* but for those of the visit */
+            struct request request = take(2);
+            serve_request(&request);
+        }
+        advance(100 * MS);
+    }
+    CHECK_INT(Bench.sent[LIST], lists);
+    CHECK(is_under_way(dir) && dir->visit.timer.is_set);
+    end_with(owner);
+}
+
+static void a_session_that_rests_sends_heartbeats_for_it(void) {
+    struct owner *owner;
+    bench_begin();
+    struct zkli_dir *dir = lose_create(&owner);
+    serve_all();
+    release(owner);
+    while (!is_under_way(dir)) {
+        serve_all();
+        CHECK(dir->visit.timer.is_set);
+        advance(100 * MS);
+    }
+    CHECK(zkli_heartbeat_is_in_flight(Bench.engine));
+    end_with(owner);
+}
+
 /* The create comes late, or never. */
 static void visits_follow_until_what_a_stalled_server_has_sent_can_come_no_more(void) {
     static const int late[] = {1, 2, 3, 5, 7};
@@ -312,6 +382,13 @@ int main(int argc, char **argv) {
          on_a_younger_connection_there_is_another_visit},
         {"what comes after a visit is for its answers to say",
          what_comes_after_a_visit_is_for_its_answers_to_say},
+        {"the last visit is that after eight timeouts",
+         the_last_visit_is_that_after_eight_timeouts},
+        {"a visit that misses a hold's node ends the hold",
+         a_visit_that_misses_a_hold_s_node_ends_the_hold},
+        {"there is one visit at a time", there_is_one_visit_at_a_time},
+        {"a session that rests sends heartbeats for it",
+         a_session_that_rests_sends_heartbeats_for_it},
         {"visits follow until what a stalled server has sent can come no more",
          visits_follow_until_what_a_stalled_server_has_sent_can_come_no_more},
         {"a refusal is logged with the first visit only",
