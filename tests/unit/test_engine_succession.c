@@ -38,6 +38,21 @@ static void all_that_have_come_go_on_in_it(void) {
     bench_end();
 }
 
+static void without_a_connection_none_is_asked_for(void) {
+    rest(3 * T);
+    struct owner *owner = &Bench.owners[Bench.owner_count++];
+    zkli_engine_enter(Bench.engine);
+    REQUIRE_INT(zkli_members_add(&owner->member, Bench.engine,
+                                 &(struct zkli_wish){.name = "a", .kind = ZKLI_KIND_MUTEX}, NULL),
+                ZKL_OK);
+    zkli_member_attach(owner->member, on_notice, owner);
+    zkli_engine_on_state(Bench.engine, Bench.engine->port, ZKLI_PORT_CONNECTING);
+    settle();
+    CHECK_INT(Bench.port_count, 1);
+    abandon(owner);
+    bench_end();
+}
+
 /* Nothing waits for it any more, and it has the better lease. */
 static void it_is_replaced_though_the_contender_has_left(void) {
     rest(3 * T);
@@ -491,6 +506,7 @@ int main(int argc, char **argv) {
         {"after a rest another session takes its place",
          after_a_rest_another_session_takes_its_place},
         {"all that have come go on in it", all_that_have_come_go_on_in_it},
+        {"without a connection none is asked for", without_a_connection_none_is_asked_for},
         {"it is replaced though the contender has left",
          it_is_replaced_though_the_contender_has_left},
         {"a try lists before another session is opened",

@@ -87,6 +87,23 @@ static void nor_who_was_late_to_make_it(void) {
     bench_end();
 }
 
+/* It is in line for a listing that nobody waits for any more, and it is to be visited. */
+static void nor_who_leaves_before_it_is_listed(void) {
+    bench_begin();
+    struct owner *owner = begin("a");
+    cut_and_connect(0);
+    serve_all();
+    release(owner);
+    serve_all();
+    fill_window();
+    abandon(begin("a"));
+    CHECK(!zkli_list_is_empty(&Bench.engine->work));
+    serve_all();
+    CHECK_INT(Bench.sent[MULTI], 0);
+    CHECK(tiny_find(&Bench.server, "/locks/a") != NULL);
+    end_all();
+}
+
 /* Another one of ours is in line for it, and stands in it later, or is refused, too. */
 static void the_last_one_does_it(void) {
     for (int stands = 0; stands < 2; stands++) {
@@ -205,6 +222,7 @@ static void what_cannot_be_sent_is_left(void) {
     serve_all();
     Bench.refused = 0;
     check_none();
+    CHECK_INT(free_slots(), ZKLI_WINDOW);
     CHECK(tiny_find(&Bench.server, "/locks/a") != NULL);
     bench_end();
 }
@@ -215,6 +233,7 @@ int main(int argc, char **argv) {
         {"who has stood in it does not", who_has_stood_in_it_does_not},
         {"nor who has not made it", nor_who_has_not_made_it},
         {"nor who was late to make it", nor_who_was_late_to_make_it},
+        {"nor who leaves before it is listed", nor_who_leaves_before_it_is_listed},
         {"the last one does it", the_last_one_does_it},
         {"what was made above is removed when its reply is in",
          what_was_made_above_is_removed_when_its_reply_is_in},
