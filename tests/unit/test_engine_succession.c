@@ -38,14 +38,19 @@ static void all_that_have_come_go_on_in_it(void) {
     bench_end();
 }
 
-static void without_a_connection_none_is_asked_for(void) {
-    rest(3 * T);
+/* The engine has not settled since. */
+static struct owner *begin_unsettled(void) {
+    const struct zkli_wish wish = {.name = "b", .kind = ZKLI_KIND_MUTEX};
     struct owner *owner = &Bench.owners[Bench.owner_count++];
     zkli_engine_enter(Bench.engine);
-    REQUIRE_INT(zkli_members_add(&owner->member, Bench.engine,
-                                 &(struct zkli_wish){.name = "a", .kind = ZKLI_KIND_MUTEX}, NULL),
-                ZKL_OK);
+    REQUIRE_INT(zkli_members_add(&owner->member, Bench.engine, &wish, NULL), ZKL_OK);
     zkli_member_attach(owner->member, on_notice, owner);
+    return owner;
+}
+
+static void without_a_connection_none_is_asked_for(void) {
+    rest(3 * T);
+    struct owner *owner = begin_unsettled();
     zkli_engine_on_state(Bench.engine, Bench.engine->port, ZKLI_PORT_CONNECTING);
     settle();
     CHECK_INT(Bench.port_count, 1);
@@ -413,7 +418,8 @@ static void it_is_kept_if_its_own_lease_is_good_before_another_is_to_be_had(void
 
 /* Before an answer has come to its first heartbeat: a lease that its heartbeats leave no time for.
  */
-static void a_lease_that_lasts_for_less_than_a_round_trip_is_not_fit(void) {
+/* A round trip takes this long, and the lease is ample for half of one. */
+static void rest_with_little_lease(void) {
     bench_begin();
     struct owner *owner = hold("a");
     for (int i = 0; i < 30; i++) {
@@ -427,8 +433,25 @@ static void a_lease_that_lasts_for_less_than_a_round_trip_is_not_fit(void) {
     serve_all();
     Bench.engine->ample_until_ns = Bench.now_ns + T / 50;
     CHECK(zkli_engine_is_certain(Bench.engine));
+}
+
+static void a_lease_that_lasts_for_less_than_a_round_trip_is_not_fit(void) {
+    rest_with_little_lease();
     (void)begin("b");
     CHECK_INT(Bench.port_count, 2);
+    bench_end();
+}
+
+/* It was ample before, too. */
+static void a_lease_that_is_longer_in_the_same_moment_is_enough(void) {
+    rest_with_little_lease();
+    struct owner *owner = begin_unsettled();
+    Bench.engine->ample_until_ns = Bench.now_ns + T / 2;
+    settle();
+    CHECK_INT(owner->member->core.state, ZKLI_ENQUEUING);
+    CHECK_INT(Bench.port_count, 1);
+    come_to_rest();
+    CHECK_INT(owner->grants, 1);
     bench_end();
 }
 
@@ -539,6 +562,8 @@ int main(int argc, char **argv) {
          it_is_kept_if_its_own_lease_is_good_before_another_is_to_be_had},
         {"a lease that lasts for less than a round trip is not fit",
          a_lease_that_lasts_for_less_than_a_round_trip_is_not_fit},
+        {"a lease that is longer in the same moment is enough",
+         a_lease_that_is_longer_in_the_same_moment_is_enough},
         {"another list of servers asks for another", another_list_of_servers_asks_for_another},
         {"a session that is closed closes it", a_session_that_is_closed_closes_it},
         {"rejected credentials end both", rejected_credentials_end_both},
