@@ -373,6 +373,27 @@ static void what_a_session_expected_ends_with_it(void) {
     }
 }
 
+/* Whatever is in flight or in line of it. */
+static void a_visit_that_is_in_line_ends_with_the_session(void) {
+    struct owner *owner;
+    bench_begin();
+    struct zkli_dir *dir = lose_create(&owner);
+    while (Bench.now_ns + 100 * MS < dir->visit.timer.at_ns) {
+        serve_all();
+        advance(100 * MS);
+    }
+    serve_all();
+    fill_window();
+    advance(dir->visit.timer.at_ns - Bench.now_ns);
+    CHECK(is_under_way(dir));
+    CHECK(zkli_list_is_linked(&dir->visit.barrier.work.link));
+    expire();
+    CHECK((owner->notices & TOLD(LOST)) != 0);
+    CHECK(zkli_list_is_empty(&Bench.engine->visits));
+    CHECK(zkli_list_is_empty(&Bench.engine->work));
+    end_all();
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"heartbeats go on during a visit", heartbeats_go_on_during_a_visit},
@@ -397,6 +418,8 @@ int main(int argc, char **argv) {
          a_repeated_visit_comes_at_the_sooner_of_two_times},
         {"a visit finds what the count overlooks", a_visit_finds_what_the_count_overlooks},
         {"a visit outlives the last member", a_visit_outlives_the_last_member},
+        {"a visit that is in line ends with the session",
+         a_visit_that_is_in_line_ends_with_the_session},
         {"what a session expected ends with it", what_a_session_expected_ends_with_it},
     };
     return TEST_MAIN(argc, argv, "engine_visits", cases);
