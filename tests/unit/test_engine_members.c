@@ -116,6 +116,28 @@ static void a_hold_that_is_lost_before_it_is_told_is_told_as_both_and_does_nothi
     bench_end();
 }
 
+static void give_up_when_requeued(void *arg, struct zkli_member *member, enum zkli_notice notice) {
+    note_notice(arg, member, notice);
+    if (notice == ZKLI_NOTICE_REQUEUED)
+        zkli_member_abandon(member, ZKL_CANCELED);
+}
+
+/* Without a session there is nothing to delete: it is gone at once. */
+static void who_gives_up_when_told_is_told_of_that_too(void) {
+    bench_begin();
+    (void)hold("a");
+    struct owner *waiter = begin_noted("a");
+    zkli_member_attach(waiter->member, give_up_when_requeued, waiter);
+    serve_all();
+    Told.count = 0;
+    expire();
+    CHECK_INT(Told.count, 3);
+    CHECK_INT(Told.notices[0], ZKLI_NOTICE_REQUEUED);
+    CHECK_INT(Told.notices[1], ZKLI_NOTICE_FAILED);
+    CHECK_INT(Told.notices[2], ZKLI_NOTICE_GONE);
+    bench_end();
+}
+
 static void a_member_s_node_bears_its_label(void) {
     bench_begin();
     struct owner *owner = begin_by(
@@ -421,6 +443,7 @@ int main(int argc, char **argv) {
          a_place_that_is_given_up_before_it_is_told_is_told_first},
         {"a hold that is lost before it is told is told as both, and does nothing",
          a_hold_that_is_lost_before_it_is_told_is_told_as_both_and_does_nothing},
+        {"who gives up when told is told of that, too", who_gives_up_when_told_is_told_of_that_too},
         {"a member's node bears its label", a_member_s_node_bears_its_label},
         {"a member knows its token and its place", a_member_knows_its_token_and_its_place},
         {"each place has a uuid of its own", each_place_has_a_uuid_of_its_own},
