@@ -144,11 +144,22 @@ static void ls_lists_the_rest_beside_what_it_may_not_read(void) {
     CHECK(strstr(Output, "{\"name\":\"some/open\",\"contenders\":1}") != NULL);
 }
 
+/* Under these locks a command sleeps for so long. It has begun: before, a node that is deleted is
+ * made anew. */
+static FILE *begin_to_sleep(const char *locks, int seconds) {
+    char arguments[160], line[16];
+    (void)snprintf(arguments, sizeof(arguments), "run %s -- sh -c 'echo begun; exec sleep %d'",
+                   locks, seconds);
+    FILE *runner = popen(command(arguments), "r");
+    REQUIRE(runner != NULL);
+    REQUIRE(fgets(line, sizeof(line), runner) != NULL);
+    CHECK_STRING(line, "begun\n");
+    return runner;
+}
+
 static void a_command_whose_node_is_deleted_is_killed(void) {
     char path[RAW_PATH_MAX];
-    FILE *runner = popen(command("run deleted -- sleep 1000"), "r");
-    REQUIRE(runner != NULL);
-    WAIT_UNTIL(queue_length("deleted") == 1, SOON_MS);
+    FILE *runner = begin_to_sleep("deleted", 1000);
     /* The watch on the own node is set at a heartbeat, and watches are what the server counts. */
     WAIT_UNTIL(!server_is_ours() || server_number("wchs", "Total watches") > 0, SOON_MS);
     REQUIRE(raw_child_path(fixture_raw(), lock_dir("deleted"), 0, path));
@@ -162,9 +173,7 @@ static void a_command_whose_node_is_deleted_is_killed(void) {
 static void delete_one_of_several(const char *const *names, size_t count, size_t which) {
     char path[RAW_PATH_MAX];
     char expected[512];
-    FILE *runner = popen(command("run --all several/a several/b several/c -- sleep 20"), "r");
-    REQUIRE(runner != NULL);
-    WAIT_UNTIL(queue_length(names[count - 1]) == 1, SOON_MS);
+    FILE *runner = begin_to_sleep("--all several/a several/b several/c", 20);
     WAIT_UNTIL(!server_is_ours() || server_number("wchs", "Total watches") >= (long)count, SOON_MS);
     REQUIRE(raw_child_path(fixture_raw(), lock_dir(names[which]), 0, path));
     CHECK_INT(raw_delete(fixture_raw(), path), RAW_OK);
@@ -175,7 +184,7 @@ static void delete_one_of_several(const char *const *names, size_t count, size_t
     CHECK_INT(WEXITSTATUS(status), 75);
     (void)snprintf(expected, sizeof(expected),
                    "zklock: %s: the hold is lost: SIGKILL sent\n"
-                   "zklock: %s: the lock was lost while sleep ran\n",
+                   "zklock: %s: the lock was lost while sh ran\n",
                    names[which], names[which]);
     CHECK_STRING(Output, expected);
     for (size_t i = 0; i < count; i++)
