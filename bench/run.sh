@@ -23,6 +23,9 @@ lingering node that is wanted. Options:
 
 ZKLOCK_HOSTS=host:port[,...] uses those servers instead of starting one.
 
+exit status: 0 it was measured; 1 something could not be, or what holds cost within a process is
+more than was asked; 64 wrong call.
+
 bench/peers.sh measures other lock services beside this library.
 END
 }
@@ -37,6 +40,7 @@ main() {
         k) kinds=("$OPTARG") ;;
         t) options+=(-t "$OPTARG") ;;
         r) options+=(-r) ;;
+        :) wrong_call "-$OPTARG takes an argument" ;;
         *) wrong_call "no such option: -$OPTARG" ;;
         esac
     done
