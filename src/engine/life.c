@@ -115,10 +115,9 @@ static void open_session(struct zkli_engine *e) {
     struct zkli_successor next = zkli_succession_take(e);
     if (next.port != NULL) {
         begin_session(e, &next);
-        zkli_look_later(e);
         if (next.is_connected)
             on_connected(e);
-        return;
+        return; /* if not, a look is due: suspend has seen to it */
     }
     e->begun_ns = e->now_ns;
     e->port = e->host->new_port(e->host_arg);

@@ -146,7 +146,6 @@ static void on_listing(struct zkli_query *query, const struct zkli_reply *reply)
         log_refusal(dir, reply);
     bool has_looked = dir->visit.is_behind_barrier &&
                       (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_NO_NODE);
-    zkli_list_remove(&dir->visit.link);
     if (result == ZKLI_RESULT_OK) {
         zkli_members_were_listed(dir, &listing);
         look_through(dir, &listing);

@@ -88,8 +88,7 @@ static bool send_request(struct zkli_port *port, unsigned number, const struct z
 
 static bool creates_an_ephemeral(const struct zkli_query *query) {
     for (size_t i = 0; i < query->op_count; i++)
-        if (query->ops[i].type == ZKLI_OP_CREATE &&
-            (query->ops[i].flags & ZKLI_CREATE_EPHEMERAL) != 0)
+        if ((query->ops[i].flags & ZKLI_CREATE_EPHEMERAL) != 0)
             return true;
     return false;
 }

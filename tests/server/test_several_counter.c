@@ -192,8 +192,11 @@ static size_t stand(const scene *s) {
     return count;
 }
 
-/* In each queue there are numbers that repeat, or that are negative. */
+/* In each queue there are numbers that repeat. Negative ones are there if transactions met in the
+ * server, which is up to it: in some queue, when many came at once. */
 static void check_past_the_end(const scene *s, bool is_negative) {
+    size_t negative_in_all = 0;
+
     for (size_t i = 0; i < LOCKS; i++) {
         raw_list list = raw_children(fixture_raw(), lock_dir(lock_name(s->name, i)));
         size_t last = 0, negative = 0;
@@ -206,9 +209,11 @@ static void check_past_the_end(const scene *s, bool is_negative) {
         }
         test_note("%s: %zu of %zu with %s, %zu negative", lock_name(s->name, i), last, list.count,
                   LAST, negative);
-        CHECK(is_negative ? negative > 0 : last > 1);
+        CHECK(last > 1);
+        negative_in_all += negative;
         raw_list_free(&list);
     }
+    CHECK(!is_negative || negative_in_all > 0);
 }
 
 /* All stand behind the gates, which are opened one by one. */
