@@ -497,8 +497,8 @@ static void deliver_reply(struct world *w, struct port *p, const struct message 
     receiver->on_reply(&w->list[p->client], &p->base, m->slot, &reply);
 }
 
-/* A watch that was sent again tells that all up to then is told; but by a connection that the
- * engine cannot know of, for nothing was lost with the one before, only its own node's end. */
+/* The last watch sent again tells that all up to then is told; but by a connection that the engine
+ * cannot know of, for nothing was lost with the one before, only its own node's end. */
 static int64_t zxid_told(struct world *w, const struct port *p, const struct message *m) {
     const struct client *c = &w->list[p->client];
     const struct zkli_engine *e = c->is_open ? c->session.engine : NULL;

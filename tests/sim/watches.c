@@ -36,15 +36,14 @@ bool watches_take(struct watches watches[WATCH_KINDS], int name, enum zkli_watch
 /* ---- On a server ---- */
 
 /* zxid: of the change; 0 for a watch that was sent again, of which the client library learns no
- * zxid, though the server has told all that it knows up to now. */
-static void send_event(struct world *w, int conn, int name, enum zkli_watch_type type,
-                       int64_t zxid) {
-    const struct server *s = &w->servers[w->conns[conn].server];
+ * zxid. With all_zxid all is told up to that. */
+static void send_event(struct world *w, int conn, int name, enum zkli_watch_type type, int64_t zxid,
+                       int64_t all_zxid) {
     int message = message_new(w, TO_EVENT);
     w->messages[message].index = (int)type;
     w->messages[message].name = name;
     w->messages[message].zxid = zxid;
-    w->messages[message].czxid = s->applied == 0 ? 0 : w->log[s->applied].zxid;
+    w->messages[message].czxid = all_zxid;
     conn_tell(w, conn, message);
 }
 
@@ -53,7 +52,7 @@ static void fire(struct world *w, int server, int name, enum zkli_watch_type typ
         struct conn *c = &w->conns[i];
         if (c->state == CONN_OPEN && c->server == server && !c->is_closed &&
             watches_take(c->watches, name, type))
-            send_event(w, i, name, type, zxid);
+            send_event(w, i, name, type, zxid, 0);
     }
 }
 
@@ -96,23 +95,42 @@ void watches_fire(struct world *w, int server, const struct txn *txn, const stru
     }
 }
 
-static void resend(struct world *w, int conn, int name, enum watch_kind kind, int64_t seen_zxid) {
-    struct conn *c = &w->conns[conn];
-    const struct znode *node = tree_find(&w->servers[c->server].tree, name);
-    bool is_data = kind == WATCH_DATA;
-    w->figures->watches_resent++;
-    if (node == NULL)
-        send_event(w, conn, name, ZKLI_WATCH_DELETED, 0);
-    else if ((is_data ? node->mzxid : node->pzxid) > seen_zxid)
-        send_event(w, conn, name, is_data ? ZKLI_WATCH_CHANGED : ZKLI_WATCH_CHILDREN, 0);
-    else
-        add(&c->watches[kind], name);
+static enum watch_kind resent_kind(const struct message *r, int at) {
+    return at < r->index ? WATCH_DATA : WATCH_CHILDREN;
 }
 
-/* In the order in which they come, whatever came first. */
+/* The client library has not seen it. */
+static bool has_changed(struct world *w, int conn, const struct message *r, int at) {
+    struct server *s = &w->servers[w->conns[conn].server];
+    const struct znode *node = tree_find(&s->tree, r->list[at]);
+    bool is_data = resent_kind(r, at) == WATCH_DATA;
+    return node == NULL || (is_data ? node->mzxid : node->pzxid) > r->zxid;
+}
+
+static void tell_changed(struct world *w, int conn, const struct message *r, int at,
+                         int64_t all_zxid) {
+    struct server *s = &w->servers[w->conns[conn].server];
+    enum zkli_watch_type type = resent_kind(r, at) == WATCH_DATA ? ZKLI_WATCH_CHANGED
+                                                                 : ZKLI_WATCH_CHILDREN;
+    if (tree_find(&s->tree, r->list[at]) == NULL)
+        type = ZKLI_WATCH_DELETED;
+    send_event(w, conn, r->list[at], type, 0, all_zxid);
+}
+
+/* In the order in which they come, whatever came first. With the last one the server has told all
+ * that it knows. */
 void watches_resend(struct world *w, int conn, const struct message *r) {
+    const struct server *s = &w->servers[w->conns[conn].server];
+    int last = NONE;
+    w->figures->watches_resent += (uint64_t)r->count;
     for (int i = 0; i < r->count; i++)
-        resend(w, conn, r->list[i], i < r->index ? WATCH_DATA : WATCH_CHILDREN, r->zxid);
+        if (has_changed(w, conn, r, i))
+            last = i;
+    for (int i = 0; i < r->count; i++)
+        if (!has_changed(w, conn, r, i))
+            add(&w->conns[conn].watches[resent_kind(r, i)], r->list[i]);
+        else
+            tell_changed(w, conn, r, i, i < last || s->applied == 0 ? 0 : w->log[s->applied].zxid);
 }
 
 /* ---- In a client library ---- */
