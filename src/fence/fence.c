@@ -7,33 +7,21 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/process.h"
 #include "base/thread.h"
 #include "core/node_name.h"
 
 struct zkl_fence {
     pthread_mutex_t mutex;   /* held between begin and end */
     _Atomic(uint64_t) owner; /* the thread that is there; 0: none */
-    unsigned generation;     /* of the process, when it was opened */
+    uint64_t process;        /* that has opened it */
     bool has_file;
     struct zkli_fence_file file;
     struct zkli_fence_marks marks;
 };
 
-/* Counted up in each child of a fork; asking for the pid would be a system call a check. */
-static atomic_uint Generation;
-static pthread_once_t Once = PTHREAD_ONCE_INIT;
-static bool CountsForks;
-
-static void count_fork(void) {
-    atomic_fetch_add(&Generation, 1);
-}
-
-static void begin_counting(void) {
-    CountsForks = pthread_atfork(NULL, NULL, count_fork) == 0;
-}
-
 static bool is_forked(const struct zkl_fence *f) {
-    return f->generation != atomic_load(&Generation);
+    return f->process != zkli_process_number();
 }
 
 /* ---- Open, close ---- */
@@ -86,12 +74,11 @@ static zkl_err fence_open(zkl_fence **ret_fence, const char *file, const zkl_fen
     struct zkl_fence *f = calloc(1, sizeof(*f));
     if (f == NULL)
         return ZKL_NOMEM;
-    if (pthread_once(&Once, begin_counting) != 0 || !CountsForks ||
-        pthread_mutex_init(&f->mutex, NULL) != 0) {
+    if (pthread_mutex_init(&f->mutex, NULL) != 0) {
         free(f);
         return ZKL_NOMEM;
     }
-    f->generation = atomic_load(&Generation);
+    f->process = zkli_process_number();
     if (file != NULL) {
         err = open_file(f, file, o.must_exist);
         if (err != ZKL_OK) {

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "zk/zk_client.h"
 
@@ -17,7 +18,7 @@ static int64_t host_now_ns(void *arg) {
 /* Uuids must differ, they need not be secret: where the kernel refuses, clock and address do. */
 static void mix(struct zkl_session *s, unsigned char *bytes, size_t size) {
     uint64_t state = (uint64_t)zkli_boottime_ns() ^ (uint64_t)(uintptr_t)s ^
-                     ((uint64_t)s->pid << 32) ^ ++s->mixed;
+                     ((uint64_t)getpid() << 32) ^ ++s->mixed;
     for (size_t i = 0; i < size; i++) {
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         bytes[i] = (unsigned char)(state >> 56);

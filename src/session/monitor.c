@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/process.h"
+
 /* ---- Clocks and threads ---- */
 
 int64_t zkli_boottime_ns(void) {
@@ -47,7 +49,7 @@ int zkli_thread_start(pthread_t *ret_thread, void *(*run)(void *), void *arg) {
 }
 
 bool zkli_session_is_forked(const struct zkl_session *s) {
-    return s->pid != getpid();
+    return s->process != zkli_process_number();
 }
 
 /* ---- The mutex ---- */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/process.h"
 #include "zk/hosts.h"
 #include "zk/zk_client.h"
 
@@ -118,7 +119,7 @@ static struct zkl_session *session_new(const char *hosts, const zkl_session_opti
         return NULL;
     if (!copy_options(s, hosts, o))
         goto fail_alloc;
-    s->pid = getpid();
+    s->process = zkli_process_number();
     atomic_init(&s->references, 1);
     zkli_helper_init(s);
     zkli_list_init(&s->callbacks);

@@ -11,7 +11,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/types.h>
 
 #include "base/thread.h"
 #include "engine/engine.h"
@@ -37,7 +36,7 @@ struct zkl_session {
     atomic_uint references; /* the owner, until close, each lock, each call on the session that is
                                running, the helper thread, the timer's once it is detached; they
                                come at any time, and go with the mutex held */
-    pid_t pid;
+    uint64_t process;       /* that has opened it */
     /* Copies of the options */
     int session_timeout_ms, connect_timeout_ms;
     char *hosts, *root, *auth_scheme, *auth;

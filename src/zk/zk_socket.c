@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/process.h"
+
 /* Headers older than the kernel do not have it. */
 #ifndef SO_COOKIE
 #define SO_COOKIE 57
@@ -122,7 +124,7 @@ static bool shut(const struct zkli_socket *socket, const struct sockaddr_storage
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all searches; never held for long */
 static struct zkli_search *current;                       /* the one that is under way; or NULL */
-static pid_t current_pid;                                 /* a child goes on with none */
+static uint64_t current_process;                          /* a child goes on with none */
 
 static void lock(void) {
     (void)pthread_mutex_lock(&mutex);
@@ -133,7 +135,7 @@ static void unlock(void) {
 }
 
 static bool is_under_way(void) {
-    return current != NULL && current_pid == getpid();
+    return current != NULL && current_process == zkli_process_number();
 }
 
 static void end_search(struct zkli_search *s) {
@@ -189,7 +191,7 @@ static bool begin(struct zkli_search *s, const struct sockaddr_storage *peer) {
     bool is_first = !is_under_way();
     if (is_first) {
         current = s;
-        current_pid = getpid();
+        current_process = zkli_process_number();
         s->is_void = false;
         if (!is_same_address(peer, &s->peer))
             s->agreed = 0;

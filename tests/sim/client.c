@@ -8,7 +8,8 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "base/process.h"
 
 #define MICROSECOND INT64_C(1000)
 
@@ -284,7 +285,7 @@ void client_open(struct world *w, unsigned client, unsigned unused) {
     static char hosts[] = "simulated:1";
     s->hosts = hosts;
     s->references = 1;
-    s->pid = getpid();
+    s->process = zkli_process_number();
     s->engine = zkli_engine_new(&(struct zkli_engine_options){
         .host = &host, .host_arg = c, .root = "/locks", .keeps_session = world_chance(w, 20)});
     assert(s->engine != NULL);

@@ -273,8 +273,8 @@ static void in_a_child_every_call_says_forked(void) {
     zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = fake_lock(s, "a"), *other = STALE(zkl_lock);
     zkl_queue *queue = STALE(zkl_queue);
-    pid_t pid = s->pid;
-    s->pid++; /* as it looks there */
+    uint64_t process = s->process;
+    s->process++; /* as it looks there */
     CHECK_INT(zkl_session_state(s), ZKL_STATE_CLOSED);
     CHECK_INT(zkl_session_id(s), 0);
     CHECK_INT(zkl_session_timeout_ms(s), 0);
@@ -292,7 +292,7 @@ static void in_a_child_every_call_says_forked(void) {
     CHECK_INT(zkl_list(s, NULL, on_found, NULL), ZKL_FORKED);
     CHECK(!zkl_held(l));
     CHECK(zkl_lock_name(l) == NULL);
-    s->pid = pid;
+    s->process = process;
     fake_end(s, l);
 }
 
