@@ -48,11 +48,37 @@ static void while_one_lists_again_barriers_go_on(void) {
     end_all();
 }
 
+/* Where the lease is not ample, though barriers prove it. */
+static void who_are_admitted_among_barriers_ask_for_none_besides(void) {
+    bench_start("/locks", true);
+    bench_connect();
+    serve_all();
+    cut(0);
+    advance(2 * T);
+    bench_connect(); /* a first proof takes a timeout */
+    plant_directories();
+    plant_other();
+    begin_several(false);
+    serve_all();
+    CHECK_INT(Bench.engine->pace, ZKLI_PACE_BARRIERS);
+    CHECK(!zkli_heartbeat_is_in_flight(Bench.engine));
+    const size_t barriers = Bench.sent[BARRIER];
+    delete_node(OTHER_NODE);
+    serve_all();
+    CHECK(are(ZKLI_ADMITTED));
+    CHECK_INT(Bench.sent[BARRIER], barriers);
+    pass(2 * T);
+    check_granted();
+    end_all();
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"who is admitted waits for the others by syncs",
          who_is_admitted_waits_for_the_others_by_syncs},
         {"while one lists again barriers go on", while_one_lists_again_barriers_go_on},
+        {"who are admitted among barriers ask for none besides",
+         who_are_admitted_among_barriers_ask_for_none_besides},
     };
     return TEST_MAIN(argc, argv, "engine_groups_pace", cases);
 }

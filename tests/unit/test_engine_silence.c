@@ -139,6 +139,23 @@ static void the_next_one_is_dropped_half_of_the_timeout_later_at_the_earliest(vo
     end(holder);
 }
 
+/* To the nanosecond: the heartbeat of the next connection is silent for T/6 just then. */
+static void half_of_the_timeout_later_the_next_one_may_be_dropped(void) {
+    struct owner *holder = hold_steadily();
+    fall_silent();
+    advance(PATIENCE);
+    CHECK_INT(Bench.drops, 1);
+    cut(0);
+    advance(T / 2 - PATIENCE);
+    bench_connect();
+    CHECK(has_heartbeat());
+    advance(PATIENCE - 1);
+    CHECK_INT(Bench.drops, 1);
+    advance(1);
+    CHECK_INT(Bench.drops, 2);
+    end(holder);
+}
+
 static void a_hold_that_survives_has_another_server_before_its_lease_ends(void) {
     struct owner *holder = hold_steadily();
     fall_silent();
@@ -179,6 +196,7 @@ static void a_hold_that_begins_in_the_silence_is_one(void) {
     bench_begin();
     Bench.can_drop = true;
     tiny_add(&Bench.server, Other, 99);
+    Bench.server.number = 1;
     struct owner *waiter = begin("a");
     serve_all();
     fall_silent();
@@ -214,7 +232,7 @@ static void a_server_that_answers_something_is_not_silent(void) {
 
 /* A link of 2 MB a second needs so long for what is before the heartbeat. */
 static void data_before_a_heartbeat_give_it_more_time(void) {
-    static const size_t bytes[] = {0, 100000, 900000, 900000 * 4};
+    static const size_t bytes[] = {0, 1999, 100000, 900000, 900000 * 4};
     for (size_t i = 0; i < COUNT(bytes); i++) {
         static struct asked asked;
         struct owner *holder = hold_steadily();
@@ -416,6 +434,8 @@ int main(int argc, char **argv) {
          a_connection_that_was_dropped_is_not_dropped_again},
         {"the next one is dropped half of the timeout later at the earliest",
          the_next_one_is_dropped_half_of_the_timeout_later_at_the_earliest},
+        {"half of the timeout later the next one may be dropped",
+         half_of_the_timeout_later_the_next_one_may_be_dropped},
         {"a hold that survives has another server before its lease ends",
          a_hold_that_survives_has_another_server_before_its_lease_ends},
         {"without a hold nothing is dropped", without_a_hold_nothing_is_dropped},

@@ -112,6 +112,12 @@ static void after_another_rest_a_late_one_is_the_first_again(void) {
     bench_end();
 }
 
+/* In steps, so that a heartbeat goes out when it is due. */
+static void advance_unanswered(int64_t ns) {
+    for (int64_t end_ns = Bench.now_ns + ns; Bench.now_ns < end_ns;)
+        advance(10 * MS);
+}
+
 /* Each comes after so long, which is late; another is asked for behind each but the last. */
 static void check_last_is_taken(const int64_t *took_ns, size_t count) {
     rest(3 * T);
@@ -119,7 +125,7 @@ static void check_last_is_taken(const int64_t *took_ns, size_t count) {
     for (size_t i = 0; i < count; i++) {
         CHECK_INT(Bench.port_count, i + 2);
         CHECK_INT(Bench.sent[CREATE], 0);
-        advance(took_ns[i]);
+        advance_unanswered(took_ns[i]);
         connect_successor();
         pass(50 * MS);
     }
@@ -360,6 +366,42 @@ static void where_heartbeats_are_not_answered_another_is_asked_for_after_a_timeo
     bench_end();
 }
 
+/* The fourth is taken when it is a timeout old, and its own lease has lapsed. */
+static void where_they_are_not_answered_for_long_the_fourth_is_taken(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    for (size_t asked = 1; asked <= ZKLI_SUCCESSORS_MAX; asked++) {
+        CHECK_INT(Bench.port_count, asked + 1);
+        CHECK_INT(Bench.sent[CREATE], 0);
+        advance(T * 3 / 8);
+        connect_successor(); /* late */
+        advance(T * 5 / 8);
+    }
+    CHECK_INT(Bench.port_count, ZKLI_SUCCESSORS_MAX + 1);
+    CHECK(Bench.engine->port == &Bench.ports[ZKLI_SUCCESSORS_MAX].port);
+    CHECK(!zkli_engine_is_certain(Bench.engine));
+    CHECK(Bench.sent[CREATE] > 0); /* at once */
+    pass(T * 17 / 10);
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
+/* What another was taken in spite of is nothing to the one after it. */
+static void one_that_was_taken_late_says_nothing_of_the_next(void) {
+    rest(3 * T);
+    struct owner *owner = begin("a");
+    cut(0);
+    advance(T * 3 / 8);
+    connect_successor();
+    CHECK(Bench.engine->late_until_ns > Bench.now_ns);
+    expire();
+    CHECK_INT(Bench.engine->late_until_ns, 0);
+    bench_connect();
+    serve_all();
+    CHECK_INT(owner->grants, 1);
+    bench_end();
+}
+
 /* As many as at first. */
 static void once_they_are_answered_again_it_is_asked_for_as_at_first(void) {
     rest(3 * T);
@@ -407,6 +449,10 @@ int main(int argc, char **argv) {
         {"but again after the next rest", but_again_after_the_next_rest},
         {"where heartbeats are not answered another is asked for after a timeout",
          where_heartbeats_are_not_answered_another_is_asked_for_after_a_timeout},
+        {"where they are not answered for long the fourth is taken",
+         where_they_are_not_answered_for_long_the_fourth_is_taken},
+        {"one that was taken late says nothing of the next",
+         one_that_was_taken_late_says_nothing_of_the_next},
         {"once they are answered again it is asked for as at first",
          once_they_are_answered_again_it_is_asked_for_as_at_first},
     };
