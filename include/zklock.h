@@ -592,7 +592,8 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
 #ifdef __cplusplus
 }
 #endif
-/* Writes under a hold; fences, for the resource's side; looking at queues. */
+/* Acquires that do not block; fences; writes under a hold; looking at queues. */
+#include "zklock_async.h"
 #include "zklock_fence.h"
 #include "zklock_guard.h"
 #include "zklock_inspect.h"

@@ -212,7 +212,8 @@ static void begin(struct world *w, unsigned number) {
     TRACE(w, "client %u thread %u: acquire %c, %lld ms", number / THREADS_MAX, number % THREADS_MAX,
           'a' + c->handles[a->handle].name, (long long)timeout_ms);
     if (!together_begin(w, number, timeout_ms)) {
-        if (zkli_lock_begin(a->lock) != ZKL_OK || !zkli_acquire_init(&a->acquire, a->lock))
+        if (zkli_lock_begin(a->lock) != ZKL_OK ||
+            !zkli_acquire_init(&a->acquire, a->lock, zkli_thread_self()))
             abort();
         zkli_lock_enter(a->lock);
         zkli_acquire_begin(&a->acquire, timeout_ms);
