@@ -12,46 +12,7 @@
 #include "lock/lock.h"
 #include "session/session_internal.h"
 #include "support/actor.h"
-
-/* ---- What they are told ---- */
-
-struct told {
-    zkl_lock *lock;
-    atomic_uint times;
-    zkl_err err;
-    zkl_hold hold;
-    bool was_valid;
-    pthread_t thread;
-};
-
-static void on_told(zkl_err err, zkl_hold hold, void *arg) {
-    struct told *told = arg;
-    told->err = err;
-    told->hold = hold;
-    told->was_valid = hold != 0 && zkl_hold_valid(told->lock, hold);
-    told->thread = pthread_self();
-    atomic_fetch_add(&told->times, 1);
-}
-
-static bool is_told(struct told *told) {
-    return atomic_load(&told->times) > 0;
-}
-
-static void begin(struct told *told, zkl_lock *l, int64_t timeout_ms) {
-    *told = (struct told){.lock = l};
-    REQUIRE_INT(zkl_acquire_async(l, timeout_ms, on_told, told), ZKL_OK);
-}
-
-static void check_told(struct told *told, zkl_err err) {
-    WAIT_UNTIL(is_told(told), SOON_MS);
-    CHECK_INT(told->err, err);
-    CHECK_INT(told->hold != 0, err == ZKL_OK);
-    CHECK_INT(told->was_valid, err == ZKL_OK);
-}
-
-static void check_once(struct told *told) {
-    CHECK_INT(atomic_load(&told->times), 1);
-}
+#include "support/told.h"
 
 /* ---- The thread of the callbacks, kept busy ---- */
 
@@ -82,35 +43,35 @@ static void end_busy(void) {
 /* ---- A grant ---- */
 
 static void a_grant_is_told_once_with_its_hold(void) {
-    struct told told;
+    told t;
     char path[ZKLI_PATH_MAX];
     zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = fake_lock(s, "a");
-    begin(&told, l, ZKL_FOREVER);
-    check_told(&told, ZKL_OK);
-    CHECK(!pthread_equal(told.thread, pthread_self()));
-    CHECK(zkl_hold_token(l, told.hold) > 0);
-    CHECK_RANGE(zkl_hold_remaining_ms(l, told.hold), 1, zkl_session_timeout_ms(s));
-    CHECK_INT(zkl_hold_path(l, told.hold, path, sizeof(path)), ZKL_OK);
+    told_begin(&t, l, ZKL_FOREVER);
+    told_check(&t, ZKL_OK);
+    CHECK(!pthread_equal(t.thread, pthread_self()));
+    CHECK(zkl_hold_token(l, t.hold) > 0);
+    CHECK_RANGE(zkl_hold_remaining_ms(l, t.hold), 1, zkl_session_timeout_ms(s));
+    CHECK_INT(zkl_hold_path(l, t.hold, path, sizeof(path)), ZKL_OK);
     CHECK(strncmp(path, "/locks/a/_c_", strlen("/locks/a/_c_")) == 0);
     CHECK(!zkl_held(l)); /* by this thread */
     CHECK_INT(zkl_hold_of(l), 0);
     CHECK_INT(zkl_release(l), ZKL_NOT_HELD);
-    CHECK_INT(zkl_release_hold(l, told.hold), ZKL_OK);
-    CHECK(!zkl_hold_valid(l, told.hold));
-    CHECK_INT(zkl_hold_token(l, told.hold), 0);
-    CHECK_INT(zkl_hold_remaining_ms(l, told.hold), 0);
-    CHECK_INT(zkl_hold_path(l, told.hold, path, sizeof(path)), ZKL_NOT_HELD);
+    CHECK_INT(zkl_release_hold(l, t.hold), ZKL_OK);
+    CHECK(!zkl_hold_valid(l, t.hold));
+    CHECK_INT(zkl_hold_token(l, t.hold), 0);
+    CHECK_INT(zkl_hold_remaining_ms(l, t.hold), 0);
+    CHECK_INT(zkl_hold_path(l, t.hold, path, sizeof(path)), ZKL_NOT_HELD);
     fake_end(s, l);
-    check_once(&told);
+    told_check_once(&t);
 }
 
 static void a_node_names_no_thread(void) {
-    struct told told;
+    told t;
     zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = fake_lock(s, "a");
-    begin(&told, l, ZKL_FOREVER);
-    check_told(&told, ZKL_OK);
+    told_begin(&t, l, ZKL_FOREVER);
+    told_check(&t, ZKL_OK);
     const struct zkli_hold *hold = l->current;
     REQUIRE(hold != NULL);
     CHECK_INT(hold->thread, 0);
@@ -120,28 +81,28 @@ static void a_node_names_no_thread(void) {
 
 /* And with the calls of threads, in the order in which they came. */
 static void those_that_wait_on_one_handle_are_served_in_turn(void) {
-    struct told told[3];
+    told t[3];
     zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = fake_lock(s, "a");
     actor *thread = actor_new();
-    begin(&told[0], l, ZKL_FOREVER);
-    check_told(&told[0], ZKL_OK);
-    begin(&told[1], l, ZKL_FOREVER);
+    told_begin(&t[0], l, ZKL_FOREVER);
+    told_check(&t[0], ZKL_OK);
+    told_begin(&t[1], l, ZKL_FOREVER);
     actor_acquire(thread, l, ZKL_FOREVER);
     WAIT_UNTIL(actor_is_blocked(thread), SOON_MS);
-    begin(&told[2], l, ZKL_FOREVER);
-    CHECK(!is_told(&told[1]));
-    CHECK_INT(zkl_release_hold(l, told[0].hold), ZKL_OK);
-    check_told(&told[1], ZKL_OK);
+    told_begin(&t[2], l, ZKL_FOREVER);
+    CHECK(!told_is(&t[1]));
+    CHECK_INT(zkl_release_hold(l, t[0].hold), ZKL_OK);
+    told_check(&t[1], ZKL_OK);
     CHECK(actor_is_blocked(thread));
-    CHECK_INT(zkl_release_hold(l, told[1].hold), ZKL_OK);
+    CHECK_INT(zkl_release_hold(l, t[1].hold), ZKL_OK);
     CHECK_INT(actor_result(thread, SOON_MS), ZKL_OK);
-    CHECK(!is_told(&told[2]));
+    CHECK(!told_is(&t[2]));
     CHECK_INT(actor_release(thread, l), ZKL_OK);
-    check_told(&told[2], ZKL_OK);
-    CHECK_INT(zkl_release_hold(l, told[2].hold), ZKL_OK);
-    for (size_t i = 0; i < COUNT(told); i++)
-        check_once(&told[i]);
+    told_check(&t[2], ZKL_OK);
+    CHECK_INT(zkl_release_hold(l, t[2].hold), ZKL_OK);
+    for (size_t i = 0; i < COUNT(t); i++)
+        told_check_once(&t[i]);
     actor_free(thread);
     fake_end(s, l);
 }
@@ -149,54 +110,54 @@ static void those_that_wait_on_one_handle_are_served_in_turn(void) {
 /* ---- None ---- */
 
 static void a_try_and_a_timeout_are_told(void) {
-    struct told holder, other;
+    told holder, other;
     zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = fake_lock(s, "a"), *m = fake_lock(s, "a");
-    begin(&holder, l, ZKL_FOREVER);
-    check_told(&holder, ZKL_OK);
-    begin(&other, m, 0);
-    check_told(&other, ZKL_BUSY);
-    begin(&other, l, 0); /* the same handle's */
-    check_told(&other, ZKL_BUSY);
-    begin(&other, m, 20);
-    check_told(&other, ZKL_TIMEOUT);
-    begin(&other, l, 20);
-    check_told(&other, ZKL_TIMEOUT);
-    check_once(&other);
+    told_begin(&holder, l, ZKL_FOREVER);
+    told_check(&holder, ZKL_OK);
+    told_begin(&other, m, 0);
+    told_check(&other, ZKL_BUSY);
+    told_begin(&other, l, 0); /* the same handle's */
+    told_check(&other, ZKL_BUSY);
+    told_begin(&other, m, 20);
+    told_check(&other, ZKL_TIMEOUT);
+    told_begin(&other, l, 20);
+    told_check(&other, ZKL_TIMEOUT);
+    told_check_once(&other);
     CHECK_INT(zkl_lock_close(m), ZKL_OK);
     fake_end(s, l);
 }
 
 static void who_is_canceled_is_told(void) {
-    struct told told[2];
+    told t[2];
     zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = fake_lock(s, "a");
     fake_plant("/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000000");
-    for (size_t i = 0; i < COUNT(told); i++)
-        begin(&told[i], l, ZKL_FOREVER);
+    for (size_t i = 0; i < COUNT(t); i++)
+        told_begin(&t[i], l, ZKL_FOREVER);
     CHECK_INT(zkl_cancel(l), ZKL_OK);
-    for (size_t i = 0; i < COUNT(told); i++)
-        check_told(&told[i], ZKL_CANCELED);
+    for (size_t i = 0; i < COUNT(t); i++)
+        told_check(&t[i], ZKL_CANCELED);
     fake_end(s, l);
-    for (size_t i = 0; i < COUNT(told); i++)
-        check_once(&told[i]);
+    for (size_t i = 0; i < COUNT(t); i++)
+        told_check_once(&t[i]);
 }
 
 static void what_is_not_begun_is_not_told(void) {
-    struct told told = {.err = ZKL_OK};
+    told t = {.err = ZKL_OK};
     zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = fake_lock(s, "a");
-    CHECK_INT(zkl_acquire_async(NULL, 0, on_told, &told), ZKL_INVALID);
-    CHECK_INT(zkl_acquire_async(l, 0, NULL, &told), ZKL_INVALID);
-    CHECK_INT(zkl_acquire_async(l, -2, on_told, &told), ZKL_INVALID);
+    CHECK_INT(zkl_acquire_async(NULL, 0, told_on_done, &t), ZKL_INVALID);
+    CHECK_INT(zkl_acquire_async(l, 0, NULL, &t), ZKL_INVALID);
+    CHECK_INT(zkl_acquire_async(l, -2, told_on_done, &t), ZKL_INVALID);
     s->process++; /* as in a child */
-    CHECK_INT(zkl_acquire_async(l, 0, on_told, &told), ZKL_FORKED);
+    CHECK_INT(zkl_acquire_async(l, 0, told_on_done, &t), ZKL_FORKED);
     CHECK_INT(zkl_hold_token(l, 1), 0);
     s->process--;
     CHECK_INT(zkl_session_close(s), ZKL_OK);
-    CHECK_INT(zkl_acquire_async(l, 0, on_told, &told), ZKL_CLOSED);
+    CHECK_INT(zkl_acquire_async(l, 0, told_on_done, &t), ZKL_CLOSED);
     CHECK_INT(zkl_lock_close(l), ZKL_OK);
-    CHECK_INT(atomic_load(&told.times), 0);
+    CHECK_INT(atomic_load(&t.times), 0);
 }
 
 /* ---- Told late ---- */
@@ -215,89 +176,89 @@ static size_t nodes(void) {
 
 /* It is another hold that is told of. */
 static void a_grant_that_is_lost_before_it_is_told_is_waited_for_anew(void) {
-    struct told told;
+    told t;
     zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = fake_lock(s, "a");
     keep_busy(s);
-    begin(&told, l, ZKL_FOREVER);
+    told_begin(&t, l, ZKL_FOREVER);
     WAIT_UNTIL(hold_now(l) != 0, SOON_MS);
     const zkl_hold first = hold_now(l);
     zkli_lock_enter(l);
     zkli_member_node_gone(l->current->member); /* as a guarded write may find it */
     zkli_session_unlock(s);
     WAIT_UNTIL(hold_now(l) != 0 && hold_now(l) != first, SOON_MS);
-    CHECK(!is_told(&told));
+    CHECK(!told_is(&t));
     end_busy();
-    check_told(&told, ZKL_OK);
-    CHECK(told.hold != first);
-    CHECK_INT(zkl_release_hold(l, told.hold), ZKL_OK);
+    told_check(&t, ZKL_OK);
+    CHECK(t.hold != first);
+    CHECK_INT(zkl_release_hold(l, t.hold), ZKL_OK);
     CHECK_INT(zkl_lock_close(Busy.lock), ZKL_OK);
     fake_end(s, l);
-    check_once(&told);
+    told_check_once(&t);
 }
 
 static void a_grant_that_is_not_told_in_time_is_given_up(void) {
-    struct told told;
+    told t;
     zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = fake_lock(s, "a");
     keep_busy(s);
-    begin(&told, l, 100);
+    told_begin(&t, l, 100);
     WAIT_UNTIL(nodes() == 1, SOON_MS);
     WAIT_UNTIL(nodes() == 0, SOON_MS);
-    CHECK(!is_told(&told));
+    CHECK(!told_is(&t));
     end_busy();
-    check_told(&told, ZKL_TIMEOUT);
+    told_check(&t, ZKL_TIMEOUT);
     CHECK_INT(zkl_lock_close(Busy.lock), ZKL_OK);
     fake_end(s, l);
-    check_once(&told);
+    told_check_once(&t);
 }
 
 /* By its number, which its event has told. */
 static void a_grant_that_is_given_up_before_it_is_told_is_canceled(void) {
-    struct told told;
+    told t;
     zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = fake_lock(s, "a");
     keep_busy(s);
-    begin(&told, l, ZKL_FOREVER);
+    told_begin(&t, l, ZKL_FOREVER);
     WAIT_UNTIL(hold_now(l) != 0, SOON_MS);
     CHECK_INT(zkl_release_hold(l, hold_now(l)), ZKL_OK);
     end_busy();
-    check_told(&told, ZKL_CANCELED);
+    told_check(&t, ZKL_CANCELED);
     CHECK_INT(zkl_lock_close(Busy.lock), ZKL_OK);
     fake_end(s, l);
-    check_once(&told);
+    told_check_once(&t);
 }
 
 /* ---- Closing ---- */
 
-static void check_closed(struct told *told) {
-    check_once(told);
-    CHECK_INT(told->err, ZKL_CLOSED);
-    CHECK(pthread_equal(told->thread, pthread_self()));
+static void check_closed(told *t) {
+    told_check_once(t);
+    CHECK_INT(t->err, ZKL_CLOSED);
+    CHECK(pthread_equal(t->thread, pthread_self()));
 }
 
 static void a_close_tells_before_it_returns(void) {
     for (int is_session = 0; is_session < 2; is_session++) {
-        struct told told[2];
+        told t[2];
         zkl_session *s = fake_session(HOSTS, NULL);
         zkl_lock *l = fake_lock(s, "a");
         fake_plant("/locks/a/_c_f47ac10b-58cc-4372-a567-0e02b2c3d479-lock-0000000000");
         keep_busy(s); /* so that nobody else tells */
-        for (size_t i = 0; i < COUNT(told); i++)
-            begin(&told[i], l, ZKL_FOREVER);
+        for (size_t i = 0; i < COUNT(t); i++)
+            told_begin(&t[i], l, ZKL_FOREVER);
         if (is_session == 0) {
             CHECK_INT(zkl_lock_close(l), ZKL_OK);
-            for (size_t i = 0; i < COUNT(told); i++)
-                check_closed(&told[i]);
+            for (size_t i = 0; i < COUNT(t); i++)
+                check_closed(&t[i]);
             end_busy();
             CHECK_INT(zkl_lock_close(Busy.lock), ZKL_OK);
             CHECK_INT(zkl_session_close(s), ZKL_OK);
         } else {
             end_busy();
             CHECK_INT(zkl_session_close(s), ZKL_OK);
-            for (size_t i = 0; i < COUNT(told); i++) {
-                check_once(&told[i]);
-                CHECK_INT(told[i].err, ZKL_CLOSED);
+            for (size_t i = 0; i < COUNT(t); i++) {
+                told_check_once(&t[i]);
+                CHECK_INT(t[i].err, ZKL_CLOSED);
             }
             CHECK_INT(zkl_lock_close(l), ZKL_OK);
             CHECK_INT(zkl_lock_close(Busy.lock), ZKL_OK);
@@ -305,7 +266,7 @@ static void a_close_tells_before_it_returns(void) {
     }
 }
 
-static struct told Inner;
+static told Inner;
 static atomic_bool HasClosed;
 
 /* What is called in it is told in it. */
@@ -325,11 +286,11 @@ static void a_lock_may_be_closed_in_what_it_calls(void) {
     atomic_store(&HasClosed, false);
     keep_busy(s);
     REQUIRE_INT(zkl_acquire_async(l, ZKL_FOREVER, close_inside, l), ZKL_OK);
-    begin(&Inner, l, ZKL_FOREVER);
+    told_begin(&Inner, l, ZKL_FOREVER);
     end_busy();
     WAIT_UNTIL(atomic_load(&HasClosed), SOON_MS);
     CHECK_INT(Inner.err, ZKL_CLOSED);
-    check_once(&Inner);
+    told_check_once(&Inner);
     CHECK_INT(zkl_lock_close(Busy.lock), ZKL_OK);
     CHECK_INT(zkl_session_close(s), ZKL_OK);
 }
@@ -337,18 +298,18 @@ static void a_lock_may_be_closed_in_what_it_calls(void) {
 /* ---- Writes ---- */
 
 static void any_thread_writes_under_a_hold_by_its_number(void) {
-    struct told told;
+    told t;
     zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = fake_lock(s, "a");
-    begin(&told, l, ZKL_FOREVER);
-    check_told(&told, ZKL_OK);
+    told_begin(&t, l, ZKL_FOREVER);
+    told_check(&t, ZKL_OK);
     CHECK_INT(zkl_guarded_set(l, "/data", "x", 1, -1), ZKL_NOT_HELD);
-    CHECK_INT(zkl_guarded_set_hold(l, told.hold, "/data", "new", 3, -1), ZKL_OK);
+    CHECK_INT(zkl_guarded_set_hold(l, t.hold, "/data", "new", 3, -1), ZKL_OK);
     CHECK_INT(fake_served(MULTI), 1);
-    CHECK_INT(zkl_release_hold(l, told.hold), ZKL_OK);
-    CHECK_INT(zkl_guarded_set_hold(l, told.hold, "/data", "old", 3, -1), ZKL_NOT_HELD);
+    CHECK_INT(zkl_release_hold(l, t.hold), ZKL_OK);
+    CHECK_INT(zkl_guarded_set_hold(l, t.hold, "/data", "old", 3, -1), ZKL_NOT_HELD);
     CHECK_INT(fake_served(MULTI), 1);
-    CHECK_INT(zkl_guarded_set_hold(l, told.hold, NULL, "old", 3, -1), ZKL_INVALID);
+    CHECK_INT(zkl_guarded_set_hold(l, t.hold, NULL, "old", 3, -1), ZKL_INVALID);
     fake_end(s, l);
 }
 
