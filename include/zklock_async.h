@@ -40,18 +40,18 @@ typedef void (*zkl_done_fn)(zkl_err err, zkl_hold hold, void *arg);
  * for anew. A grant that could not be told before the deadline, because another callback takes
  * long, is given up: ZKL_TIMEOUT.
  *
- * Several may wait on one handle, with the blocking calls of threads in one line. There is no
- * ZKL_DEADLOCK, and recursive makes no difference: one that comes while another holds waits for it.
- * zkl_cancel and the closes end it as they end zkl_acquire. zkl_lock_close and zkl_session_close
- * call done themselves, before they return, if it was not called before. Then it comes on their
- * caller's thread.
+ * Several may wait on one handle, with the blocking calls of threads in one line. One that comes
+ * while another holds waits for it, recursive or not: there is no ZKL_DEADLOCK.
+ *
+ * A cancel and a close end it as they end zkl_acquire. Each close calls done itself, on its
+ * caller's thread, before it returns, if it was not called before.
  * **Returns:** ZKL_OK; ZKL_CLOSED; ZKL_NOMEM; ZKL_FORKED.
  * ZKL_INVALID: a NULL but arg, or a negative timeout that is not ZKL_FOREVER.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_acquire_async(zkl_lock *l, int64_t timeout_ms, zkl_done_fn done,
                                                void *arg);
 
-/* ---- By the hold's number, from any thread; see also zkl_hold_valid and zkl_release_hold -------- */
+/* ---- By the hold's number, from any thread: besides zkl_hold_valid and zkl_release_hold ------ */
 
 /* zkl_remaining_ms for a given hold. */
 ZKL_API int64_t zkl_hold_remaining_ms(zkl_lock *l, zkl_hold hold);

@@ -156,8 +156,8 @@ void zkli_lock_post(struct zkl_lock *l, struct zkli_events *events, zkl_event ev
 
 /* ---- Guarded writes (guard.c) ---- */
 
-/* Begins a write; all but what is its caller's, and the hold, if it is by that, is 0. OK: .operation
- * runs; the caller waits for it and ends it. Else there is nothing to end. */
+/* Begins a write; all but what is its caller's, and the hold, if it is by that, is 0. OK:
+ * .operation runs; the caller waits for it and ends it. Else there is nothing to end. */
 zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w);
 /* Whether one under this hold is not answered yet. */
 bool zkli_lock_has_writes(const struct zkl_lock *l, zkl_hold hold);
@@ -208,10 +208,9 @@ void zkli_lock_init_stay(struct zkl_lock *l);
 
 /* ---- Acquires (acquire.c) ---- */
 
-/* An acquire by this thread, or by none, without the waiting. .operation is finished when it is decided;
- * end frees what is left. False: out of memory, and there is nothing to end. */
-bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l,
-                       struct zkli_thread thread);
+/* An acquire by this thread, or by none, without the waiting. .operation is finished when it is
+ * decided; end frees what is left. False: out of memory, and there is nothing to end. */
+bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l, struct zkli_thread thread);
 void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms);
 /* The caller has woken up, or is about to be told. */
 zkl_err zkli_acquire_end(struct zkli_acquire *acquire);

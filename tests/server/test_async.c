@@ -125,7 +125,7 @@ static void take_long(zkl_err err, zkl_hold hold, void *arg) {
     (void)zkl_release_hold(Slow.lock, hold);
     atomic_store(&Slow.is_there, true);
     while (!atomic_load(&Slow.may_go))
-        (void)usleep(1000);
+        wait_pause();
 }
 
 /* No heartbeat, and no thread that is blocked. */

@@ -8,8 +8,8 @@
  * quorum.c the log, election.c who leads; server.c connections, requests; watches.c both ends'
  * watches; port.c the client library; client.c processes with their sessions; handles.c their
  * locks; actor.c, told.c, together.c and writer.c threads that use these; permits.c semaphores;
- * schedule.c one seed from its settings to its end; faults.c and scenes.c what befalls it; checks*.c what must
- * hold at every step; report.c figures; many.c many seeds; main.c the command.
+ * schedule.c one seed from its settings to its end; faults.c and scenes.c what befalls it;
+ * checks*.c what must hold at every step; report.c figures; many.c many seeds; main.c the command.
  */
 #ifndef SIM_H
 #define SIM_H
