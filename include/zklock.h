@@ -32,12 +32,12 @@
  *   hold. The callback may even close the same lock a second time.
  *
  * Do not close while you hold a mutex that such a callback may want. Only one call may close a
- * session. A hold belongs to the thread that acquired it.
+ * session. A hold belongs to the thread that acquired it, or to none: see zklock_async.h.
  *
  * **Blocking calls** are zkl_session_open, zkl_session_close, zkl_acquire and zkl_acquire_all (a
- * try, too), zkl_release_wait, zkl_downgrade and zkl_set_permits. So are zkl_guarded_set,
- * zkl_guarded_multi, zkl_inspect and zkl_list. In a callback they return ZKL_IN_CALLBACK.
- * zkl_lock_close, zkl_fence_check and zkl_fence_begin can wait, too.
+ * try, too), zkl_release_wait, zkl_downgrade and zkl_set_permits. So are guarded writes,
+ * zkl_inspect and zkl_list. In a callback they return ZKL_IN_CALLBACK. zkl_lock_close,
+ * zkl_fence_check and zkl_fence_begin can wait, too.
  *
  * **Fork:** A daemon opens its sessions after fork() or daemon(). In a child of fork(), every call
  * on an inherited object returns ZKL_FORKED, close included, and frees nothing. A function that
@@ -592,7 +592,7 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
 #ifdef __cplusplus
 }
 #endif
-/* Writes under a hold; fences, for the resource's side; looking at queues. */
+#include "zklock_async.h"
 #include "zklock_fence.h"
 #include "zklock_guard.h"
 #include "zklock_inspect.h"

@@ -31,13 +31,18 @@ static zkl_err enter_again(const struct zkl_lock *l, struct zkli_hold *hold) {
     return ZKL_OK;
 }
 
+/* One that was granted has not been told of it. */
 static void on_deadline(void *arg) {
     struct zkli_acquire *acquire = arg;
-    zkli_lock_abandon(acquire->lock, acquire, zkli_acquire_too_late(acquire));
+    if (zkli_operation_is_running(&acquire->operation))
+        zkli_lock_abandon(acquire->lock, acquire, zkli_acquire_too_late(acquire));
+    else
+        zkli_acquire_take_back(acquire, ZKL_TIMEOUT);
 }
 
-bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l) {
-    *acquire = (struct zkli_acquire){.lock = l, .thread = zkli_thread_self()};
+bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l,
+                       struct zkli_thread thread) {
+    *acquire = (struct zkli_acquire){.lock = l, .thread = thread};
     return zkli_operation_init(&acquire->operation, l->session, on_deadline, acquire);
 }
 
@@ -49,10 +54,17 @@ bool zkli_acquire_prepare(struct zkli_acquire *acquire) {
     return acquire->hold != NULL && (l->on_event == NULL || acquire->events != NULL);
 }
 
+/* A hold of no thread, which waits for none. */
+static bool is_nobody_s(const struct zkli_acquire *acquire) {
+    return acquire->thread.number == 0;
+}
+
 /* That which the thread has of this lock by another handle, and which it would wait for; NULL:
  * none. It may have several permits of a semaphore. */
 static struct zkli_hold *outer_hold(const struct zkli_acquire *acquire) {
     const struct zkl_lock *l = acquire->lock;
+    if (is_nobody_s(acquire))
+        return NULL;
     struct zkli_member *m = zkli_engine_held_by(l->session->engine, l->name,
                                                 acquire->thread.number);
     bool is_another_permit = m != NULL && l->kind == ZKLI_KIND_LEASE &&
@@ -74,7 +86,8 @@ static zkl_err decide_at_once(const struct zkli_acquire *acquire, const struct z
 /* Finishes the acquire, or puts it in line. */
 static void decide_or_submit(struct zkli_acquire *acquire) {
     struct zkl_lock *l = acquire->lock;
-    struct zkli_hold *mine = zkli_lock_hold_of(l, acquire->thread.number);
+    struct zkli_hold *mine = is_nobody_s(acquire) ? NULL
+                                                  : zkli_lock_hold_of(l, acquire->thread.number);
     if (zkli_lock_is_closed(l)) {
         zkli_operation_finish(&acquire->operation, ZKL_CLOSED);
         return;
@@ -140,7 +153,7 @@ zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms) {
     if (err != ZKL_OK)
         return err;
     struct zkli_acquire acquire;
-    if (!zkli_acquire_init(&acquire, l)) {
+    if (!zkli_acquire_init(&acquire, l, zkli_thread_self())) {
         zkli_lock_end(l);
         return ZKL_NOMEM;
     }

@@ -208,11 +208,12 @@ void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error) {
     }
 }
 
-/* With the lock held: whether the write may be sent under the calling thread's hold. */
+/* With the lock held: whether the write may be sent under its hold, or the calling thread's. */
 static zkl_err check_hold(struct zkl_lock *l, struct zkli_write *w) {
     if (zkli_lock_is_closed(l))
         return ZKL_CLOSED;
-    const struct zkli_hold *hold = zkli_lock_hold_of(l, zkli_thread_number());
+    const struct zkli_hold *hold = w->is_by_hold ? zkli_lock_find_hold(l, w->hold)
+                                                 : zkli_lock_hold_of(l, zkli_thread_number());
     if (hold == NULL)
         return ZKL_NOT_HELD;
     if (hold->member == NULL)
@@ -259,7 +260,8 @@ zkl_err zkli_write_run(struct zkl_lock *l, struct zkli_write *w) {
     return err;
 }
 
-zkl_err zkl_guarded_set(zkl_lock *l, const char *path, const void *data, size_t len, int version) {
+static zkl_err guarded_set(zkl_lock *l, struct zkli_write *w, const char *path, const void *data,
+                           size_t len, int version) {
     if (path == NULL || len > ZKL_GUARDED_SET_MAX || version < -1)
         return ZKL_INVALID;
     struct zkli_op ops[] = {[1] = {.type = ZKLI_OP_SET,
@@ -267,6 +269,19 @@ zkl_err zkl_guarded_set(zkl_lock *l, const char *path, const void *data, size_t 
                                    .data = len > 0 ? data : "",
                                    .length = (int32_t)len,
                                    .version = version}};
-    struct zkli_write w = {.ops = ops, .op_count = 2, .is_set = true};
-    return zkli_write_run(l, &w);
+    w->ops = ops;
+    w->op_count = 2;
+    w->is_set = true;
+    return zkli_write_run(l, w);
+}
+
+zkl_err zkl_guarded_set(zkl_lock *l, const char *path, const void *data, size_t len, int version) {
+    struct zkli_write w = {.is_by_hold = false};
+    return guarded_set(l, &w, path, data, len, version);
+}
+
+zkl_err zkl_guarded_set_hold(zkl_lock *l, zkl_hold hold, const char *path, const void *data,
+                             size_t len, int version) {
+    struct zkli_write w = {.is_by_hold = true, .hold = hold};
+    return guarded_set(l, &w, path, data, len, version);
 }

@@ -3,7 +3,8 @@
  * is guarded by the session's mutex; what a contender has to say arrives through lock_notify.
  *
  * Files call downwards only. Calls that open and close a handle are in lock.c, those that take and
- * give up in acquire.c; both stand on queue.c, and that on stay.c. Calls about a hold are in
+ * give up in acquire.c, and those that do so while their caller goes on in async.c; all stand on
+ * queue.c, and that on stay.c. Calls about a hold are in
  * hold.c. Writes that need a hold are in guard.c; those of programs that have ZooKeeper's own
  * header are in guard_multi.c. What makes a writer's hold a reader's is in downgrade.c. queue.c
  * tells these of a hold's end. All stand on handle.c. inspect.c looks at a queue and list.c at all
@@ -17,12 +18,12 @@
 #include "session/operation.h"
 #include "session/session.h"
 
-/* One acquire, on its caller's stack. */
+/* One acquire, on its caller's stack, or an async one's. */
 struct zkli_acquire {
     struct zkli_operation operation;
     struct zkli_list link; /* in lock->acquires until finished */
     struct zkl_lock *lock;
-    struct zkli_thread thread;
+    struct zkli_thread thread; /* 0: none's, for a callback has no hold */
     bool is_try;
     int64_t until_ns;           /* the caller's deadline, whatever happens in between */
     struct zkli_hold *hold;     /* for the grant, from when the acquire stands in line; the lock
@@ -110,6 +111,7 @@ struct zkli_write {
     size_t op_count;
     bool is_set;       /* two: the check, and a set, which may be sent again */
     zkl_err ops_error; /* of an operation that stands behind these and has no place here */
+    bool is_by_hold;   /* under .hold; else under the calling thread's hold, which it is then */
     /* With the lock held, when the servers have answered; may be NULL. */
     void (*on_answer)(struct zkli_write *w, const struct zkli_reply *reply);
     /* Its own */
@@ -154,8 +156,8 @@ void zkli_lock_post(struct zkl_lock *l, struct zkli_events *events, zkl_event ev
 
 /* ---- Guarded writes (guard.c) ---- */
 
-/* Begins a write under the calling thread's hold; all but what is its caller's is 0. OK: .operation
- * runs; the caller waits for it and ends it. Else there is nothing to end. */
+/* Begins a write; all but what is its caller's, and the hold, if it is by that, is 0. OK:
+ * .operation runs; the caller waits for it and ends it. Else there is nothing to end. */
 zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w);
 /* Whether one under this hold is not answered yet. */
 bool zkli_lock_has_writes(const struct zkl_lock *l, zkl_hold hold);
@@ -188,6 +190,8 @@ void zkli_several_submit(struct zkli_several *all);
 void zkli_several_fail(struct zkli_several *all, zkl_err error);
 /* Takes the acquire's memory for a hold that its thread has inside this one, by the same node. */
 void zkli_hold_nest(struct zkli_hold *outer, struct zkli_acquire *acquire);
+/* Gives up the hold of an acquire whose caller has not been told of it, and will not be. */
+void zkli_acquire_take_back(struct zkli_acquire *acquire, zkl_err why);
 /* Gives up a hold that is not lost. Its node is handed on to the next in line, if that may be; or,
  * if its thread has holds inside it, it stays, as a reader's. Else it goes, and the release, which
  * may be NULL, is told when. */
@@ -204,11 +208,11 @@ void zkli_lock_init_stay(struct zkl_lock *l);
 
 /* ---- Acquires (acquire.c) ---- */
 
-/* An acquire by the calling thread, without the waiting. .operation is finished when it is decided;
- * end frees what is left. False: out of memory, and there is nothing to end. */
-bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l);
+/* An acquire by this thread, or by none, without the waiting. .operation is finished when it is
+ * decided; end frees what is left. False: out of memory, and there is nothing to end. */
+bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l, struct zkli_thread thread);
 void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms);
-/* The caller has woken up. */
+/* The caller has woken up, or is about to be told. */
 zkl_err zkli_acquire_end(struct zkli_acquire *acquire);
 /* What can be said of a try without asking the servers; ZKL_OK: ask them. */
 zkl_err zkli_lock_try_at_once(const struct zkl_lock *l);

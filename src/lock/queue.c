@@ -239,6 +239,13 @@ void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release) {
     start_next(l);
 }
 
+void zkli_acquire_take_back(struct zkli_acquire *acquire, zkl_err why) {
+    struct zkli_hold *hold = zkli_lock_find_hold(acquire->lock, acquire->hold_id);
+    tell(hold, ZKL_EVENT_LOST);
+    zkli_hold_give_up(hold, NULL);
+    zkli_operation_revise(&acquire->operation, why);
+}
+
 /* ---- The local queue ---- */
 
 static void fail(struct zkl_lock *l, struct zkli_member *m) {

@@ -6,6 +6,8 @@
  * used when it is free. It may still wait in the line, for a callback that takes long. Then further
  * events of the kind get records of their own. Without memory for that, a record in the line stands
  * for another event, too.
+ *
+ * Completions have their places in the same line.
  */
 #include <stdlib.h>
 
@@ -32,9 +34,15 @@ static struct zkli_callback *callback_of(struct zkli_list *link) {
 static void remove_from_line(struct zkli_callback *c) {
     struct zkli_events *events = c->events;
     zkli_list_remove(&c->link);
-    if (c != c->kept)
+    if (c->completion == NULL && c != c->kept)
         free(c);
     zkli_events_release(events);
+}
+
+static void append_to_line(struct zkl_session *s, struct zkli_callback *c) {
+    zkli_list_append(&s->callbacks, &c->link);
+    s->posted++;
+    pthread_cond_signal(&s->callbacks_changed);
 }
 
 /* Has an event told without a record of its own, while the kept one is in the line. Of places in
@@ -80,9 +88,7 @@ void zkli_callback_post(struct zkl_session *s, struct zkli_callback *kept, const
     c->times = 1;
     if (c->events != NULL)
         c->events->references++;
-    zkli_list_append(&s->callbacks, &c->link);
-    s->posted++;
-    pthread_cond_signal(&s->callbacks_changed);
+    append_to_line(s, c);
 }
 
 struct zkli_events *zkli_events_new(zkl_event_fn fn, void *arg, const void *owner) {
@@ -125,6 +131,24 @@ void zkli_events_post(struct zkl_session *s, struct zkli_events *events, const z
     }
 }
 
+/* ---- Completions ---- */
+
+void zkli_completion_init(struct zkli_completion *c, const void *owner,
+                          void (*take)(struct zkli_completion *c),
+                          void (*tell)(struct zkli_completion *c)) {
+    *c = (struct zkli_completion){
+        .place = {.completion = c, .owner = owner}, .take = take, .tell = tell};
+}
+
+void zkli_completion_post(struct zkl_session *s, struct zkli_completion *c) {
+    if (!zkli_list_is_linked(&c->place.link))
+        append_to_line(s, &c->place);
+}
+
+void zkli_completion_withdraw(struct zkli_completion *c) {
+    zkli_list_remove(&c->place.link);
+}
+
 /* ---- The thread ---- */
 
 /* Takes the next event. A record that stands for several stays first in the line until the last of
@@ -143,12 +167,31 @@ static struct zkli_callback take(struct zkl_session *s) {
     return taken;
 }
 
-static void call(struct zkl_session *s, const struct zkli_callback *c) {
-    s->callback_owner = c->owner;
-    zkli_session_unlock(s);
+/* Without the lock. What it calls may close what it is about, in which others are told. */
+static void tell(struct zkli_callback *c) {
+    bool was_in_callback = is_in_callback;
     is_in_callback = true;
-    c->fn(&c->event, c->arg);
-    is_in_callback = false;
+    if (c->completion != NULL)
+        c->completion->tell(c->completion);
+    else
+        c->fn(&c->event, c->arg);
+    is_in_callback = was_in_callback;
+}
+
+/* The first in the line. */
+static void tell_next(struct zkl_session *s) {
+    struct zkli_completion *completion = callback_of(s->callbacks.next)->completion;
+    struct zkli_callback next;
+    if (completion == NULL) {
+        next = take(s);
+    } else {
+        next = completion->place;
+        zkli_completion_withdraw(completion);
+        completion->take(completion);
+    }
+    s->callback_owner = next.owner;
+    zkli_session_unlock(s);
+    tell(&next);
     zkli_session_lock(s);
     s->callback_owner = NULL;
     pthread_cond_broadcast(&s->changed);
@@ -162,8 +205,7 @@ static void *run(void *arg) {
             zkli_session_wait(s, &s->callbacks_changed);
             continue;
         }
-        struct zkli_callback next = take(s);
-        call(s, &next);
+        tell_next(s);
     }
     zkli_session_unlock(s);
     return NULL;
@@ -175,17 +217,43 @@ bool zkli_callbacks_start(struct zkl_session *s) {
     return s->callbacks_run;
 }
 
-void zkli_callbacks_drop(struct zkl_session *s, const void *owner) {
+static void drop_events(struct zkl_session *s, const void *owner) {
     struct zkli_list *link = s->callbacks.next;
     while (link != &s->callbacks) {
         struct zkli_callback *c = callback_of(link);
         link = link->next;
-        if (c->owner == owner)
+        if (c->owner == owner && c->completion == NULL)
             remove_from_line(c);
     }
+}
+
+/* NULL: there is none. */
+static struct zkli_completion *first_of(struct zkl_session *s, const void *owner) {
+    for (struct zkli_list *link = s->callbacks.next; link != &s->callbacks; link = link->next) {
+        struct zkli_callback *c = callback_of(link);
+        if (c->owner == owner)
+            return c->completion;
+    }
+    return NULL;
+}
+
+/* Here, and not in its turn: that may be far, or be this very callback's. */
+static void tell_now(struct zkl_session *s, struct zkli_completion *c) {
+    zkli_completion_withdraw(c);
+    c->take(c);
+    zkli_session_unlock(s);
+    tell(&c->place);
+    zkli_session_lock(s);
+}
+
+void zkli_callbacks_drop(struct zkl_session *s, const void *owner) {
+    struct zkli_completion *c;
+    drop_events(s, owner);
     /* Not from a callback, be it another session's: two of them could wait for each other. */
     while (s->callback_owner == owner && !is_in_callback)
         zkli_session_wait(s, &s->changed);
+    while ((c = first_of(s, owner)) != NULL)
+        tell_now(s, c);
 }
 
 void zkli_callbacks_stop(struct zkl_session *s) {
@@ -197,8 +265,12 @@ void zkli_callbacks_stop(struct zkl_session *s) {
     if (runs)
         (void)pthread_join(s->callback_thread, NULL);
     zkli_session_lock(s);
-    struct zkli_list *link;
-    while ((link = zkli_list_take_first(&s->callbacks)) != NULL)
-        remove_from_line(callback_of(link));
+    while (!zkli_list_is_empty(&s->callbacks)) {
+        struct zkli_callback *first = callback_of(s->callbacks.next);
+        if (first->completion != NULL)
+            tell_now(s, first->completion);
+        else
+            remove_from_line(first);
+    }
     zkli_session_unlock(s);
 }

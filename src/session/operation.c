@@ -1,4 +1,4 @@
-/* operation - see operation.h. Of this layer it calls monitor.c only. */
+/* operation - see operation.h. Of this layer it calls monitor.c and callbacks.c. */
 #include "session/operation.h"
 
 #include <assert.h>
@@ -10,6 +10,7 @@ bool zkli_operation_init(struct zkli_operation *o, struct zkl_session *s,
     o->session = s;
     o->state = ZKLI_OPERATION_NEW;
     o->result = ZKL_OK;
+    o->completion = NULL;
     zkli_timer_init(&o->deadline, on_deadline, arg);
     return zkli_condition_init(&o->changed);
 }
@@ -24,6 +25,10 @@ static void run_until(struct zkli_operation *o, int64_t until_ns) {
     zkli_engine_set_timer(o->session->engine, &o->deadline, until_ns);
 }
 
+static void clear_deadline(struct zkli_operation *o) {
+    zkli_engine_clear_timer(o->session->engine, &o->deadline);
+}
+
 void zkli_operation_begin(struct zkli_operation *o, int64_t until_ns) {
     assert(o->state == ZKLI_OPERATION_NEW);
     run_until(o, until_ns);
@@ -31,10 +36,19 @@ void zkli_operation_begin(struct zkli_operation *o, int64_t until_ns) {
 
 void zkli_operation_finish(struct zkli_operation *o, zkl_err result) {
     assert(o->state == ZKLI_OPERATION_RUNNING);
-    zkli_engine_clear_timer(o->session->engine, &o->deadline);
+    if (o->completion == NULL || result != ZKL_OK)
+        clear_deadline(o);
     o->state = ZKLI_OPERATION_FINISHED;
     o->result = result;
-    pthread_cond_signal(&o->changed);
+    if (o->completion != NULL)
+        zkli_completion_post(o->session, o->completion);
+    else
+        pthread_cond_signal(&o->changed);
+}
+
+void zkli_operation_take(struct zkli_operation *o) {
+    assert(o->state == ZKLI_OPERATION_FINISHED);
+    clear_deadline(o);
 }
 
 bool zkli_operation_is_running(const struct zkli_operation *o) {
@@ -58,10 +72,14 @@ zkl_err zkli_operation_wait(struct zkli_operation *o) {
 void zkli_operation_revise(struct zkli_operation *o, zkl_err result) {
     assert(o->state == ZKLI_OPERATION_FINISHED);
     o->result = result;
+    if (result != ZKL_OK)
+        clear_deadline(o);
 }
 
 void zkli_operation_resume(struct zkli_operation *o, int64_t until_ns) {
     assert(o->state == ZKLI_OPERATION_FINISHED);
+    if (o->completion != NULL)
+        zkli_completion_withdraw(o->completion);
     run_until(o, until_ns);
 }
 

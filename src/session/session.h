@@ -16,17 +16,30 @@
 #include "engine/engine.h"
 
 struct zkli_events;
+struct zkli_completion;
 
-/* An event on its way to the user, in the line of the session's callbacks. */
+/* An event on its way to the user, or the place of a completion, in the line of the session's
+ * callbacks. */
 struct zkli_callback {
     struct zkli_list link;
+    struct zkli_completion *completion; /* NULL: an event, which has what follows */
     zkl_event_fn fn;
     void *arg;
-    const void *owner; /* the lock, or the session */
+    const void *owner; /* the lock, or the session; a completion has one, too */
     zkl_event event;
     unsigned times;             /* how many events it stands for */
     struct zkli_callback *kept; /* the record that is kept for its kind; perhaps itself */
     struct zkli_events *events; /* in which that is; NULL: the session keeps it */
+};
+
+/* What a call came to for which nobody waits. It is told once, behind the events that came before
+ * it. */
+struct zkli_completion {
+    struct zkli_callback place;
+    /* With the lock held, when its turn has come. From now on nothing changes it. */
+    void (*take)(struct zkli_completion *c);
+    /* Without the lock. Ends the completion. */
+    void (*tell)(struct zkli_completion *c);
 };
 
 struct zkl_session {
@@ -96,8 +109,17 @@ void zkli_events_release(struct zkli_events *events);
 void zkli_events_post(struct zkl_session *s, struct zkli_events *events, const zkl_event *event);
 /* With the lock held: the thread runs from now on. False: it cannot be started. */
 bool zkli_callbacks_start(struct zkl_session *s);
-/* With the lock held: no callback of this owner will run any more, and none is running, unless on
- * the calling thread. */
+/* The session's thread must have been started. */
+void zkli_completion_init(struct zkli_completion *c, const void *owner,
+                          void (*take)(struct zkli_completion *c),
+                          void (*tell)(struct zkli_completion *c));
+/* With the lock held: it is to be told, if it is not in the line yet. */
+void zkli_completion_post(struct zkl_session *s, struct zkli_completion *c);
+/* With the lock held: it is not, for now. */
+void zkli_completion_withdraw(struct zkli_completion *c);
+/* With the lock held, which is released meanwhile: no callback of this owner will run any more, and
+ * none is running, unless on the calling thread. Its events are dropped. What is in the line of its
+ * completions is told, here. */
 void zkli_callbacks_drop(struct zkl_session *s, const void *owner);
 /* Whether the calling thread is inside a callback of any session. */
 bool zkli_in_callback(void);

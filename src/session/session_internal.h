@@ -3,7 +3,7 @@
  *
  *   session   -> timer -> helper -> monitor
  *             -> host  -> helper, callbacks -> monitor
- *   operation -> monitor
+ *   operation -> callbacks -> monitor
  *
  * session is the parent of the threads and of the host. operation is how a call of src/lock waits.
  */

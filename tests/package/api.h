@@ -41,6 +41,12 @@
     X(zkl_err, zkl_release_hold, (zkl_lock *, zkl_hold)) \
     X(bool, zkl_hold_valid, (zkl_lock *, zkl_hold)) \
     X(zkl_err, zkl_node_path, (zkl_lock *, char *, size_t)) \
+    X(zkl_err, zkl_acquire_async, (zkl_lock *, int64_t, zkl_done_fn, void *)) \
+    X(int64_t, zkl_hold_remaining_ms, (zkl_lock *, zkl_hold)) \
+    X(int64_t, zkl_hold_token, (zkl_lock *, zkl_hold)) \
+    X(zkl_err, zkl_hold_path, (zkl_lock *, zkl_hold, char *, size_t)) \
+    X(zkl_err, zkl_guarded_set_hold, \
+      (zkl_lock *, zkl_hold, const char *, const void *, size_t, int)) \
     X(zkl_err, zkl_guarded_set, (zkl_lock *, const char *, const void *, size_t, int)) \
     X(zkl_err, zkl_guarded_multi, \
       (zkl_lock *, int, const struct zoo_op *, struct zoo_op_result *)) \

@@ -80,20 +80,25 @@ void actor_look_again(struct world *w, unsigned number) {
     act_at(w, number, w->now_ns + (left < step ? left : step));
 }
 
+void actor_check_outcome(struct world *w, unsigned number, zkl_err err) {
+    const struct actor *a = actor_of(w, number);
+    const struct zkli_hold *now = a->lock->current;
+    int lock = w->list[number / THREADS_MAX].handles[a->handle].name;
+    if (err == ZKL_MISMATCH && !permits_ever_differed(w, lock, a->lock->permits))
+        world_violate(w, CHECK_PERMITS, "%d permits are said to be another number",
+                      a->lock->permits);
+    if (err == ZKL_OK && (now == NULL || now->thread != (a->is_told ? 0 : number + 1) ||
+                          now->id != a->hold || !zkli_member_is_held(now->member)))
+        world_violate(w, CHECK_LOSS, "an acquire says OK without a hold");
+}
+
 /* With the session's lock; releases it. */
 static zkl_err finish_one(struct world *w, unsigned number) {
     struct actor *a = actor_of(w, number);
     a->hold = a->acquire.hold_id;
     zkl_err err = zkli_acquire_end(&a->acquire);
-    const struct zkli_hold *now = a->lock->current;
-    int lock = w->list[number / THREADS_MAX].handles[a->handle].name;
     checks_tried(w, (int)(number / THREADS_MAX), a, err);
-    if (err == ZKL_MISMATCH && !permits_ever_differed(w, lock, a->lock->permits))
-        world_violate(w, CHECK_PERMITS, "%d permits are said to be another number",
-                      a->lock->permits);
-    if (err == ZKL_OK &&
-        (now == NULL || now->thread != sim_thread || !zkli_member_is_held(now->member)))
-        world_violate(w, CHECK_LOSS, "an acquire says OK without a hold");
+    actor_check_outcome(w, number, err);
     zkli_lock_leave(a->lock);
     return err;
 }
@@ -109,10 +114,8 @@ static void try_again_soon(struct world *w, unsigned number) {
         act_at(w, number, w->now_ns + world_between(w, 0, world_chance(w, 70) ? 5 : 70) * MS);
 }
 
-/* The same. */
-static void finish(struct world *w, unsigned number) {
+void actor_come_to(struct world *w, unsigned number, zkl_err err) {
     struct actor *a = actor_of(w, number);
-    zkl_err err = a->all == NULL ? finish_one(w, number) : together_finish(w, number);
     count_outcome(w, err);
     TRACE(w, "client %u thread %u: acquire says %s", number / THREADS_MAX, number % THREADS_MAX,
           zkl_errname(err));
@@ -127,6 +130,13 @@ static void finish(struct world *w, unsigned number) {
     a->levels = 1;
     a->until_ns = w->now_ns + world_between(w, 0, w->hold_ns);
     actor_look_again(w, number);
+}
+
+/* With the session's lock; releases it. */
+static void finish(struct world *w, unsigned number) {
+    zkl_err err = actor_of(w, number)->all == NULL ? finish_one(w, number)
+                                                   : together_finish(w, number);
+    actor_come_to(w, number, err);
 }
 
 static int64_t choose_timeout_ms(struct world *w, const struct actor *a) {
@@ -144,7 +154,8 @@ static zkl_hold hold_of(const struct actor *a, const struct zkl_lock *lock, unsi
         return 0;
     if (a->state != ACTOR_WAITING)
         return a->hold;
-    bool is_granted = lock->current != NULL && lock->current->thread == number + 1;
+    bool is_granted = lock->current != NULL && (a->is_told ? lock->current->acquire == &a->acquire
+                                                           : lock->current->thread == number + 1);
     return is_granted ? lock->current->id : 0;
 }
 
@@ -211,8 +222,12 @@ static void begin(struct world *w, unsigned number) {
     a->tried = (struct tried){0};
     TRACE(w, "client %u thread %u: acquire %c, %lld ms", number / THREADS_MAX, number % THREADS_MAX,
           'a' + c->handles[a->handle].name, (long long)timeout_ms);
-    if (!together_begin(w, number, timeout_ms)) {
-        if (zkli_lock_begin(a->lock) != ZKL_OK || !zkli_acquire_init(&a->acquire, a->lock))
+    a->is_told = world_chance(w, 15);
+    if (a->is_told) {
+        told_begin(a, timeout_ms);
+    } else if (!together_begin(w, number, timeout_ms)) {
+        if (zkli_lock_begin(a->lock) != ZKL_OK ||
+            !zkli_acquire_init(&a->acquire, a->lock, zkli_thread_self()))
             abort();
         zkli_lock_enter(a->lock);
         zkli_acquire_begin(&a->acquire, timeout_ms);
@@ -220,7 +235,7 @@ static void begin(struct world *w, unsigned number) {
     a->deadline_ns = timeout_ms == 0             ? client_clock(c) + w->timeout_ns * 2 / 3
                      : timeout_ms == ZKL_FOREVER ? 0
                                                  : client_clock(c) + timeout_ms * MS;
-    if (is_finished(operation_of(a))) {
+    if (is_finished(operation_of(a)) && !a->is_told) {
         finish(w, number);
         return;
     }
@@ -238,7 +253,7 @@ static void look(struct world *w, unsigned number) {
     struct client *c = &w->list[number / THREADS_MAX];
     a->is_waking = false;
     zkli_session_lock(&c->session);
-    if (is_finished(operation_of(a)))
+    if (is_finished(operation_of(a)) && !a->is_told)
         finish(w, number);
     else
         zkli_session_unlock(&c->session);
@@ -255,7 +270,7 @@ void actors_look(struct world *w, int client) {
                        : a->state == ACTOR_WRITING ? is_finished(&a->write.operation)
                        : a->state == ACTOR_TURNING ? is_finished(&a->downgrade.operation)
                                                    : false;
-        bool waits = a->state == ACTOR_WAITING || a->state == ACTOR_WRITING ||
+        bool waits = (a->state == ACTOR_WAITING && !a->is_told) || a->state == ACTOR_WRITING ||
                      a->state == ACTOR_TURNING;
         if (!waits || a->is_waking || (!is_news && !is_done))
             continue;
@@ -271,6 +286,9 @@ void actor_deadline(struct world *w, unsigned number, unsigned attempt) {
     const struct client *c = &w->list[number / THREADS_MAX];
     if (a->attempt != attempt || a->state != ACTOR_WAITING)
         return;
+    /* It is told when its turn comes, and has no hold until then. */
+    if (a->is_told && is_finished(operation_of(a)) && operation_of(a)->result != ZKL_OK)
+        return;
     if (c->is_paused || w->now_ns - c->woke_ns < LATE)
         world_at(w, (c->is_paused ? c->wakes_ns : w->now_ns) + LATE, EVENT_DEADLINE, number,
                  attempt);
@@ -281,24 +299,32 @@ void actor_deadline(struct world *w, unsigned number, unsigned attempt) {
 
 /* ---- Holding ---- */
 
+/* By its thread, or by its number. */
+static bool is_held(const struct actor *a) {
+    return a->is_told ? zkl_hold_valid(a->lock, a->hold) : zkl_held(a->lock);
+}
+
+static bool has_hold(const struct actor *a) {
+    return a->is_told ? zkli_lock_find_hold(a->lock, a->hold) != NULL : zkl_hold_of(a->lock) != 0;
+}
+
 /* One level; the next some time later. */
 static void release(struct world *w, unsigned number, bool was_lost) {
     struct actor *a = actor_of(w, number);
     schedule_operation(w);
-    bool is_held = zkl_held(a->lock);
-    zkl_err err = zkl_release(a->lock);
+    bool was_held = is_held(a);
+    zkl_err err = a->is_told ? zkl_release_hold(a->lock, a->hold) : zkl_release(a->lock);
     TRACE(w, "client %u thread %u: release says %s", number / THREADS_MAX, number % THREADS_MAX,
           zkl_errname(err));
-    zkl_err expected = a->levels == 0 ? ZKL_NOT_HELD : is_held && !was_lost ? ZKL_OK : ZKL_LOST;
+    zkl_err expected = a->levels == 0 ? ZKL_NOT_HELD : was_held && !was_lost ? ZKL_OK : ZKL_LOST;
     if (err != expected)
         world_violate(w, CHECK_LOSS, "release of a %s hold of %u levels says %s",
-                      is_held ? "good" : "lost", a->levels, zkl_errname(err));
+                      was_held ? "good" : "lost", a->levels, zkl_errname(err));
     if (a->levels > 0)
         a->levels--;
-    if (zkl_held(a->lock) != (err == ZKL_OK && a->levels > 0) ||
-        (zkl_hold_of(a->lock) == 0) != (a->levels == 0))
+    if (is_held(a) != (err == ZKL_OK && a->levels > 0) || has_hold(a) != (a->levels > 0))
         world_violate(w, CHECK_LOSS, "with %u levels left it is %s", a->levels,
-                      zkl_held(a->lock) ? "held" : "not held");
+                      is_held(a) ? "held" : "not held");
     if (a->levels == 0) {
         if (err == ZKL_OK)
             checks_released(&w->list[number / THREADS_MAX].handles[a->handle], a->hold);
@@ -441,13 +467,13 @@ static void hold(struct world *w, unsigned number) {
     if (a->levels > 0) /* else another thread has given it up */
         checks_hold(w, (int)(number / THREADS_MAX), a->handle, a->hold);
     together_look(w, number);
-    if (w->phase == PHASE_RUN && world_chance(w, 10))
+    if (w->phase == PHASE_RUN && !a->is_told && world_chance(w, 10))
         acquire_again(w, number);
-    if (a->lock->kind == ZKLI_KIND_WRITE && !is_quiet(w, number) && zkl_held(a->lock) &&
-        world_chance(w, 15))
+    bool is_thread_s = !a->is_told && !is_quiet(w, number);
+    if (a->lock->kind == ZKLI_KIND_WRITE && is_thread_s && zkl_held(a->lock) && world_chance(w, 15))
         read_inside(w, number);
     bool is_writer = a->lock->kind == ZKLI_KIND_WRITE && a->levels > 0;
-    if (is_writer && !is_quiet(w, number) && zkl_held(a->lock) && world_chance(w, 15)) {
+    if (is_writer && is_thread_s && zkl_held(a->lock) && world_chance(w, 15)) {
         downgrade(w, number);
         return;
     }
@@ -455,7 +481,7 @@ static void hold(struct world *w, unsigned number) {
         actor_write(w, number);
         return;
     }
-    if (!zkl_held(a->lock)) {
+    if (!is_held(a)) {
         a->state = ACTOR_LATE;
         act_at(w, number, w->now_ns + world_between(w, 0, w->timeout_ns / 2));
     } else if (w->now_ns >= a->until_ns) {
@@ -499,7 +525,8 @@ void actor_act(struct world *w, unsigned number, unsigned stamp) {
         break;
     case ACTOR_LATE:
         w->figures->late += a->levels > 0;
-        if (!w->list[number / THREADS_MAX].handles[a->handle].is_recursive && world_chance(w, 20)) {
+        if (!a->is_told && !w->list[number / THREADS_MAX].handles[a->handle].is_recursive &&
+            world_chance(w, 20)) {
             w->figures->unreleased++; /* until it acquires again */
             actor_rest(w, number);
         } else {

@@ -146,11 +146,6 @@ void zkli_events_post(struct zkl_session *s, struct zkli_events *events, const z
     events->fn(event, events->arg);
 }
 
-void zkli_callbacks_drop(struct zkl_session *s, const void *owner) {
-    (void)s;
-    (void)owner;
-}
-
 /* ---- The engine's host ---- */
 
 static int64_t host_now_ns(void *arg) {
@@ -282,6 +277,8 @@ void client_open(struct world *w, unsigned client, unsigned unused) {
     c->is_forgetful = false;
     c->tick_ns = 0;
     c->stamp++;
+    zkli_list_init(&c->told);
+    c->is_telling = false;
     static char hosts[] = "simulated:1";
     s->hosts = hosts;
     s->references = 1;
@@ -368,6 +365,7 @@ void client_shut(struct world *w, unsigned client, unsigned stamp) {
     zkli_session_lock(&c->session);
     zkli_engine_shut(c->session.engine);
     zkli_session_unlock(&c->session);
+    told_end(c);
     actors_end(w, (int)client);
     if (client_has_members(w, (int)client) || c->session.references != 1)
         world_violate(w, CHECK_LIVENESS, "client %u has something left after its session's end",

@@ -68,6 +68,7 @@ struct figures {
     uint64_t several, several_refused;
     uint64_t places_left, places_taken;  /* of waits that ended; by the next acquire */
     uint64_t together, together_granted; /* acquires of several locks at once */
+    uint64_t told, untold;               /* whose callers go on; granted, and not told in time */
     uint64_t grants, hand_offs, handed_on, nested, shared, idle, lingered, asked, tried, permits,
         touches, resizes, mismatches, turns, losses, requeues, timeouts, busy, cancels, closes,
         unreachable, late;

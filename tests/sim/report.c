@@ -33,6 +33,8 @@ static void print_locks(const struct figures *f, FILE *out) {
     row(out, "permits", f->permits, n);
     row(out, "nodes marked as admitted", f->touches, n);
     row(out, "numbers of permits changed", f->resizes, n);
+    row(out, "acquires told of", f->told, n);
+    row(out, "grants not told in time", f->untold, n);
     row(out, "places kept after a wait", f->places_left, n);
     row(out, "places taken by the next", f->places_taken, n);
     row(out, "several at once", f->together, n);

@@ -7,9 +7,9 @@
  * Files: state.h what all of it goes by; world.c time, randomness, names, data, trees, trace;
  * quorum.c the log, election.c who leads; server.c connections, requests; watches.c both ends'
  * watches; port.c the client library; client.c processes with their sessions; handles.c their
- * locks; actor.c, together.c and writer.c threads that use these; permits.c semaphores; schedule.c
- * one seed from its settings to its end; faults.c and scenes.c what befalls it; checks*.c what must
- * hold at every step; report.c figures; many.c many seeds; main.c the command.
+ * locks; actor.c, told.c, together.c and writer.c threads that use these; permits.c semaphores;
+ * schedule.c one seed from its settings to its end; faults.c and scenes.c what befalls it;
+ * checks*.c what must hold at every step; report.c figures; many.c many seeds; main.c the command.
  */
 #ifndef SIM_H
 #define SIM_H
@@ -198,6 +198,19 @@ void actors_look(struct world *w, int client);
 bool actors_are_idle(const struct world *w, int client);
 void actor_cancel(struct world *w, int client);
 void actor_close_lock(struct world *w, int client);
+
+/* With the session's lock: what it says may be so. */
+void actor_check_outcome(struct world *w, unsigned actor, zkl_err err);
+/* This is what its acquire came to. */
+void actor_come_to(struct world *w, unsigned actor, zkl_err err);
+
+/* ---- told.c ---- */
+
+/* An acquire whose caller goes on. Takes the session's lock. */
+void told_begin(struct actor *a, int64_t timeout_ms);
+void told_next(struct world *w, unsigned client, unsigned stamp);
+/* The session is shut: all are told. */
+void told_end(struct client *c);
 
 /* ---- together.c ---- */
 

@@ -362,7 +362,10 @@ struct actor {
     int handle;
     unsigned stamp;
     bool is_waking;
+    bool is_told; /* the acquire's caller goes on; and so the hold is no thread's */
     struct zkli_acquire acquire;
+    struct zkli_completion completion;
+    zkl_err told;
     struct zkl_lock *lock;
     struct zkli_several *all; /* several at once; NULL: only that lock */
     struct other {            /* the other locks of such a hold; lock NULL: no more */
@@ -411,6 +414,8 @@ struct client {
     int64_t tick_ns;  /* when the timer goes off, real time */
     unsigned tick_stamp;
     uint64_t seen_news;
+    struct zkli_list told; /* the line of completions, none of which is told before the next one */
+    bool is_telling;
     int ppm;
     int64_t offset_ns, wakes_ns, woke_ns;
     bool is_silent[SERVERS]; /* nothing passes between it and that server */
@@ -450,6 +455,7 @@ enum event_kind {
     EVENT_OPEN,
     EVENT_ACTOR,
     EVENT_DEADLINE,
+    EVENT_TELL,
     EVENT_FAULT,
     EVENT_DOOM,
     EVENT_SCENE,

@@ -107,6 +107,10 @@ void actor_write(struct world *w, unsigned number) {
                                  .length = sizeof(data[number]),
                                  .version = version};
     a->write = (struct zkli_write){.ops = a->ops, .op_count = 2, .is_set = true};
+    if (a->is_told) {
+        a->write.is_by_hold = true;
+        a->write.hold = a->hold;
+    }
     if (is_several)
         add_more(w, c, a, paths[lock]);
     err = zkli_write_begin(a->lock, &a->write);

@@ -1,0 +1,70 @@
+/*
+ * zklock_async.h - acquires that do not block, and calls about a hold by its number: zklock.h
+ * includes it.
+ *
+ * A program with an event loop, or with more waits than threads, asks for a lock and goes on. It is
+ * told by a completion:
+ *
+ *     static void on_granted(zkl_err err, zkl_hold hold, void *arg) {
+ *         struct job *job = arg;
+ *         if (err == ZKL_OK) start(job, hold); // until then: zkl_release_hold(job->lock, hold)
+ *     }
+ *     ...
+ *     zkl_err err = zkl_acquire_async(job->lock, 5000, on_granted, job);
+ *
+ * Such a hold belongs to no thread. Every call about it names it by its number, from any thread.
+ */
+#ifndef ZKLOCK_ASYNC_H
+#define ZKLOCK_ASYNC_H
+
+#include "zklock.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * What an acquire came to: as zkl_acquire returns it. hold is the grant's number, or 0 without one.
+ *
+ * It is called on the thread that calls event functions, and in turn with them. All that is said of
+ * those counts for it. So it must not block for long, and a blocking call in it returns
+ * ZKL_IN_CALLBACK.
+ */
+typedef void (*zkl_done_fn)(zkl_err err, zkl_hold hold, void *arg);
+
+/*
+ * Acquires the lock for no thread, and returns at once. timeout_ms is as for zkl_acquire. After
+ * ZKL_OK, done is called exactly once with what it came to. After an error it is never called.
+ *
+ * ZKL_OK is certain at the moment of the call to done. A grant that is lost before that is waited
+ * for anew. A grant that could not be told before the deadline, because another callback takes
+ * long, is given up: ZKL_TIMEOUT.
+ *
+ * Several may wait on one handle, with the blocking calls of threads in one line. One that comes
+ * while another holds waits for it, recursive or not: there is no ZKL_DEADLOCK.
+ *
+ * A cancel and a close end it as they end zkl_acquire. Each close calls done itself, on its
+ * caller's thread, before it returns, if it was not called before.
+ * **Returns:** ZKL_OK; ZKL_CLOSED; ZKL_NOMEM; ZKL_FORKED.
+ * ZKL_INVALID: a NULL but arg, or a negative timeout that is not ZKL_FOREVER.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_acquire_async(zkl_lock *l, int64_t timeout_ms, zkl_done_fn done,
+                                               void *arg);
+
+/* ---- By the hold's number, from any thread: besides zkl_hold_valid and zkl_release_hold ------ */
+
+/* zkl_remaining_ms for a given hold. */
+ZKL_API int64_t zkl_hold_remaining_ms(zkl_lock *l, zkl_hold hold);
+/* zkl_token for a given hold. */
+ZKL_API int64_t zkl_hold_token(zkl_lock *l, zkl_hold hold);
+/* zkl_node_path for a given hold. **Returns:** as that. */
+ZKL_API ZKL_MUST_USE zkl_err zkl_hold_path(zkl_lock *l, zkl_hold hold, char *buf, size_t size);
+/* zkl_guarded_set for a given hold. It blocks. **Returns:** as that. */
+ZKL_API ZKL_MUST_USE zkl_err zkl_guarded_set_hold(zkl_lock *l, zkl_hold hold, const char *path,
+                                                  const void *data, size_t len, int version);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ZKLOCK_ASYNC_H */
