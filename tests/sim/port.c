@@ -310,8 +310,7 @@ static bool port_drop(struct zkli_port *base) {
     if (!w->knows_sockets || p->state != PORT_CONNECTED || p->conn == NONE)
         return false;
     w->figures->drops++;
-    if (p->client == w->keeper)
-        w->keeper_may_lose = false;
+    w->keeper_may_lose = w->keeper_may_lose && p->client != w->keeper;
     lose_connection(w, p, world_between(w, 1, 3) * MS);
     return true;
 }
@@ -457,12 +456,13 @@ static void make_results(const struct world *w, const struct message *m,
     }
 }
 
-/* It has no memory for the path of a node that was made, more often where that is short. The engine
- * is told that the reply was lost, and nothing of the connection, which goes on. */
+/* Memory, for the path of a node that was made: the reply is lost, while the connection goes on. */
 static bool lacks_path(struct world *w, const struct port *p, const struct message *m) {
-    bool has_paths = m->code == CODE_OK &&
-                     (m->index == OP_CREATE_SEQUENTIAL || m->index == OP_MULTI);
-    return has_paths && world_chance(w, w->list[p->client].refused_percent > 0 ? 20 : 1);
+    bool is_create = m->index == OP_CREATE_SEQUENTIAL || m->index == OP_MULTI;
+    bool lacks = m->code == CODE_OK && is_create &&
+                 world_chance(w, w->list[p->client].refused_percent > 0 ? 20 : 1);
+    w->disturbances += lacks && p->client == w->keeper; /* it starts anew to prove its lease */
+    return lacks;
 }
 
 static void deliver_reply(struct world *w, struct port *p, const struct message *m) {
