@@ -191,9 +191,9 @@ typedef struct zkl_event {
 ZKL_API const char *zkl_event_name(zkl_event_type type);
 
 /*
- * Called for each event, in order, one at a time for a session, on a thread of the library. The
- * event is borrowed for the call. A slow callback delays all later callbacks of its session, LOST
- * included, which queue in memory. It delays nothing else: no heartbeat and no lock.
+ * Called for each event, in order, one at a time for a session, on a thread of the library or in
+ * zkl_session_dispatch. The event is borrowed for the call. A slow callback delays later ones of
+ * its session, LOST included, which queue in memory. It delays no heartbeat and no lock.
  *
  * So an event is a hint, which may be late. zkl_held tells the moment: ask it before each piece of
  * work. To be warned before the loss, watch zkl_remaining_ms fall.
@@ -202,7 +202,7 @@ ZKL_API const char *zkl_event_name(zkl_event_type type);
  * neighboring RESUMED events, too.
  *
  * A callback may call zkl_release_hold, zkl_cancel, zkl_lock_close and all else that does not
- * block. A blocking call returns ZKL_IN_CALLBACK. The callback thread has no hold, and calls about
+ * block. A blocking call returns ZKL_IN_CALLBACK. The library's thread has no hold, and calls about
  * the calling thread's hold say so: zkl_held is false, zkl_token is 0.
  */
 typedef void (*zkl_event_fn)(const zkl_event *event, void *arg);
@@ -247,7 +247,7 @@ typedef struct zkl_session_options {
     int connect_timeout_ms;  /* how long zkl_session_open, zkl_inspect and zkl_list wait at most, 1
                                 to 3600000 [10000] */
     bool lazy_heartbeat;     /* ignored: reserved */
-    bool manual_dispatch;    /* must be false: ZKL_UNSUPPORTED otherwise */
+    bool manual_dispatch;    /* zkl_session_dispatch calls back, and no thread of ours */
     const char *root;        /* of the locks: an absolute path, at most 255 bytes ["/locks"] */
     const char *label;       /* shown in queues; bytes beyond 128 are cut off [none] */
     const char *auth_scheme; /* such as "digest" [none] */
@@ -285,7 +285,7 @@ typedef struct zkl_session_options {
  * ZKL_OK.
  * ZKL_INVALID: a NULL, an empty or malformed hosts, too long a chroot, an option that is out of
  * range or unknown.
- * ZKL_UNSUPPORTED: tls or manual_dispatch is set.
+ * ZKL_UNSUPPORTED: tls is set.
  * ZKL_UNREACHABLE: no server granted a session within connect_timeout_ms.
  * ZKL_AUTH_FAILED: the server rejected the credentials.
  * ZKL_NOMEM: out of memory, threads or descriptors.

@@ -26,7 +26,7 @@ extern "C" {
 /*
  * What an acquire came to: as zkl_acquire returns it. hold is the grant's number, or 0 without one.
  *
- * It is called on the thread that calls event functions, and in turn with them. All that is said of
+ * It is called where event functions are, and in turn with them. All that is said of
  * those counts for it. So it must not block for long, and a blocking call in it returns
  * ZKL_IN_CALLBACK.
  */
@@ -50,6 +50,25 @@ typedef void (*zkl_done_fn)(zkl_err err, zkl_hold hold, void *arg);
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_acquire_async(zkl_lock *l, int64_t timeout_ms, zkl_done_fn done,
                                                void *arg);
+
+/* ---- On the program's own thread ------------------------------------------------------------- */
+
+/*
+ * With .manual_dispatch the library has no thread for callbacks. The descriptor is readable while
+ * there are callbacks to call: put it into poll, epoll or an event loop, and call
+ * zkl_session_dispatch then. It is the session's until close: neither read nor close it. -1: the
+ * session has been opened without .manual_dispatch.
+ */
+ZKL_API int zkl_session_fd(zkl_session *s);
+/*
+ * Calls what is to be called, at most max times, on the calling thread: functions for events, and
+ * what acquires tell. It does not wait. What comes meanwhile counts, too.
+ *
+ * It is for one thread at a time. A call inside a callback, or beside another one, calls nothing.
+ * A grant that is not told before its deadline is given up, so call it in time.
+ * **Returns:** how many were called.
+ */
+ZKL_API int zkl_session_dispatch(zkl_session *s, int max);
 
 /* ---- By the hold's number, from any thread: besides zkl_hold_valid and zkl_release_hold ------ */
 

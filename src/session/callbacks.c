@@ -1,6 +1,6 @@
 /*
- * callbacks - the user's event functions, called one at a time on a thread of their own: a callback
- * that sleeps stops no heartbeat.
+ * callbacks - the user's functions, called one at a time on a thread of their own, or on the
+ * program's: a callback that sleeps stops no heartbeat.
  *
  * No event is lost for want of memory. Each source of events keeps a record for each kind, which is
  * used when it is free. It may still wait in the line, for a callback that takes long. Then further
@@ -10,6 +10,7 @@
  * Completions have their places in the same line.
  */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "session/session_internal.h"
 
@@ -40,9 +41,13 @@ static void remove_from_line(struct zkli_callback *c) {
 }
 
 static void append_to_line(struct zkl_session *s, struct zkli_callback *c) {
+    const uint64_t one = 1;
     zkli_list_append(&s->callbacks, &c->link);
     s->posted++;
-    pthread_cond_signal(&s->callbacks_changed);
+    if (s->callbacks_fd >= 0)
+        (void)!write(s->callbacks_fd, &one, sizeof(one)); /* else it is readable already */
+    else
+        pthread_cond_signal(&s->callbacks_changed);
 }
 
 /* Has an event told without a record of its own, while the kept one is in the line. Of places in
@@ -211,7 +216,24 @@ static void *run(void *arg) {
     return NULL;
 }
 
+int zkli_callbacks_dispatch(struct zkl_session *s, int max) {
+    uint64_t count;
+    int told = 0;
+    zkli_session_lock(s);
+    /* One at a time: another thread may be here, or this call be in a callback. */
+    while (told < max && s->callback_owner == NULL && !zkli_list_is_empty(&s->callbacks)) {
+        tell_next(s);
+        told++;
+    }
+    if (zkli_list_is_empty(&s->callbacks))
+        (void)!read(s->callbacks_fd, &count, sizeof(count));
+    zkli_session_unlock(s);
+    return told;
+}
+
 bool zkli_callbacks_start(struct zkl_session *s) {
+    if (s->callbacks_fd >= 0)
+        return true;
     if (!s->callbacks_run)
         s->callbacks_run = zkli_thread_start(&s->callback_thread, run, s) == 0;
     return s->callbacks_run;

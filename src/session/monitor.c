@@ -113,6 +113,8 @@ bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, i
 /* ---- References ---- */
 
 void zkli_session_free_memory(struct zkl_session *s) {
+    if (s->callbacks_fd >= 0)
+        (void)close(s->callbacks_fd);
     free(s->hosts);
     free(s->root);
     free(s->auth_scheme);

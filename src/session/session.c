@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/options.h"
@@ -39,7 +40,7 @@ static zkl_err check_options(const zkl_session_options *o) {
     for (size_t i = 0; i < sizeof(o->reserved); i++)
         if (o->reserved[i] != 0)
             return ZKL_INVALID;
-    return o->tls != NULL || o->manual_dispatch ? ZKL_UNSUPPORTED : ZKL_OK;
+    return o->tls != NULL ? ZKL_UNSUPPORTED : ZKL_OK;
 }
 
 static bool copy_string(char **ret_copy, const char *text) {
@@ -117,7 +118,8 @@ static struct zkl_session *session_new(const char *hosts, const zkl_session_opti
     struct zkl_session *s = calloc(1, sizeof(*s));
     if (s == NULL)
         return NULL;
-    if (!copy_options(s, hosts, o))
+    s->callbacks_fd = o->manual_dispatch ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+    if (!copy_options(s, hosts, o) || (o->manual_dispatch && s->callbacks_fd < 0))
         goto fail_alloc;
     s->process = zkli_process_number();
     atomic_init(&s->references, 1);
@@ -270,6 +272,21 @@ zkl_err zkl_session_close(zkl_session *s) {
         return ZKL_IN_CALLBACK;
     session_end(s, ZKLI_DRAIN_WAIT_MS, ZKLI_CLOSE_WAIT_MS);
     return ZKL_OK;
+}
+
+/* ---- Callbacks on the program's thread ---- */
+
+int zkl_session_fd(zkl_session *s) {
+    return s == NULL || zkli_session_is_forked(s) ? -1 : s->callbacks_fd;
+}
+
+int zkl_session_dispatch(zkl_session *s, int max) {
+    if (s == NULL || !zkli_session_begin(s))
+        return 0;
+    int told = s->callbacks_fd < 0 ? 0 : zkli_callbacks_dispatch(s, max);
+    zkli_session_lock(s);
+    zkli_session_unlock_and_release(s);
+    return told;
 }
 
 /* ---- What it says of itself ---- */

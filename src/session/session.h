@@ -70,7 +70,8 @@ struct zkl_session {
     int open_error;                 /* errno of the last port that could not be opened, or 0 */
     atomic_int client_errno;        /* the last one that the client library has told, or 0 */
     uint64_t mixed;                 /* counts what was made where the kernel gave nothing random */
-    /* Callback thread (callbacks.c) */
+    /* Callback thread, or the caller of zkl_session_dispatch (callbacks.c) */
+    int callbacks_fd; /* readable while the line is not empty; -1: there is a thread for it */
     struct zkli_list callbacks;
     struct zkli_callback own_events; /* kept for the session's */
     bool callbacks_run, callbacks_stop;
@@ -107,8 +108,11 @@ void zkli_events_release(struct zkli_events *events);
 /* With the lock held: queues an event, if there is a function for it; cannot fail. The session's
  * thread must have been started. */
 void zkli_events_post(struct zkl_session *s, struct zkli_events *events, const zkl_event *event);
-/* With the lock held: the thread runs from now on. False: it cannot be started. */
+/* With the lock held: the thread runs from now on, where there is to be one. False: it cannot be
+ * started. */
 bool zkli_callbacks_start(struct zkl_session *s);
+/* Without the lock, in its place: calls those that are in the line, at most so many. Their number. */
+int zkli_callbacks_dispatch(struct zkl_session *s, int max);
 /* The session's thread must have been started. */
 void zkli_completion_init(struct zkli_completion *c, const void *owner,
                           void (*take)(struct zkli_completion *c),

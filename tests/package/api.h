@@ -22,6 +22,8 @@
     X(int64_t, zkl_session_id, (zkl_session *)) \
     X(int, zkl_session_timeout_ms, (zkl_session *)) \
     X(zkl_err, zkl_session_set_hosts, (zkl_session *, const char *)) \
+    X(int, zkl_session_fd, (zkl_session *)) \
+    X(int, zkl_session_dispatch, (zkl_session *, int)) \
     X(zkl_err, zkl_lock_open, \
       (zkl_lock **, zkl_session *, const char *, const zkl_lock_options *)) \
     X(zkl_err, zkl_lock_close, (zkl_lock *)) \

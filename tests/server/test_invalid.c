@@ -95,7 +95,6 @@ static void bad_session_options_are_refused(void) {
             session_close(s);
     }
     check_session_refused(hosts, &OPTIONS(.tls = "cert"), ZKL_UNSUPPORTED);
-    check_session_refused(hosts, &OPTIONS(.manual_dispatch = true), ZKL_UNSUPPORTED);
 }
 
 static void bad_lock_names_are_refused(void) {

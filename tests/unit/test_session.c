@@ -83,7 +83,6 @@ static void options_that_make_no_sense_are_refused(void) {
         {{.acl = ZKL_ACL_CREATOR}, ZKL_INVALID},
         {{.acl = (zkl_acl)7, .auth_scheme = "digest", .auth = "u:p"}, ZKL_INVALID},
         {{.tls = "cert"}, ZKL_UNSUPPORTED},
-        {{.manual_dispatch = true}, ZKL_UNSUPPORTED},
         {{.reserved = {1}}, ZKL_INVALID},
         {{.reserved = {0, 0, 0, 0, 0, 0, 1}}, ZKL_INVALID},
     };

@@ -1,0 +1,149 @@
+/* Callbacks on the program's own thread, over a client library that does as it is told. */
+#include "unit/fake_zoo.h"
+
+#include <poll.h>
+
+#include "engine/engine_internal.h"
+#include "lock/lock.h"
+#include "session/session_internal.h"
+#include "support/events.h"
+#include "support/told.h"
+
+static zkl_session *open_by_hand(events *e) {
+    return fake_session(
+        HOSTS, &ZKL_SESSION_OPTIONS(.manual_dispatch = true, .on_event = events_on, .arg = e));
+}
+
+static bool is_readable(zkl_session *s) {
+    struct pollfd one = {.fd = zkl_session_fd(s), .events = POLLIN};
+    return poll(&one, 1, 0) == 1;
+}
+
+static void await_readable(zkl_session *s) {
+    struct pollfd one = {.fd = zkl_session_fd(s), .events = POLLIN};
+    CHECK_INT(poll(&one, 1, SOON_MS), 1);
+}
+
+static void nothing_is_called_but_in_dispatch(void) {
+    told t;
+    events *e = events_new();
+    zkl_session *s = open_by_hand(e);
+    zkl_lock *l = fake_lock(s, "a");
+    REQUIRE(zkl_session_fd(s) >= 0);
+    CHECK(!is_readable(s));
+    CHECK_INT(zkl_session_dispatch(s, 8), 0);
+    told_begin(&t, l, ZKL_FOREVER);
+    await_readable(s);
+    CHECK(!s->callbacks_run);
+    CHECK(!told_is(&t));
+    CHECK_INT(zkl_session_dispatch(s, 8), 1);
+    CHECK(!is_readable(s));
+    told_check(&t, ZKL_OK);
+    CHECK(pthread_equal(t.thread, pthread_self()));
+    fake_state(ZOO_CONNECTING_STATE);
+    fake_state(ZOO_CONNECTED_STATE);
+    await_readable(s);
+    while (is_readable(s))
+        (void)zkl_session_dispatch(s, 8);
+    CHECK_INT(events_count(e, ZKL_EVENT_SUSPENDED), 1);
+    CHECK_INT(events_count(e, ZKL_EVENT_RESUMED), 1);
+    fake_end(s, l);
+    events_free(e);
+    told_check_once(&t);
+}
+
+static void at_most_so_many_are_called(void) {
+    enum {
+        COUNT_OF_ALL = 5
+    };
+    told t[COUNT_OF_ALL];
+    zkl_session *s = open_by_hand(NULL);
+    zkl_lock *l = fake_lock(s, "a"), *m = fake_lock(s, "a");
+    told_begin(&t[0], l, ZKL_FOREVER);
+    for (size_t i = 1; i < COUNT_OF_ALL; i++)
+        told_begin(&t[i], l, 0); /* busy */
+    await_readable(s);
+    CHECK_INT(zkl_session_dispatch(s, 0), 0);
+    CHECK_INT(zkl_session_dispatch(s, -1), 0);
+    size_t called = 0;
+    while (called < COUNT_OF_ALL - 1) {
+        await_readable(s);
+        const int now = zkl_session_dispatch(s, 2);
+        CHECK_RANGE(now, 1, 2);
+        called += (size_t)now;
+    }
+    CHECK_INT(zkl_lock_close(m), ZKL_OK);
+    fake_end(s, l);
+    for (size_t i = 0; i < COUNT_OF_ALL; i++)
+        told_check_once(&t[i]);
+}
+
+static zkl_session *Inside;
+static int CalledInside = -1;
+
+static void dispatch_inside(zkl_err err, zkl_hold hold, void *arg) {
+    (void)err;
+    (void)hold;
+    (void)arg;
+    CalledInside = zkl_session_dispatch(Inside, 8);
+}
+
+static void a_call_inside_a_callback_calls_nothing(void) {
+    told t;
+    Inside = open_by_hand(NULL);
+    zkl_lock *l = fake_lock(Inside, "a"), *m = fake_lock(Inside, "b");
+    REQUIRE_INT(zkl_acquire_async(l, ZKL_FOREVER, dispatch_inside, NULL), ZKL_OK);
+    told_begin(&t, m, ZKL_FOREVER);
+    while (CalledInside < 0 || !told_is(&t)) {
+        await_readable(Inside);
+        CHECK_INT(zkl_session_dispatch(Inside, 1), 1);
+    }
+    CHECK_INT(CalledInside, 0);
+    CHECK_INT(zkl_lock_close(m), ZKL_OK);
+    fake_end(Inside, l);
+}
+
+static void a_close_tells_what_was_not_called(void) {
+    told t[2];
+    zkl_session *s = open_by_hand(NULL);
+    zkl_lock *l = fake_lock(s, "a"), *m = fake_lock(s, "b");
+    told_begin(&t[0], l, ZKL_FOREVER);
+    told_begin(&t[1], m, ZKL_FOREVER);
+    await_readable(s);
+    CHECK_INT(zkl_lock_close(l), ZKL_OK);
+    told_check_once(&t[0]);
+    CHECK_INT(t[0].err, ZKL_CLOSED);
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+    told_check_once(&t[1]);
+    CHECK_INT(t[1].err, ZKL_CLOSED);
+    CHECK_INT(zkl_lock_close(m), ZKL_OK);
+}
+
+static void other_sessions_have_a_thread_and_no_descriptor(void) {
+    told t;
+    zkl_session *s = fake_session(HOSTS, NULL);
+    zkl_lock *l = fake_lock(s, "a");
+    CHECK_INT(zkl_session_fd(s), -1);
+    CHECK_INT(zkl_session_fd(NULL), -1);
+    CHECK_INT(zkl_session_dispatch(NULL, 8), 0);
+    told_begin(&t, l, ZKL_FOREVER);
+    told_check(&t, ZKL_OK);
+    CHECK_INT(zkl_session_dispatch(s, 8), 0);
+    s->process++; /* as in a child of a fork */
+    CHECK_INT(zkl_session_fd(s), -1);
+    CHECK_INT(zkl_session_dispatch(s, 8), 0);
+    s->process--;
+    fake_end(s, l);
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"nothing is called but in dispatch", nothing_is_called_but_in_dispatch},
+        {"at most so many are called", at_most_so_many_are_called},
+        {"a call inside a callback calls nothing", a_call_inside_a_callback_calls_nothing},
+        {"a close tells what was not called", a_close_tells_what_was_not_called},
+        {"other sessions have a thread, and no descriptor",
+         other_sessions_have_a_thread_and_no_descriptor},
+    };
+    return TEST_MAIN(argc, argv, "dispatch", cases);
+}
