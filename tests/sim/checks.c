@@ -316,12 +316,14 @@ void checks_released(struct handle *h, zkl_hold hold) {
 }
 
 /* One of several whose caller is yet to wake up: with any of the others it may be taken back. Or
- * its caller is yet to be told: when its time is over it is. */
+ * its caller is yet to be told: when its time is over it is. (That which a writer's thread has
+ * inside is granted at once.) */
 static void note_part(struct handle *h, zkl_hold hold) {
     const struct zkli_acquire *acquire = zkli_lock_find_hold(h->lock, hold)->acquire;
     bool may_be_taken = acquire != NULL &&
                         (acquire->all != NULL || acquire->operation.completion != NULL);
-    h->part = may_be_taken ? hold : 0;
+    if (acquire != NULL)
+        h->part = may_be_taken ? hold : 0;
 }
 
 void checks_event(struct world *w, struct handle *handle, const zkl_event *event) {
