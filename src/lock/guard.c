@@ -260,7 +260,8 @@ zkl_err zkli_write_run(struct zkl_lock *l, struct zkli_write *w) {
     return err;
 }
 
-static zkl_err guarded_set(zkl_lock *l, struct zkli_write *w, const char *path, const void *data,
+/* NULL: under the calling thread's hold. */
+static zkl_err guarded_set(zkl_lock *l, const zkl_hold *hold, const char *path, const void *data,
                            size_t len, int version) {
     if (path == NULL || len > ZKL_GUARDED_SET_MAX || version < -1)
         return ZKL_INVALID;
@@ -269,19 +270,19 @@ static zkl_err guarded_set(zkl_lock *l, struct zkli_write *w, const char *path, 
                                    .data = len > 0 ? data : "",
                                    .length = (int32_t)len,
                                    .version = version}};
-    w->ops = ops;
-    w->op_count = 2;
-    w->is_set = true;
-    return zkli_write_run(l, w);
+    struct zkli_write w = {.ops = ops,
+                           .op_count = 2,
+                           .is_set = true,
+                           .is_by_hold = hold != NULL,
+                           .hold = hold == NULL ? 0 : *hold};
+    return zkli_write_run(l, &w);
 }
 
 zkl_err zkl_guarded_set(zkl_lock *l, const char *path, const void *data, size_t len, int version) {
-    struct zkli_write w = {.is_by_hold = false};
-    return guarded_set(l, &w, path, data, len, version);
+    return guarded_set(l, NULL, path, data, len, version);
 }
 
 zkl_err zkl_guarded_set_hold(zkl_lock *l, zkl_hold hold, const char *path, const void *data,
                              size_t len, int version) {
-    struct zkli_write w = {.is_by_hold = true, .hold = hold};
-    return guarded_set(l, &w, path, data, len, version);
+    return guarded_set(l, &hold, path, data, len, version);
 }

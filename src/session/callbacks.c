@@ -287,12 +287,13 @@ void zkli_callbacks_stop(struct zkl_session *s) {
     if (runs)
         (void)pthread_join(s->callback_thread, NULL);
     zkli_session_lock(s);
-    while (!zkli_list_is_empty(&s->callbacks)) {
-        struct zkli_callback *first = callback_of(s->callbacks.next);
-        if (first->completion != NULL)
-            tell_now(s, first->completion);
+    struct zkli_list *link;
+    while ((link = zkli_list_take_first(&s->callbacks)) != NULL) {
+        struct zkli_callback *c = callback_of(link);
+        if (c->completion != NULL)
+            tell_now(s, c->completion);
         else
-            remove_from_line(first);
+            remove_from_line(c);
     }
     zkli_session_unlock(s);
 }
