@@ -75,6 +75,31 @@ static void one_transaction_sets_creates_and_deletes(void) {
     end();
 }
 
+/* A node that may linger is watched for what it is asked. The event is its own doing. */
+static void one_that_may_linger_hears_of_its_own_transaction(void) {
+    const struct zkli_wish wish = {
+        .name = "a", .kind = ZKLI_KIND_WRITE, .may_be_kept = true, .thread = {7, 70}};
+    for (int is_late = 0; is_late < 2; is_late++) {
+        bench_begin();
+        Writer = begin_by(&wish);
+        serve_all();
+        advance(T_MS / 10 * MS);
+        serve_all();
+        CHECK_INT(Writer->member->core.own_watch, ZKLI_WATCHED);
+        turn(Writer);
+        struct request request = serve_until(MULTI);
+        make_it(&request);
+        if (is_late == 1)
+            serve_all(); /* what the event brought about, before the answer */
+        answer(&request, ZKLI_RESULT_OK);
+        serve_all();
+        check_reads();
+        pass(T_MS / 2 * MS);
+        check_reads();
+        end();
+    }
+}
+
 /* The watch on the writer's node, the listings of others, a write that finds its guard gone: all
  * may see the transaction before its answer comes. */
 static void what_its_own_transaction_has_done_is_no_loss(void) {
@@ -292,6 +317,8 @@ static void a_port_that_refuses_is_asked_again(void) {
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"one transaction sets, creates and deletes", one_transaction_sets_creates_and_deletes},
+        {"one that may linger hears of its own transaction",
+         one_that_may_linger_hears_of_its_own_transaction},
         {"what its own transaction has done is no loss",
          what_its_own_transaction_has_done_is_no_loss},
         {"a listing without either node ends the hold",
