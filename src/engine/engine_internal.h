@@ -124,6 +124,7 @@ struct zkli_member {
     bool was_refused;      /* the log has it */
     bool is_bound;         /* its node goes with the hold */
     int64_t refused_czxid; /* of its last node that no heartbeat could check, or 0 */
+    int64_t asked_ns;      /* when a heartbeat last looked for its node, or it was made */
     size_t node_bytes;     /* of the budgets */
     size_t watch_bytes;
     struct zkli_thread thread;
@@ -458,6 +459,8 @@ void zkli_members_abandon_all(struct zkli_engine *e, zkl_err error);
 /* A watch or a read says that no node has this path: ends the hold that a member has by it. (A
  * member that waits hears of its node's end by its own watch.) */
 void zkli_members_end_hold(struct zkli_engine *e, const char *path);
+/* It may not be looked at any more: nothing tells of its end but a read. */
+void zkli_member_unwatch(struct zkli_member *m);
 /* The same, by a listing of the directory. Replies come in order, so a listing that does not show a
  * node that is known is later than that node's end. */
 void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *listing);

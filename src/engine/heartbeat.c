@@ -145,6 +145,8 @@ static void send_heartbeat(void *arg) {
         e->slots[ZKLI_SLOT_HEARTBEAT] = (struct zkli_slot){.use = ZKLI_USE_HEARTBEAT,
                                                            .member = is_sync ? NULL : witness};
         e->in_flight++;
+        if (!is_sync && witness != NULL)
+            witness->asked_ns = e->now_ns;
         zkli_silence_listen(e);
     } else {
         zkli_look_later(e); /* perhaps the session is over, and the port has not said so */
@@ -207,6 +209,8 @@ static void on_refused(struct zkli_engine *e, struct zkli_member *m,
     if (m == NULL || reply->result == ZKLI_RESULT_AGAIN)
         return;
     m->refused_czxid = m->core.czxid;
+    if (reply->result == ZKLI_RESULT_DENIED)
+        zkli_member_unwatch(m);
     if (reply->result == ZKLI_RESULT_NO_NODE)
         zkli_member_node_gone(m);
 }

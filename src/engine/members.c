@@ -27,6 +27,7 @@ struct zkli_member *zkli_member_init(struct zkli_member *m, struct zkli_engine *
     m->work.kind = ZKLI_WORK_MEMBER;
     for (enum zkli_watched what = 0; what < ZKLI_WATCHED_COUNT; what++)
         m->watchers[what] = (struct zkli_watcher){.member = m, .what = what};
+    m->asked_ns = e->now_ns;
     zkli_timer_init(&m->retry, retry, m);
     dir->member_count++;
     zkli_list_append(&dir->members, &m->dir_link);
@@ -297,6 +298,13 @@ void zkli_member_node_gone(struct zkli_member *m) {
         end_hold(m);
 }
 
+/* Servers since 3.8.4 and 3.9.2 do not tell who may not read a node of its end. So the watch counts
+ * as fired: a waiter is refused, and a holder asks at each heartbeat. */
+void zkli_member_unwatch(struct zkli_member *m) {
+    struct zkli_contender_event event = {.type = ZKLI_EV_OWN_EVENT};
+    zkli_member_step(m, &event);
+}
+
 void zkli_members_end_hold(struct zkli_engine *e, const char *path) {
     struct zkli_member *m = zkli_dir_holder_by(e, path);
     if (m != NULL)
@@ -355,15 +363,21 @@ bool zkli_members_hold(const struct zkli_engine *e) {
     return false;
 }
 
+static bool may_be_witness(const struct zkli_member *m) {
+    return m->core.node[0] != '\0' && !zkli_contender_has_left(&m->core) &&
+           m->core.state != ZKLI_TURNING && m->core.state != ZKLI_CLEARING &&
+           m->core.czxid != m->refused_czxid;
+}
+
+/* In turn: a server does not tell of the end of a node that a third party has closed to us. */
 struct zkli_member *zkli_members_witness(struct zkli_engine *e) {
+    struct zkli_member *witness = NULL;
     for (struct zkli_list *link = e->members.next; link != &e->members; link = link->next) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
-        if (m->core.node[0] != '\0' && !zkli_contender_has_left(&m->core) &&
-            m->core.state != ZKLI_TURNING && m->core.state != ZKLI_CLEARING &&
-            m->core.czxid != m->refused_czxid)
-            return m;
+        if (may_be_witness(m) && (witness == NULL || m->asked_ns < witness->asked_ns))
+            witness = m;
     }
-    return NULL;
+    return witness;
 }
 
 /* ---- What the owner says ---- */

@@ -63,6 +63,25 @@ static void a_node_that_nobody_may_read_costs_no_hold(void) {
     client_close(c);
 }
 
+/* The server does not tell who may not read it: only the hold's own reads do. */
+static void the_end_of_a_node_that_nobody_may_read_ends_its_hold(void) {
+    client *other = client_open_proxied(fresh_name("first"), T_NORMAL);
+    client *c = client_open_on(other, fresh_name("closed-and-deleted"));
+    char node[RAW_PATH_MAX];
+
+    REQUIRE_INT(client_acquire(other, SOON_MS), ZKL_OK);
+    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    client_node(c, node);
+    REQUIRE_INT(raw_restrict(fixture_raw(), node, PERM_ALL & ~PERM_READ), RAW_OK);
+    WAIT_UNTIL(events_logged(other->events, "proves nothing"), SOON_MS);
+    CHECK(client_held(c));
+    REQUIRE_INT(raw_delete(fixture_raw(), node), RAW_OK);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) == 1, SOON_MS);
+    CHECK(client_held(other));
+    client_close(c);
+    client_close(other);
+}
+
 /* The directory above what heartbeats delete is somebody else's: nothing that they may ask for is
  * left, and what the server says to that is its own. */
 static void refused_heartbeats_end_a_hold_in_time(void) {
@@ -123,6 +142,8 @@ static void a_chroot_changes_nothing(void) {
 static const test_case Cases[] = {
     {"a holder's node is what heartbeats look for", a_holders_node_is_what_heartbeats_look_for},
     {"a node that nobody may read costs no hold", a_node_that_nobody_may_read_costs_no_hold},
+    {"the end of a node that nobody may read ends its hold",
+     the_end_of_a_node_that_nobody_may_read_ends_its_hold},
     {"refused heartbeats end a hold in time", refused_heartbeats_end_a_hold_in_time},
     {"a root that is closed but for reading costs nothing", a_closed_root_costs_nothing},
     {"a chroot changes nothing", a_chroot_changes_nothing},

@@ -35,6 +35,29 @@ static void a_heartbeat_looks_for_a_node_of_ours(void) {
     bench_end();
 }
 
+/* The watch on a node that was first in the first listing is set with a heartbeat. */
+static void begin_watched(void) {
+    struct request beat = next_beat();
+    serve_request(&beat);
+    serve_all();
+}
+
+/* Whatever has become of their watches. */
+static void the_nodes_are_looked_for_in_turn(void) {
+    bench_begin();
+    struct owner *first = hold("a"), *second = hold("b");
+    begin_watched();
+    REQUIRE(second->member->core.own_watch == ZKLI_WATCHED);
+    (void)tiny_remove(&Bench.server, path_of(second)); /* and no watch tells */
+    for (int i = 0; i < 2; i++) {
+        struct request beat = next_beat();
+        serve_request(&beat);
+    }
+    CHECK((second->notices & TOLD(LOST)) != 0);
+    CHECK(zkli_member_is_held(first->member));
+    bench_end();
+}
+
 static void refuse_beats(enum zkli_result result, int code, int times) {
     for (int i = 0; i < times; i++) {
         struct request beat = next_beat();
@@ -89,6 +112,37 @@ static void a_node_that_may_not_be_looked_at_is_not_asked_for_again(void) {
     CHECK_STRING(beat.path, path_of(third));
     serve_request(&beat);
     bench_end();
+}
+
+/* Nothing tells of its end then, but a read. */
+static void a_hold_whose_node_may_not_be_looked_at_asks_whether_it_is_there(void) {
+    bench_begin();
+    struct owner *owner = hold("a");
+    begin_watched();
+    REQUIRE(owner->member->core.own_watch == ZKLI_WATCHED);
+    refuse_beats(ZKLI_RESULT_DENIED, -102, 1);
+    struct request beat = next_beat();
+    answer_next(GET, ZKLI_RESULT_DENIED);
+    serve_request(&beat);
+    CHECK(zkli_member_is_held(owner->member));
+    (void)tiny_remove(&Bench.server, path_of(owner));
+    beat = next_beat();
+    serve_request(&beat);
+    serve_all();
+    CHECK((owner->notices & TOLD(LOST)) != 0);
+    bench_end();
+}
+
+static void a_wait_whose_node_may_not_be_looked_at_is_denied(void) {
+    bench_begin();
+    struct owner *holder = hold("a"), *waiter = begin("a");
+    serve_all();
+    begin_watched(); /* it looks for the holder's node */
+    refuse_beats(ZKLI_RESULT_DENIED, -102, 1);
+    answer_next(GET, ZKLI_RESULT_DENIED);
+    CHECK_INT(waiter->error, ZKL_DENIED);
+    CHECK(zkli_member_is_held(holder->member));
+    end_all();
 }
 
 static void a_node_of_a_busy_server_is_asked_for_again(void) {
@@ -255,6 +309,11 @@ static const test_case Cases[] = {
      a_session_that_rests_does_not_miss_heartbeats},
     {"another timeout than asked for is told once", another_timeout_than_asked_for_is_told_once},
     {"a heartbeat looks for a node of ours", a_heartbeat_looks_for_a_node_of_ours},
+    {"the nodes are looked for in turn", the_nodes_are_looked_for_in_turn},
+    {"a hold whose node may not be looked at asks whether it is there",
+     a_hold_whose_node_may_not_be_looked_at_asks_whether_it_is_there},
+    {"a wait whose node may not be looked at is denied",
+     a_wait_whose_node_may_not_be_looked_at_is_denied},
     {"a refused heartbeat proves nothing, and is told once",
      a_refused_heartbeat_proves_nothing_and_is_told_once},
     {"a node that may not be looked at is not asked for again",
