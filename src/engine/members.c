@@ -299,10 +299,11 @@ void zkli_member_node_gone(struct zkli_member *m) {
 }
 
 /* Servers since 3.8.4 and 3.9.2 do not tell who may not read a node of its end. So the watch counts
- * as fired: a waiter is refused, and a holder asks at each heartbeat. */
+ * as fired: a waiter is refused, and a holder asks at each heartbeat. (A turn ends with reads.) */
 void zkli_member_unwatch(struct zkli_member *m) {
     struct zkli_contender_event event = {.type = ZKLI_EV_OWN_EVENT};
-    zkli_member_step(m, &event);
+    if (m->core.state != ZKLI_TURNING)
+        zkli_member_step(m, &event);
 }
 
 void zkli_members_end_hold(struct zkli_engine *e, const char *path) {

@@ -100,6 +100,28 @@ static void one_that_may_linger_hears_of_its_own_transaction(void) {
     }
 }
 
+/* As where the server takes away the writer's node first. That it may not be read says nothing. */
+static void a_heartbeat_that_is_refused_meanwhile_is_no_loss(void) {
+    const struct zkli_wish wish = {
+        .name = "a", .kind = ZKLI_KIND_WRITE, .may_be_kept = true, .thread = {7, 70}};
+    bench_begin();
+    Writer = begin_by(&wish);
+    serve_all();
+    pass(T_MS / 10 * MS);
+    CHECK_INT(Writer->member->core.own_watch, ZKLI_WATCHED);
+    while (!zkli_heartbeat_is_in_flight(Bench.engine))
+        advance(MS);
+    turn(Writer);
+    const struct request beat = serve_until(BARRIER);
+    answer(&beat, ZKLI_RESULT_DENIED);
+    struct request request = serve_until(MULTI);
+    make_it(&request);
+    answer(&request, ZKLI_RESULT_OK);
+    serve_all();
+    check_reads();
+    end();
+}
+
 /* The watch on the writer's node, the listings of others, a write that finds its guard gone: all
  * may see the transaction before its answer comes. */
 static void what_its_own_transaction_has_done_is_no_loss(void) {
@@ -319,6 +341,8 @@ int main(int argc, char **argv) {
         {"one transaction sets, creates and deletes", one_transaction_sets_creates_and_deletes},
         {"one that may linger hears of its own transaction",
          one_that_may_linger_hears_of_its_own_transaction},
+        {"a heartbeat that is refused meanwhile is no loss",
+         a_heartbeat_that_is_refused_meanwhile_is_no_loss},
         {"what its own transaction has done is no loss",
          what_its_own_transaction_has_done_is_no_loss},
         {"a listing without either node ends the hold",
