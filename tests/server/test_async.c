@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/target.h"
 #include "support/told.h"
 
 #define MANY 1000
@@ -157,25 +158,18 @@ static void a_callback_that_takes_long_delays_nothing_else(void) {
 static void a_write_by_number_needs_the_hold(void) {
     told t;
     zkl_session *s = session_open(server_hosts(), T_LONG, NULL);
-    const char *name = fresh_name("write");
-    zkl_lock *l = lock_open(s, name, NULL);
-    char target[RAW_PATH_MAX], data[16], path[RAW_PATH_MAX];
-    size_t length = sizeof(data);
+    zkl_lock *l = lock_open(s, fresh_name("write"), NULL);
+    const char *target = target_new();
+    char path[RAW_PATH_MAX];
 
-    (void)snprintf(target, sizeof(target), "/%s", fresh_name("target"));
-    REQUIRE_INT(raw_create(fixture_raw(), target, "old", 3, 0, path), 0);
     told_begin(&t, l, ZKL_FOREVER);
     told_check(&t, ZKL_OK);
     CHECK_INT(zkl_guarded_set_hold(l, t.hold, target, "new", 3, 0), ZKL_OK);
-    REQUIRE_INT(raw_get(fixture_raw(), target, data, &length, NULL), 0);
-    CHECK(length == 3 && memcmp(data, "new", 3) == 0);
+    target_check(target, "new", 1);
     CHECK_INT(zkl_hold_path(l, t.hold, path, sizeof(path)), ZKL_OK);
     uproot(path);
-    const zkl_err err = zkl_guarded_set_hold(l, t.hold, target, "bad", 3, -1);
-    CHECK_INT(err, ZKL_LOST);
-    length = sizeof(data);
-    REQUIRE_INT(raw_get(fixture_raw(), target, data, &length, NULL), 0);
-    CHECK(length == 3 && memcmp(data, "new", 3) == 0);
+    CHECK_INT(zkl_guarded_set_hold(l, t.hold, target, "bad", 3, -1), ZKL_LOST);
+    target_check(target, "new", 1);
     lock_close(l);
     session_close(s);
 }

@@ -26,7 +26,7 @@
 /* Of those whose clients know the sockets of their connections. */
 #define SOCKETS_PERCENT 80
 /* Of those with locks of several kinds. In the others there are mutexes only. */
-#define MIXED_PERCENT 60
+#define MIXED_PERCENT 80
 /* Of the locks there that are semaphores, for most; and of these, of those that change. */
 #define SEMAPHORE_PERCENT 50
 #define RESIZED_PERCENT 50

@@ -10,8 +10,8 @@
 
 #include "support/main.h"
 
-/* Six of ten have locks of several kinds (schedule.c): 100,000. The others have mutexes only. */
-#define SEEDS 167000
+/* Eight of ten have locks of several kinds (schedule.c): 100,000. The others have mutexes only. */
+#define SEEDS 125000
 /* So rare are some faults that fewer schedules need not show all. */
 #define ENOUGH 1000
 
