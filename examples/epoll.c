@@ -1,6 +1,6 @@
 /*
- * epoll - holds a lock in a program with an event loop. Once the session is open, no call blocks.
- * The library has no thread for callbacks. The lock is held until standard input ends.
+ * epoll NAME - holds a lock in a program with an event loop, until its standard input ends, which
+ * may be a terminal or a pipe. Once the session is open, no call blocks.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -91,10 +91,12 @@ static void retry(void *arg) {
     ask_to_write(arg);
 }
 
+/* It is sent again only while its hold goes on: the end of that ends a write that waits for it, and
+ * nothing else would, when the session is closed. */
 static void on_refused(struct zkli_write *w) {
     struct zkli_engine *e = w->lock->session->engine;
     w->refusals++;
-    if (!zkli_engine_is_connected(e)) /* the session is over, and no other will come */
+    if (!zkli_engine_is_connected(e) || hold_of(w) == NULL)
         finish_undone(w, zkli_engine_is_draining(e) ? ZKL_CLOSED : ZKL_LOST);
     else if (w->refusals > REFUSALS_MAX)
         finish_undone(w, ZKL_NOMEM);

@@ -42,12 +42,13 @@ static void remove_from_line(struct zkli_callback *c) {
 
 static void append_to_line(struct zkl_session *s, struct zkli_callback *c) {
     const uint64_t one = 1;
+    bool is_first = zkli_list_is_empty(&s->callbacks);
     zkli_list_append(&s->callbacks, &c->link);
     s->posted++;
-    if (s->callbacks_fd >= 0)
-        (void)!write(s->callbacks_fd, &one, sizeof(one)); /* else it is readable already */
-    else
+    if (s->callbacks_fd < 0)
         pthread_cond_signal(&s->callbacks_changed);
+    else if (is_first) /* else it is readable already */
+        (void)!write(s->callbacks_fd, &one, sizeof(one));
 }
 
 /* Has an event told without a record of its own, while the kept one is in the line. Of places in
@@ -219,7 +220,6 @@ static void *run(void *arg) {
 int zkli_callbacks_dispatch(struct zkl_session *s, int max) {
     uint64_t count;
     int told = 0;
-    zkli_session_lock(s);
     /* One at a time: another thread may be here, or this call be in a callback. */
     while (told < max && s->callback_owner == NULL && !zkli_list_is_empty(&s->callbacks)) {
         tell_next(s);
@@ -227,7 +227,6 @@ int zkli_callbacks_dispatch(struct zkl_session *s, int max) {
     }
     if (zkli_list_is_empty(&s->callbacks))
         (void)!read(s->callbacks_fd, &count, sizeof(count));
-    zkli_session_unlock(s);
     return told;
 }
 

@@ -2,8 +2,8 @@
  * operation - what a caller has asked for and what takes time: an acquire, a release that is waited
  * for, a guarded write, reads. It is begun, and finished exactly once where the event is handled
  * that decides it. Its caller waits for it, or is told by its completion. Its deadline is an event
- * like any other. Reads are the
- * exception: their caller decides them, for it is the caller that looks at the replies.
+ * like any other. Reads are the exception: their caller decides them, for it is the caller that
+ * looks at the replies.
  *
  * All but init and fini with the session's lock.
  */

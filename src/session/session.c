@@ -283,8 +283,8 @@ int zkl_session_fd(zkl_session *s) {
 int zkl_session_dispatch(zkl_session *s, int max) {
     if (s == NULL || !zkli_session_begin(s))
         return 0;
-    int told = s->callbacks_fd < 0 ? 0 : zkli_callbacks_dispatch(s, max);
     zkli_session_lock(s);
+    int told = s->callbacks_fd < 0 ? 0 : zkli_callbacks_dispatch(s, max);
     zkli_session_unlock_and_release(s);
     return told;
 }

@@ -111,7 +111,8 @@ void zkli_events_post(struct zkl_session *s, struct zkli_events *events, const z
 /* With the lock held: the thread runs from now on, where there is to be one. False: it cannot be
  * started. */
 bool zkli_callbacks_start(struct zkl_session *s);
-/* Without the lock, in its place: calls those that are in the line, at most so many; how many. */
+/* With the lock held, which is released meanwhile: calls those that are in the line, at most so
+ * many. Their number. */
 int zkli_callbacks_dispatch(struct zkl_session *s, int max);
 /* The session's thread must have been started. */
 void zkli_completion_init(struct zkli_completion *c, const void *owner,
