@@ -1,7 +1,7 @@
 /*
  * zklock_zookeeper.h - more of zklock, for programs that use ZooKeeper's own header.
  *
- * This header does not include <zookeeper/zookeeper.h>, which declares the types of the function
+ * This header does not include <zookeeper/zookeeper.h>, which declares the types of the functions
  * below. Its zoo_op_t and zoo_op_result_t are the structs zoo_op and zoo_op_result. Include it, and
  * fill them with its zoo_set_op_init and so on. Link with the client library for these functions.
  */
@@ -44,6 +44,19 @@ struct zoo_op_result;
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_guarded_multi(zkl_lock *l, int count, const struct zoo_op *ops,
                                                struct zoo_op_result *results);
+/* The same for a given hold. It blocks. */
+ZKL_API ZKL_MUST_USE zkl_err zkl_guarded_multi_hold(zkl_lock *l, zkl_hold hold, int count,
+                                                    const struct zoo_op *ops,
+                                                    struct zoo_op_result *results);
+/*
+ * The same, which returns at once: as zkl_guarded_set_async is to zkl_guarded_set. The operations,
+ * what they point to, and the results are borrowed until done is called.
+ * **Returns:** as zkl_guarded_set_async; ZKL_UNSUPPORTED.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_guarded_multi_async(zkl_lock *l, zkl_hold hold, int count,
+                                                     const struct zoo_op *ops,
+                                                     struct zoo_op_result *results,
+                                                     zkl_done_fn done, void *arg);
 
 #ifdef __cplusplus
 }

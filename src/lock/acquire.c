@@ -203,21 +203,16 @@ zkl_err zkl_release_hold(zkl_lock *l, zkl_hold hold) {
     return err;
 }
 
-static void release_too_late(void *arg) {
-    zkli_release_finish(arg, ZKL_TIMEOUT);
-}
-
 zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms) {
     zkl_err err = begin_timed(l, timeout_ms);
     if (err != ZKL_OK)
         return err;
-    struct zkli_release waiting = {.lock = l};
-    if (!zkli_operation_init(&waiting.operation, l->session, release_too_late, &waiting)) {
-        zkli_lock_end(l);
+    struct zkli_release waiting;
+    zkli_lock_enter(l);
+    if (!zkli_release_init(&waiting, l, timeout_ms)) {
+        zkli_lock_leave(l);
         return ZKL_NOMEM;
     }
-    zkli_lock_enter(l);
-    waiting.until_ns = zkli_operation_until_ns(l->session, timeout_ms);
     err = zkli_lock_release(l, zkli_lock_hold_of(l, zkli_thread_number()), &waiting);
     if (err == ZKL_OK)
         err = zkli_operation_wait(&waiting.operation); /* OK at once if nothing was begun */

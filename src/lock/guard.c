@@ -15,11 +15,17 @@
  *   leader's first write, or never. There is one exception: a thread of the server has read a
  *   request, and does not queue it for the whole time of a reconnect. A version protects from that,
  *   unless the node is deleted and made again.
- * - While the hold's node exists, no other thread writes under this guard, and this thread waits
- *   here. So without a version, the same data written twice are the same data. With a version, the
- *   second attempt may find another version; it has found the guard then. The node is read behind
- *   it on the same connection. The first attempt was committed if the node has the next version and
- *   our data. Otherwise nothing tells what was done.
+ * - While the hold's node exists, nobody else writes under this guard, and the writes of the hold
+ *   come in the order of their calls, below. So without a version, the same data written twice are
+ *   the same data. With a version, the second attempt may find another version; it has found the
+ *   guard then. The node is read behind it on the same connection. The first attempt was committed
+ *   if the node has the next version and our data. Otherwise nothing tells what was done.
+ *
+ * Several writes of a hold may be under way. Those that one connection carries are made in the
+ * order in which they were sent. One that has to be sent again is disturbed. Later ones that are
+ * not sent wait for it; those that were sent are lost with the same connection, and are disturbed,
+ * too. So what is sent again is sent alone, and in order. A set is not sent again if several
+ * operations of the hold have been sent behind it: it could undo one of them and not the others.
  *
  * All this holds if every program that writes to the node does so under the guard. One that does
  * not may have written in between. With a version that shows, and is UNSURE.
@@ -39,17 +45,6 @@ _Static_assert(ZKL_GUARDED_SET_MAX < ZKLI_TRANSACTION_MAX, "the header names the
 #define REFUSALS_MAX 10
 #define REFUSAL_WAIT_NS (20 * ZKLI_NS_PER_MS)
 
-static void finish(struct zkli_write *w, zkl_err result) {
-    zkli_list_remove(&w->link);
-    zkli_engine_clear_timer(w->lock->session->engine, &w->retry);
-    zkli_operation_finish(&w->operation, result);
-}
-
-/* The last attempt wrote nothing. What those before it did is not known. */
-static void finish_undone(struct zkli_write *w, zkl_err result) {
-    finish(w, w->lost > 0 ? ZKL_UNSURE : result);
-}
-
 /* Of one that is a set. */
 static const struct zkli_op *set_of(const struct zkli_write *w) {
     return &w->ops[1];
@@ -59,6 +54,12 @@ static struct zkli_hold *hold_of(const struct zkli_write *w) {
     return zkli_lock_find_good_hold(w->lock, w->hold);
 }
 
+static struct zkli_write *write_of(struct zkli_list *link) {
+    return ZKLI_CONTAINER(link, struct zkli_write, link);
+}
+
+/* ---- In order ---- */
+
 /* By its hold's node, which is another when a writer has become a reader; its path is as long. */
 static void note_guard(struct zkli_write *w, const struct zkli_member *m) {
     bool fits = zkli_member_path(m, w->guard, sizeof(w->guard));
@@ -66,19 +67,76 @@ static void note_guard(struct zkli_write *w, const struct zkli_member *m) {
     (void)fits; /* in a build without assertions */
 }
 
-static void ask_to_write(struct zkli_write *w) {
-    const struct zkli_hold *hold = hold_of(w);
-    w->awaits_turn = hold != NULL && zkli_member_is_turning(hold->member);
-    if (w->awaits_turn)
+static bool is_first_disturbed(const struct zkli_write *w) {
+    struct zkl_lock *l = w->lock;
+    for (struct zkli_list *link = l->writes.next; link != &w->link; link = link->next)
+        if (write_of(link)->hold == w->hold && write_of(link)->is_disturbed)
+            return false;
+    return w->is_disturbed;
+}
+
+/* It is sent, or waits until it may be. */
+static void ask_to_write(struct zkli_write *w, const struct zkli_hold *hold) {
+    w->is_waiting = zkli_member_is_turning(hold->member) ||
+                    (hold->disturbed > 0 && !is_first_disturbed(w));
+    if (w->is_waiting)
         return;
-    if (hold != NULL)
-        note_guard(w, hold->member);
+    note_guard(w, hold->member);
     w->query.kind = ZKLI_QUERY_MULTI;
     w->query.ops = w->ops;
     w->query.op_count = w->op_count;
     w->query.bytes = w->bytes;
     zkli_query_ask(w->lock->session->engine, &w->query);
 }
+
+static void ask_waiting(struct zkl_lock *l) {
+    for (struct zkli_list *link = l->writes.next; link != &l->writes; link = link->next) {
+        struct zkli_write *w = write_of(link);
+        const struct zkli_hold *hold = w->is_waiting ? hold_of(w) : NULL;
+        if (hold != NULL)
+            ask_to_write(w, hold);
+    }
+}
+
+/* False: it is sent, or about to be sent again. (When a session ends, what was sent stands in a
+ * line, too.) */
+static bool take_back(struct zkli_write *w) {
+    return !w->query.is_sent && zkli_query_withdraw(&w->query);
+}
+
+static void disturb(struct zkli_write *w, struct zkli_hold *hold) {
+    struct zkl_lock *l = w->lock;
+    if (!w->is_disturbed)
+        hold->disturbed++;
+    w->is_disturbed = true;
+    for (struct zkli_list *link = w->link.next; link != &l->writes; link = link->next)
+        if (write_of(link)->hold == w->hold && take_back(write_of(link)))
+            write_of(link)->is_waiting = true;
+}
+
+static void finish(struct zkli_write *w, zkl_err result) {
+    struct zkl_lock *l = w->lock;
+    struct zkli_hold *hold = hold_of(w);
+    zkli_list_remove(&w->link);
+    zkli_engine_clear_timer(l->session->engine, &w->retry);
+    zkli_operation_finish(&w->operation, result);
+    if (hold != NULL && w->is_disturbed) {
+        hold->disturbed--;
+        ask_waiting(l);
+    }
+}
+
+/* The last attempt wrote nothing. What those before it did is not known. */
+static void finish_undone(struct zkli_write *w, zkl_err result) {
+    finish(w, w->lost > 0 ? ZKL_UNSURE : result);
+}
+
+static void ask_again(struct zkli_write *w, struct zkli_hold *hold) {
+    disturb(w, hold);
+    ask_to_write(w, hold);
+}
+
+/* ---- Answers ---- */
 
 static void ask_to_read(struct zkli_write *w) {
     w->query.kind = ZKLI_QUERY_GET;
@@ -88,30 +146,45 @@ static void ask_to_read(struct zkli_write *w) {
 }
 
 static void retry(void *arg) {
-    ask_to_write(arg);
+    struct zkli_write *w = arg;
+    ask_to_write(w, hold_of(w)); /* the hold's end would have ended it */
 }
 
 /* It is sent again only while its hold goes on: the end of that ends a write that waits for it, and
  * nothing else would, when the session is closed. */
 static void on_refused(struct zkli_write *w) {
     struct zkli_engine *e = w->lock->session->engine;
+    struct zkli_hold *hold = hold_of(w);
     w->refusals++;
-    if (!zkli_engine_is_connected(e) || hold_of(w) == NULL)
+    if (!zkli_engine_is_connected(e) || hold == NULL) {
         finish_undone(w, zkli_engine_is_draining(e) ? ZKL_CLOSED : ZKL_LOST);
-    else if (w->refusals > REFUSALS_MAX)
+    } else if (w->refusals > REFUSALS_MAX) {
         finish_undone(w, ZKL_NOMEM);
-    else
+    } else {
+        disturb(w, hold);
         zkli_engine_set_timer(e, &w->retry, zkli_engine_now_ns(e) + REFUSAL_WAIT_NS);
+    }
+}
+
+/* Whether several operations of its hold have been sent behind it. */
+static bool is_before_several(const struct zkli_write *w) {
+    struct zkl_lock *l = w->lock;
+    for (struct zkli_list *link = w->link.next; link != &l->writes; link = link->next) {
+        const struct zkli_write *later = write_of(link);
+        if (later->hold == w->hold && !later->is_set && later->query.is_sent)
+            return true;
+    }
+    return false;
 }
 
 /* A server that sits on it may carry it out later, while the node is there. */
 static void on_lost(struct zkli_write *w) {
-    const struct zkli_hold *hold = hold_of(w);
+    struct zkli_hold *hold = hold_of(w);
     w->lost++;
     if (hold != NULL)
         zkli_member_bind(hold->member);
-    if (hold != NULL && w->is_set && w->lost <= RESENDS_MAX)
-        ask_to_write(w); /* sent when there is a connection, unless the hold ends first */
+    if (hold != NULL && w->is_set && w->lost <= RESENDS_MAX && !is_before_several(w))
+        ask_again(w, hold); /* sent when there is a connection, unless the hold ends first */
     else
         finish(w, ZKL_UNSURE);
 }
@@ -126,7 +199,7 @@ static bool may_have_turned(const struct zkli_write *w, const struct zkli_hold *
 static void on_guard_gone(struct zkli_write *w) {
     struct zkli_hold *hold = hold_of(w);
     if (hold != NULL && may_have_turned(w, hold)) {
-        ask_to_write(w); /* once: a hold turns once */
+        ask_again(w, hold); /* once: a hold turns once */
         return;
     }
     finish_undone(w, ZKL_LOST);
@@ -181,34 +254,54 @@ static void on_answer(struct zkli_query *query, const struct zkli_reply *reply) 
         on_read(w, reply);
 }
 
+/* ---- A hold's writes ---- */
+
 bool zkli_lock_has_writes(const struct zkl_lock *l, zkl_hold hold) {
-    for (const struct zkli_list *link = l->writes.next; link != &l->writes; link = link->next)
-        if (ZKLI_CONTAINER(link, struct zkli_write, link)->hold == hold)
+    for (struct zkli_list *link = l->writes.next; link != &l->writes; link = link->next)
+        if (write_of(link)->hold == hold)
             return true;
     return false;
 }
 
+/* Those that look for its old node have to be sent again, before later ones. */
 void zkli_lock_resume_writes(struct zkl_lock *l) {
-    struct zkli_list *link = l->writes.next;
-    while (link != &l->writes) {
-        struct zkli_write *w = ZKLI_CONTAINER(link, struct zkli_write, link);
-        link = link->next;
-        if (w->awaits_turn)
-            ask_to_write(w);
+    for (struct zkli_list *link = l->writes.next; link != &l->writes; link = link->next) {
+        struct zkli_write *w = write_of(link);
+        struct zkli_hold *hold = w->is_waiting ? NULL : hold_of(w);
+        if (hold == NULL || !may_have_turned(w, hold))
+            continue;
+        if (take_back(w))
+            w->is_waiting = true;
+        else
+            disturb(w, hold);
     }
+    ask_waiting(l);
 }
 
 void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error) {
     bool is_closed = zkli_lock_is_closed(l);
     struct zkli_list *link = l->writes.next;
     while (link != &l->writes) {
-        struct zkli_write *w = ZKLI_CONTAINER(link, struct zkli_write, link);
+        struct zkli_write *w = write_of(link);
         link = link->next;
-        if (w->hold == hold &&
-            (zkli_query_withdraw(&w->query) || w->retry.is_set || w->awaits_turn))
+        if (w->hold == hold && (take_back(w) || w->retry.is_set || w->is_waiting))
             finish_undone(w, is_closed ? ZKL_CLOSED : error);
     }
 }
+
+void zkli_lock_abandon_writes(struct zkl_lock *l) {
+    struct zkli_list *link = l->writes.next;
+    while (link != &l->writes) {
+        struct zkli_write *w = write_of(link);
+        link = link->next;
+        if (w->operation.completion == NULL)
+            continue;
+        zkli_query_forget(l->session->engine, &w->query);
+        finish(w, ZKL_UNSURE);
+    }
+}
+
+/* ---- Calls ---- */
 
 /* With the lock held: whether the write may be sent under its hold, or the calling thread's. */
 static zkl_err check_hold(struct zkl_lock *l, struct zkli_write *w) {
@@ -244,47 +337,6 @@ zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w) {
     w->query.done = on_answer;
     zkli_timer_init(&w->retry, retry, w);
     zkli_list_append(&l->writes, &w->link);
-    ask_to_write(w);
+    ask_to_write(w, hold_of(w));
     return ZKL_OK;
-}
-
-zkl_err zkli_write_run(struct zkl_lock *l, struct zkli_write *w) {
-    zkl_err err = zkli_lock_begin_blocking(l);
-    if (err != ZKL_OK)
-        return err;
-    zkli_lock_enter(l);
-    err = zkli_write_begin(l, w);
-    if (err == ZKL_OK) {
-        err = zkli_operation_wait(&w->operation);
-        zkli_operation_fini(&w->operation);
-    }
-    zkli_lock_leave(l);
-    return err;
-}
-
-/* NULL: under the calling thread's hold. */
-static zkl_err guarded_set(zkl_lock *l, const zkl_hold *hold, const char *path, const void *data,
-                           size_t len, int version) {
-    if (path == NULL || len > ZKL_GUARDED_SET_MAX || version < -1)
-        return ZKL_INVALID;
-    struct zkli_op ops[] = {[1] = {.type = ZKLI_OP_SET,
-                                   .path = path,
-                                   .data = len > 0 ? data : "",
-                                   .length = (int32_t)len,
-                                   .version = version}};
-    struct zkli_write w = {.ops = ops,
-                           .op_count = 2,
-                           .is_set = true,
-                           .is_by_hold = hold != NULL,
-                           .hold = hold == NULL ? 0 : *hold};
-    return zkli_write_run(l, &w);
-}
-
-zkl_err zkl_guarded_set(zkl_lock *l, const char *path, const void *data, size_t len, int version) {
-    return guarded_set(l, NULL, path, data, len, version);
-}
-
-zkl_err zkl_guarded_set_hold(zkl_lock *l, zkl_hold hold, const char *path, const void *data,
-                             size_t len, int version) {
-    return guarded_set(l, &hold, path, data, len, version);
 }

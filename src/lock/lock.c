@@ -119,6 +119,7 @@ zkl_err zkl_lock_close(zkl_lock *l) {
     give_up_all(l);
     zkli_session_settle(s); /* a grant that was under way arrives, or the waits have failed */
     give_up_all(l);
+    zkli_lock_abandon_writes(l);
     zkli_callbacks_drop(s, l);
     l->is_gone = true;
     if (!was_closed)

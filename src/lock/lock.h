@@ -54,6 +54,7 @@ struct zkli_hold {
     int turns; /* how often its node was handed on before */
     int64_t token;
     bool is_reader;               /* by a writer's handle: it has become a reader's */
+    unsigned disturbed;           /* so many of its writes have to be sent again */
     struct zkli_member *member;   /* NULL: lost */
     struct zkli_acquire *acquire; /* whose caller has not woken up yet; NULL: it has been told */
     struct zkli_events *events;
@@ -103,7 +104,7 @@ struct zkli_downgrade {
     struct zkl_lock *lock;
 };
 
-/* A guarded write, on its caller's stack. */
+/* A guarded write, on its caller's stack, or an async one's. */
 struct zkli_write {
     /* Its caller's. The operations are borrowed until it is finished; the first place is for the
      * guard's check. */
@@ -121,11 +122,25 @@ struct zkli_write {
     struct zkl_lock *lock;
     zkl_hold hold;
     char guard[ZKLI_PATH_MAX];
-    size_t bytes;     /* as sent */
-    unsigned lost;    /* attempts that were sent and not answered */
-    bool awaits_turn; /* until it is known by which node the hold is */
+    size_t bytes;      /* as sent */
+    unsigned lost;     /* attempts that were sent and not answered */
+    bool is_waiting;   /* for one before it, or until it is known by which node the hold is */
+    bool is_disturbed; /* it has to be sent again: later ones of its hold wait */
     unsigned refusals;
     struct zkli_timer retry;
+};
+
+/* What a caller does not wait for; the first part of a larger thing. */
+struct zkli_async {
+    struct zkli_completion completion;
+    struct zkli_operation *operation; /* that it is told of */
+    struct zkl_lock *lock;
+    zkl_done_fn done;
+    void *arg;
+    zkl_hold hold; /* its caller's, or an acquire's */
+    zkl_err result;
+    void *owned;                          /* freed with it */
+    void (*on_end)(struct zkli_async *a); /* when it is taken; may be NULL */
 };
 
 /* ---- Calls (handle.c) ---- */
@@ -165,8 +180,12 @@ bool zkli_lock_has_writes(const struct zkl_lock *l, zkl_hold hold);
 void zkli_lock_resume_writes(struct zkl_lock *l);
 /* The hold is over: writes under it that are not under way end with this error. */
 void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error);
+/* The handle is being closed: those whose callers go on end, though they are under way. */
+void zkli_lock_abandon_writes(struct zkl_lock *l);
 /* A whole public call, without the mutex: begins the write, and waits for its end. */
 zkl_err zkli_write_run(struct zkl_lock *l, struct zkli_write *w);
+/* For zkli_async_start, under its hold. */
+zkl_err zkli_write_begin_async(struct zkli_async *a, struct zkli_write *w);
 
 /* ---- Downgrades (downgrade.c) ---- */
 
@@ -199,6 +218,8 @@ void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release);
 
 /* ---- What leaves or stays (stay.c) ---- */
 
+/* False: out of memory. */
+bool zkli_release_init(struct zkli_release *release, struct zkl_lock *l, int64_t timeout_ms);
 void zkli_release_finish(struct zkli_release *release, zkl_err result);
 /* The handle is being closed. */
 void zkli_lock_end_releases(struct zkl_lock *l);
@@ -225,6 +246,18 @@ void zkli_acquire_let_go(struct zkli_acquire *acquire);
 int64_t zkli_acquire_until_ns(const struct zkl_session *s, int64_t timeout_ms);
 /* Gives up one level. If that ends the hold, what waits for the release, if anything, is begun. */
 zkl_err zkli_lock_release(struct zkl_lock *l, struct zkli_hold *hold, struct zkli_release *waiting);
+
+/* ---- What callers do not wait for (async.c) ---- */
+
+/* Begins a public call, without the mutex. Returns something that is larger than its first part, a
+ * zkli_async, and else zero; NULL: an error. */
+void *zkli_async_new(size_t size, struct zkl_lock *l, zkl_done_fn done, void *arg,
+                     zkl_err *ret_err);
+/* Ends the call. begin has the mutex, and follows what it begins; else it has begun nothing. */
+zkl_err zkli_async_start(struct zkli_async *a, zkl_err (*begin)(struct zkli_async *a));
+/* Instead of start. */
+void zkli_async_drop(struct zkli_async *a);
+void zkli_async_follow(struct zkli_async *a, struct zkli_operation *operation);
 
 /* ---- Several at once (several.c) ---- */
 

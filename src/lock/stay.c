@@ -11,6 +11,18 @@
 
 /* ---- It leaves ---- */
 
+static void on_deadline(void *arg) {
+    struct zkli_release *release = arg;
+    if (zkli_operation_is_running(&release->operation)) /* else it is about to be told */
+        zkli_release_finish(release, ZKL_TIMEOUT);
+}
+
+bool zkli_release_init(struct zkli_release *release, struct zkl_lock *l, int64_t timeout_ms) {
+    *release = (struct zkli_release){.lock = l};
+    release->until_ns = zkli_operation_until_ns(l->session, timeout_ms);
+    return zkli_operation_init(&release->operation, l->session, on_deadline, release);
+}
+
 void zkli_release_finish(struct zkli_release *release, zkl_err result) {
     zkli_list_remove(&release->link);
     if (release->member != NULL)

@@ -44,6 +44,9 @@
     X(bool, zkl_hold_valid, (zkl_lock *, zkl_hold)) \
     X(zkl_err, zkl_node_path, (zkl_lock *, char *, size_t)) \
     X(zkl_err, zkl_acquire_async, (zkl_lock *, int64_t, zkl_done_fn, void *)) \
+    X(zkl_err, zkl_release_async, (zkl_lock *, zkl_hold, int64_t, zkl_done_fn, void *)) \
+    X(zkl_err, zkl_guarded_set_async, \
+      (zkl_lock *, zkl_hold, const char *, const void *, size_t, int, zkl_done_fn, void *)) \
     X(int64_t, zkl_hold_remaining_ms, (zkl_lock *, zkl_hold)) \
     X(int64_t, zkl_hold_token, (zkl_lock *, zkl_hold)) \
     X(zkl_err, zkl_hold_path, (zkl_lock *, zkl_hold, char *, size_t)) \
@@ -52,6 +55,11 @@
     X(zkl_err, zkl_guarded_set, (zkl_lock *, const char *, const void *, size_t, int)) \
     X(zkl_err, zkl_guarded_multi, \
       (zkl_lock *, int, const struct zoo_op *, struct zoo_op_result *)) \
+    X(zkl_err, zkl_guarded_multi_hold, \
+      (zkl_lock *, zkl_hold, int, const struct zoo_op *, struct zoo_op_result *)) \
+    X(zkl_err, zkl_guarded_multi_async, \
+      (zkl_lock *, zkl_hold, int, const struct zoo_op *, struct zoo_op_result *, zkl_done_fn, \
+       void *)) \
     X(zkl_err, zkl_inspect, (zkl_session *, const char *, zkl_queue **)) \
     X(size_t, zkl_queue_count, (const zkl_queue *)) \
     X(int, zkl_queue_permits, (const zkl_queue *)) \

@@ -141,7 +141,7 @@ static void a_callback_that_takes_long_delays_nothing_else(void) {
     REQUIRE_INT(zkl_acquire_async(Slow.lock, ZKL_FOREVER, take_long, NULL), ZKL_OK);
     WAIT_UNTIL(atomic_load(&Slow.is_there), SOON_MS);
     const int64_t begun_ns = clock_ns();
-    while (clock_ns() - begun_ns < 2 * T_SHORT * INT64_C(1000000)) {
+    while (clock_ns() - begun_ns < 5 * INT64_C(1000000000)) {
         CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
         CHECK_INT(client_release(c), ZKL_OK);
         CHECK(zkl_hold_valid(l, t.hold));

@@ -267,7 +267,7 @@ void actors_look(struct world *w, int client) {
     for (unsigned i = 0; i < THREADS_MAX; i++) {
         struct actor *a = &c->actors[i];
         bool is_done = a->state == ACTOR_WAITING   ? is_finished(operation_of(a))
-                       : a->state == ACTOR_WRITING ? is_finished(&a->write.operation)
+                       : a->state == ACTOR_WRITING ? is_finished(&a->writing.write.operation)
                        : a->state == ACTOR_TURNING ? is_finished(&a->downgrade.operation)
                                                    : false;
         bool waits = (a->state == ACTOR_WAITING && !a->is_told) || a->state == ACTOR_WRITING ||
@@ -477,6 +477,8 @@ static void hold(struct world *w, unsigned number) {
         downgrade(w, number);
         return;
     }
+    if (!is_quiet(w, number) && world_chance(w, 8))
+        actor_write_on(w, number);
     if (!is_quiet(w, number) && world_chance(w, 30)) {
         actor_write(w, number);
         return;
@@ -556,18 +558,15 @@ void actors_end(struct world *w, int client) {
     }
     for (int i = 0; i < w->threads; i++)
         together_forget(&c->actors[i], NULL);
-    for (int i = 0; i < HANDLES_MAX; i++) {
-        if (c->handles[i].lock != NULL)
-            (void)zkl_lock_close(c->handles[i].lock);
-        c->handles[i].lock = NULL;
-    }
+    for (int i = 0; i < HANDLES_MAX; i++)
+        handle_close(c, i);
 }
 
 bool actors_are_idle(const struct world *w, int client) {
     for (int i = 0; i < w->threads; i++)
         if (w->list[client].actors[i].state != ACTOR_IDLE)
             return false;
-    return true;
+    return handles_are_told(&w->list[client]);
 }
 
 void actor_cancel(struct world *w, int client) {
@@ -594,7 +593,7 @@ void actor_close_lock(struct world *w, int client) {
         if (c->actors[i].lock == lock &&
             (c->actors[i].state == ACTOR_HOLDING || c->actors[i].state == ACTOR_LATE))
             actor_rest(w, (unsigned)client * THREADS_MAX + i);
-    (void)zkl_lock_close(lock);
+    handle_close(c, number);
     if (!handle_open(c, number))
         c->handles[number].lock = NULL; /* the session is closing */
 }

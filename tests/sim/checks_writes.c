@@ -4,12 +4,29 @@
  */
 #include "sim/sim.h"
 
+/* Of one hold: what is made once more must not undo what came after it. And what was asked first
+ * comes first, unless a server refused it for the moment, and its word was lost. */
+static void check_order(struct world *w, int number) {
+    const struct written *written = &w->writes[number];
+    for (int i = number + 1; i <= w->write_count; i++) {
+        const struct written *later = &w->writes[i];
+        if (later->hold != written->hold || later->commits == 0)
+            continue;
+        if ((written->commits == 0 && !w->has_throttled) || later->is_several ||
+            (later->is_answered && later->result == ZKL_OK))
+            world_violate(w, CHECK_WRITES, "write %d is made after write %d of the same hold",
+                          number, i);
+    }
+}
+
 /* The set of the register, under the guard that comes first. */
 void checks_write_committed(struct world *w, const struct txn *txn, int guard_name) {
     struct written *written = &w->writes[txn->data];
     const struct name *guard = &w->names[guard_name];
     w->figures->guarded_again += written->commits > 0;
+    check_order(w, txn->data);
     written->commits++;
+    w->last_write[written->lock] = txn->data;
     int reader = w->names[written->node].turned_into;
     if (tree_find(&w->truth, written->node) == NULL &&
         (reader == 0 || tree_find(&w->truth, reader) == NULL))
@@ -28,19 +45,30 @@ void checks_write_committed(struct world *w, const struct txn *txn, int guard_na
 }
 
 /* Of a write that is not made again: what the servers have answered is what its caller is told. */
-static void check_answer(struct world *w, int number, const zkl_err *answer, zkl_err result) {
+static void check_answer(struct world *w, const struct writing *writing, zkl_err result) {
     bool is_answer = result == ZKL_OK || result == ZKL_NO_NODE || result == ZKL_BAD_VERSION ||
                      result == ZKL_SERVER;
-    if (!w->writes[number].is_several)
+    if (!w->writes[writing->number].is_several)
         return;
-    if (answer == NULL ? is_answer : result != *answer)
-        world_violate(w, CHECK_WRITES, "write %d was answered %s, and its caller is told %s",
-                      number, answer == NULL ? "by nobody" : zkl_errname(*answer),
-                      zkl_errname(result));
+    if (writing->is_answered ? result != writing->answer : is_answer)
+        world_violate(
+            w, CHECK_WRITES, "write %d was answered %s, and its caller is told %s", writing->number,
+            writing->is_answered ? zkl_errname(writing->answer) : "by nobody", zkl_errname(result));
 }
 
-void checks_written(struct world *w, int number, const zkl_err *answer, zkl_err result) {
+/* It is said to be made: then it is what is there, unless something came later. */
+static void check_last(struct world *w, int number) {
+    const struct written *written = &w->writes[number];
+    int last = w->last_write[written->lock];
+    if (last < number && w->writes[last].hold == written->hold)
+        world_violate(w, CHECK_WRITES, "write %d is OK, and write %d is there instead", number,
+                      last);
+}
+
+void checks_written(struct world *w, const struct writing *writing, zkl_err result) {
+    int number = writing->number;
     struct written *written = &w->writes[number];
+    TRACE(w, "write %d says %s", number, zkl_errname(result));
     written->is_answered = true;
     written->result = result;
     w->figures->guarded += result == ZKL_OK;
@@ -48,8 +76,10 @@ void checks_written(struct world *w, int number, const zkl_err *answer, zkl_err 
     w->figures->guarded_lost += result == ZKL_LOST;
     w->figures->guarded_unsent += result == ZKL_NOMEM;
     w->figures->several += written->is_several && result == ZKL_OK;
-    w->figures->several_refused += written->is_several && answer != NULL && result != ZKL_OK;
-    check_answer(w, number, answer, result);
+    w->figures->several_refused += written->is_several && writing->is_answered && result != ZKL_OK;
+    check_answer(w, writing, result);
+    if (result == ZKL_OK)
+        check_last(w, number);
     if (result == ZKL_OK && written->commits == 0)
         world_violate(w, CHECK_WRITES, "write %d is OK and was not made", number);
     if (result != ZKL_OK && result != ZKL_UNSURE && written->commits > 0)

@@ -183,7 +183,7 @@ static bool fault_of_log(struct world *w) {
 /* All servers refuse some of what they are asked. */
 static bool fault_of_answers(struct world *w, enum fault fault) {
     if (fault == FAULT_THROTTLE)
-        w->is_throttling = true;
+        w->is_throttling = w->has_throttled = true;
     else
         w->is_denying = true;
     fault_heal_later(w, fault, 0, fault == FAULT_THROTTLE ? w->timeout_ns : 3 * w->timeout_ns);

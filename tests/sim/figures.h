@@ -65,7 +65,7 @@ struct figures {
     uint64_t schedules, operations, events, virtual_ms;
     uint64_t faults[FAULT_KINDS];
     uint64_t guarded, guarded_unsure, guarded_lost, guarded_unsent, guarded_again;
-    uint64_t several, several_refused;
+    uint64_t several, several_refused, told_writes;
     uint64_t places_left, places_taken;  /* of waits that ended; by the next acquire */
     uint64_t together, together_granted; /* acquires of several locks at once */
     uint64_t told, untold;               /* whose callers go on; granted, and not told in time */

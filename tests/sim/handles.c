@@ -37,3 +37,22 @@ bool handle_open(struct client *c, int i) {
         h->kind = h->lock->kind;
     return err == ZKL_OK;
 }
+
+void handle_close(struct client *c, int i) {
+    struct handle *h = &c->handles[i];
+    if (h->lock == NULL)
+        return;
+    (void)zkl_lock_close(h->lock);
+    h->lock = NULL;
+    if (h->writes > 0)
+        world_violate(c->world, CHECK_LIVENESS, "a handle is closed, and %u writes are untold",
+                      h->writes);
+    h->writes = 0;
+}
+
+bool handles_are_told(const struct client *c) {
+    for (int i = 0; i < HANDLES_MAX; i++)
+        if (c->handles[i].writes > 0)
+            return false;
+    return true;
+}

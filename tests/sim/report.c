@@ -49,6 +49,7 @@ static void print_locks(const struct figures *f, FILE *out) {
     row(out, "guarded writes, not sent", f->guarded_unsent, n);
     row(out, "guarded, several at once", f->several, n);
     row(out, "guarded, several refused", f->several_refused, n);
+    row(out, "guarded, callers go on", f->told_writes, n);
     row(out, "held again", f->again, n);
     row(out, "held again, deadlock", f->again_refused, n);
     row(out, "held again, lost", f->again_lost, n);

@@ -177,6 +177,10 @@ const struct zkli_port_receiver *client_receiver(void);
 
 /* False: the session is closing. */
 bool handle_open(struct client *c, int number);
+/* Every write by it has been told. */
+void handle_close(struct client *c, int number);
+/* Whether all are told whose callers go on. */
+bool handles_are_told(const struct client *c);
 
 /* ---- actor.c ---- */
 
@@ -188,6 +192,8 @@ void actor_act(struct world *w, unsigned actor, unsigned stamp);
 void actor_deadline(struct world *w, unsigned actor, unsigned attempt);
 /* A guarded write of the lock's register, by a thread that holds or thinks so (writer.c). */
 void actor_write(struct world *w, unsigned actor);
+/* One or several, which it does not wait for. */
+void actor_write_on(struct world *w, unsigned actor);
 /* The next look at the hold; the next acquire. */
 void actor_look_again(struct world *w, unsigned actor);
 void actor_rest(struct world *w, unsigned actor);
@@ -248,8 +254,8 @@ void checks_try(const struct world *w, int client, struct actor *a);
 void checks_tried(struct world *w, int client, const struct actor *a, zkl_err err);
 /* When all is quiet. */
 void checks_places(struct world *w, int client);
-/* A guarded write has an outcome. answer: what the servers' answer means; NULL: they gave none. */
-void checks_written(struct world *w, int number, const zkl_err *answer, zkl_err result);
+/* A guarded write has an outcome. */
+void checks_written(struct world *w, const struct writing *writing, zkl_err result);
 /* After every event. */
 void checks_step(struct world *w);
 void checks_event(struct world *w, struct handle *handle, const zkl_event *event);

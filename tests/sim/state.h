@@ -336,6 +336,7 @@ struct handle {
     int64_t asked_ns;     /* since when it can know that it was asked to let go; or 0 */
     unsigned asked_beats; /* sent and acknowledged since, one after the other */
     int64_t waited_ns;    /* when a wait by it last ended in vain */
+    unsigned writes;      /* whose callers go on, and are not told yet */
     zkl_hold part;        /* a hold beside others, whose caller has not woken up; or 0 */
     zkl_hold seen;        /* the hold whose node this is */
     int node;
@@ -355,6 +356,15 @@ enum actor_state {
     ACTOR_WRITING,
     ACTOR_TURNING, /* from a writer into a reader */
     ACTOR_LATE     /* lost its hold and has not released it */
+};
+
+/* A guarded write on its way. */
+struct writing {
+    struct zkli_write write;
+    struct zkli_op ops[PARTS_MAX];
+    bool is_answered; /* the servers have; and so */
+    zkl_err answer;
+    int number;
 };
 
 struct actor {
@@ -387,16 +397,14 @@ struct actor {
     int64_t until_ns; /* holds so long */
     bool has_turned;  /* the hold is a reader's, and was a writer's */
     struct zkli_downgrade downgrade;
-    struct zkli_write write;
-    struct zkli_op ops[PARTS_MAX];
-    bool is_answered; /* the servers have; and so */
-    zkl_err answer;
-    int writing; /* the number of the write */
+    struct writing writing;
 };
 
 /* A guarded write, as its caller and as the servers see it. */
 struct written {
     int lock, node; /* of the hold */
+    size_t size;
+    zkl_hold hold;
     bool is_several;
     bool is_versioned, is_answered;
     zkl_err result;
@@ -416,6 +424,7 @@ struct client {
     uint64_t seen_news;
     struct zkli_list told; /* the line of completions, none of which is told before the next one */
     bool is_telling;
+    unsigned untold_writes; /* whose callers go on */
     int ppm;
     int64_t offset_ns, wakes_ns, woke_ns;
     bool is_silent[SERVERS]; /* nothing passes between it and that server */
@@ -493,7 +502,7 @@ struct world {
     int32_t counter_start;
     unsigned operations_wanted, operations, faults_wanted, faults_done;
     enum phase phase;
-    bool is_throttling, is_denying;
+    bool is_throttling, has_throttled, is_denying;
     bool is_log_stalled;  /* followers log, and acknowledge nothing */
     int64_t log_takes_ns; /* or each entry so much later; 0: at once */
     int keeper;           /* the holds of this client have to last, unless anything else happens */
@@ -533,6 +542,7 @@ struct world {
     int registers[LOCKS_MAX], marks[LOCKS_MAX]; /* the znodes that a lock protects */
     struct written writes[WRITES_MAX];          /* from 1 */
     int write_count;
+    int last_write[LOCKS_MAX]; /* that was made */
     /* Messages */
     struct message *messages;
     int free_message, messages_used;

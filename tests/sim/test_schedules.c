@@ -85,6 +85,7 @@ static void the_simulation_is_not_idle(void) {
     CU_ASSERT_TRUE(f->looks >= f->schedules);
     CU_ASSERT_TRUE(f->guarded_unsent >= f->schedules / 500);
     CU_ASSERT_TRUE(f->several >= f->schedules / 2);
+    CU_ASSERT_TRUE(f->told_writes >= f->schedules);
     CU_ASSERT_TRUE(f->several_refused >= f->schedules / 20);
     CU_ASSERT_TRUE(f->double_faults >= f->schedules / 20);
     CU_ASSERT_TRUE(f->without_quorum >= f->schedules / 40);

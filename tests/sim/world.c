@@ -234,7 +234,7 @@ const char *world_data_read(const struct world *w, int name, int data, size_t *r
         return w->texts[data].bytes;
     }
     memcpy(written, &data, sizeof(data));
-    *ret_length = sizeof(written);
+    *ret_length = w->writes[data].size;
     return written;
 }
 

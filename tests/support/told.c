@@ -27,6 +27,12 @@ void told_check(told *t, zkl_err err) {
     CHECK_INT(t->was_valid, err == ZKL_OK);
 }
 
+void told_check_done(told *t, zkl_err err, zkl_hold hold) {
+    WAIT_UNTIL(told_is(t), SOON_MS);
+    CHECK_INT(t->err, err);
+    CHECK_INT(t->hold, hold);
+}
+
 void told_check_once(told *t) {
     CHECK_INT(atomic_load(&t->times), 1);
 }

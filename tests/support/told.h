@@ -1,4 +1,4 @@
-/* told - what the completion of an acquire was told, and how often. */
+/* told - what a completion was told, and how often. */
 #ifndef SUPPORT_TOLD_H
 #define SUPPORT_TOLD_H
 
@@ -24,6 +24,8 @@ void told_begin(told *t, zkl_lock *l, int64_t timeout_ms);
 bool told_is(told *t);
 /* Waits until it is told, and checks that it is this. */
 void told_check(told *t, zkl_err err);
+/* The same, of another call under this hold. */
+void told_check_done(told *t, zkl_err err, zkl_hold hold);
 void told_check_once(told *t);
 
 #endif
