@@ -5,7 +5,7 @@
 
 SERVER_PACKAGES=(libzookeeper-java default-jre-headless)
 BUILD_PACKAGES=(gcc libc6-dev cmake make pkg-config libzookeeper-mt-dev)
-TEST_PACKAGES=(libcunit1-dev iproute2 iptables patch procps)
+TEST_PACKAGES=(libcunit1-dev iproute2 iptables libevent-dev libuv1-dev patch procps)
 DOCKER_PACKAGES=(docker.io docker-compose debootstrap iproute2 iptables procps)
 CURATOR_PACKAGES=(libcurator-recipes-java libcurator-framework-java libcurator-client-java
     default-jdk-headless)
@@ -38,6 +38,8 @@ declare -rA PACKAGE_PROBES=(
     [libcurator-client-java]=file:/usr/share/java/curator-client.jar
     [libcurator-framework-java]=file:/usr/share/java/curator-framework.jar
     [libcurator-recipes-java]=file:/usr/share/java/curator-recipes.jar
+    [libevent-dev]=header:event2/event.h
+    [libuv1-dev]=header:uv.h
     [libzookeeper-java]=file:/usr/share/java/zookeeper.jar
     [libzookeeper-mt-dev]=header:zookeeper/zookeeper.h
     [llvm]=command:llvm-symbolizer

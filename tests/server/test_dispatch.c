@@ -107,14 +107,14 @@ static void events_come_to_the_loop(void) {
 
 /* ---- The example ---- */
 
-static pid_t start_example(const char *name, int input, int output) {
+static pid_t start_example(const char *program, const char *name, int input, int output) {
     const pid_t pid = fork();
 
     if (pid == 0) {
         (void)setenv("ZKLOCK_HOSTS", server_hosts(), 1);
         (void)dup2(input, STDIN_FILENO);
         (void)dup2(output, STDOUT_FILENO);
-        (void)execl("./example_epoll", "example_epoll", name, (char *)NULL);
+        (void)execl(program, program, name, (char *)NULL);
         _exit(127);
     }
     REQUIRE(pid > 0);
@@ -132,13 +132,13 @@ static size_t examples_queue(const char *name) {
     return count;
 }
 
-static void the_example_holds_until_its_input_ends(void) {
+static void check_example(const char *program) {
     const char *name = fresh_name("example");
     int input[2], output[2], status = -1;
     char line[64] = "";
 
     REQUIRE(pipe2(input, O_CLOEXEC) == 0 && pipe2(output, O_CLOEXEC) == 0);
-    const pid_t pid = start_example(name, input[0], output[1]);
+    const pid_t pid = start_example(program, name, input[0], output[1]);
     (void)close(input[0]);
     (void)close(output[1]);
     CHECK(read(output[0], line, sizeof(line) - 1) > 0);
@@ -151,6 +151,26 @@ static void the_example_holds_until_its_input_ends(void) {
     (void)close(output[0]);
 }
 
+static void the_example_holds_until_its_input_ends(void) {
+    check_example("./example_epoll");
+}
+
+/* Where its library is not there it is not built. */
+static void check_example_of(const char *program) {
+    if (access(program, X_OK) == 0)
+        check_example(program);
+    else
+        test_skip("its library is not here");
+}
+
+static void the_example_for_libuv_does_the_same(void) {
+    check_example_of("./example_libuv");
+}
+
+static void the_example_for_libevent_does_the_same(void) {
+    check_example_of("./example_libevent");
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a loop serves many locks, with no thread for callbacks",
@@ -159,6 +179,8 @@ int main(int argc, char **argv) {
          a_loop_that_comes_late_has_not_kept_others_out},
         {"events come to the loop", events_come_to_the_loop},
         {"the example holds until its input ends", the_example_holds_until_its_input_ends},
+        {"the example for libuv does the same", the_example_for_libuv_does_the_same},
+        {"the example for libevent does the same", the_example_for_libevent_does_the_same},
     };
     fixture_start(NULL);
     test_after_each(fixture_recover);
