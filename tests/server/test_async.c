@@ -40,6 +40,88 @@ static void many_are_under_way_from_one_thread(void) {
     session_close(s);
 }
 
+/* ---- Ten thousand ---- */
+
+enum {
+    LOTS = 10000,
+    SESSIONS = 8,
+    NAMES = 200
+};
+
+static struct lots {
+    zkl_lock *lock;
+    atomic_uint *inside; /* of the name */
+} Lots[LOTS];
+static atomic_uint LotsGranted, LotsWrong;
+
+static void on_one_of_lots(zkl_err err, zkl_hold hold, void *arg) {
+    const struct lots *one = arg;
+
+    if (err != ZKL_OK || atomic_fetch_add(one->inside, 1) != 0)
+        atomic_fetch_add(&LotsWrong, 1);
+    atomic_fetch_sub(one->inside, 1);
+    if (zkl_release_hold(one->lock, hold) != ZKL_OK)
+        atomic_fetch_add(&LotsWrong, 1);
+    atomic_fetch_add(&LotsGranted, 1);
+}
+
+/* Each waits behind fifty others, of all sessions. No thread is there for any. */
+static void ten_thousand_wait_for_one_thread_over_eight_sessions(void) {
+    static atomic_uint inside[NAMES];
+    zkl_session *sessions[SESSIONS];
+    const char *base = fresh_name("lots");
+    char name[256];
+
+    for (size_t i = 0; i < SESSIONS; i++)
+        sessions[i] = session_open(server_hosts(), T_LONG, NULL);
+    const size_t before = process_threads();
+    for (size_t i = 0; i < LOTS; i++) {
+        (void)snprintf(name, sizeof(name), "%s-%zu", base, i % NAMES);
+        Lots[i] = (struct lots){lock_open(sessions[i / NAMES % SESSIONS], name, NULL),
+                                &inside[i % NAMES]};
+        REQUIRE_INT(zkl_acquire_async(Lots[i].lock, ZKL_FOREVER, on_one_of_lots, &Lots[i]), ZKL_OK);
+    }
+    CHECK(process_threads() <= before + SESSIONS); /* for callbacks */
+    WAIT_UNTIL(atomic_load(&LotsGranted) == LOTS, 20 * SOON_MS);
+    CHECK_INT(atomic_load(&LotsWrong), 0);
+    for (size_t i = 0; i < LOTS; i++)
+        lock_close(Lots[i].lock);
+    for (size_t i = 0; i < SESSIONS; i++)
+        session_close(sessions[i]);
+}
+
+/* Waits are limited by the bytes of their watches' paths. What is refused is told. */
+static void beyond_a_session_s_budget_is_limit(void) {
+    enum {
+        TOO_MANY = 4000
+    };
+    static told t[TOO_MANY];
+    static zkl_lock *locks[TOO_MANY];
+    client *holder = client_open(fresh_name("budget"), T_LONG);
+    zkl_session *s = session_open(server_hosts(), T_LONG, NULL);
+    size_t refused = 0;
+
+    CHECK_INT(client_acquire(holder, SOON_MS), ZKL_OK);
+    for (size_t i = 0; i < TOO_MANY; i++) {
+        locks[i] = lock_open(s, holder->name, NULL);
+        told_begin(&t[i], locks[i], ZKL_FOREVER);
+    }
+    WAIT_UNTIL(told_is(&t[TOO_MANY - 1]), SOON_MS);
+    for (size_t i = 0; i < TOO_MANY; i++) {
+        if (told_is(&t[i]))
+            told_check(&t[i], ZKL_LIMIT);
+        refused += told_is(&t[i]);
+    }
+    CHECK_RANGE(refused, 1, TOO_MANY - 1000);
+    WAIT_UNTIL(queue_length(holder->name) == TOO_MANY - refused + 1, SOON_MS);
+    session_close(s);
+    for (size_t i = 0; i < TOO_MANY; i++) {
+        told_check_once(&t[i]);
+        lock_close(locks[i]);
+    }
+    client_close(holder);
+}
+
 /* Of two sessions, by turns. */
 static void the_queue_is_served_in_order(void) {
     enum {
@@ -220,6 +302,9 @@ static void a_close_tells_and_leaves_no_node(void) {
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"many are under way from one thread", many_are_under_way_from_one_thread},
+        {"ten thousand wait for one thread, over eight sessions",
+         ten_thousand_wait_for_one_thread_over_eight_sessions},
+        {"beyond a session's budget is LIMIT", beyond_a_session_s_budget_is_limit},
         {"the queue is served in order", the_queue_is_served_in_order},
         {"a hold that is lost says so by its number", a_hold_that_is_lost_says_so_by_its_number},
         {"a wait goes on in the next session", a_wait_goes_on_in_the_next_session},
