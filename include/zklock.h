@@ -34,10 +34,10 @@
  * Do not close while you hold a mutex that such a callback may want. Only one call may close a
  * session. A hold belongs to the thread that acquired it, or to none: see zklock_async.h.
  *
- * **Blocking calls** are zkl_session_open, zkl_session_close, zkl_acquire and zkl_acquire_all (a
- * try, too), zkl_release_wait, zkl_downgrade and zkl_set_permits. So are guarded writes,
- * zkl_inspect and zkl_list. In a callback they return ZKL_IN_CALLBACK. zkl_lock_close,
- * zkl_fence_check and zkl_fence_begin can wait, too.
+ * **Blocking calls** are zkl_session_open, _close and _end, zkl_acquire and zkl_acquire_all (a try,
+ * too), zkl_release_wait, zkl_downgrade and zkl_set_permits. So are guarded writes, zkl_inspect and
+ * zkl_list. In a callback they return ZKL_IN_CALLBACK. zkl_lock_close, zkl_fence_check and
+ * zkl_fence_begin can wait, too.
  *
  * **Fork:** A daemon opens its sessions after fork() or daemon(). In a child of fork(), every call
  * on an inherited object returns ZKL_FORKED, close included, and frees nothing. A function that
@@ -537,8 +537,7 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_downgrade(zkl_lock *l);
  * ZKL_UNREACHABLE: no answer in time; the number may be changed or not. The same call tells.
  * ZKL_MISMATCH: the directory has data of another program.
  * ZKL_UNSUPPORTED: the lock is of another kind.
- * ZKL_DENIED, ZKL_SERVER: the log has the path and the server's code.
- * ZKL_IN_CALLBACK.
+ * ZKL_DENIED, ZKL_SERVER: the log has the path and the server's code. ZKL_IN_CALLBACK.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_set_permits(zkl_lock *l, int permits);
 
@@ -596,5 +595,6 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
 #include "zklock_fence.h"
 #include "zklock_guard.h"
 #include "zklock_inspect.h"
+#include "zklock_ticket.h"
 
 #endif /* ZKLOCK_H */

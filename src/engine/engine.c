@@ -396,6 +396,10 @@ bool zkli_engine_is_connected(const struct zkli_engine *e) {
     return zkli_is_connected(e);
 }
 
+void zkli_engine_keep_session(struct zkli_engine *e) {
+    e->keeps_session = true;
+}
+
 bool zkli_engine_is_draining(const struct zkli_engine *e) {
     return e->is_draining;
 }

@@ -1,6 +1,6 @@
 /*
- * monitor - a session's mutex with what it brings about, its references, its clocks, and how its
- * threads start. Below all other files of the layer.
+ * monitor - a session's mutex with what it brings about, its references, and how its threads start.
+ * Below all other files of the layer.
  */
 #include "session/session_internal.h"
 
@@ -14,30 +14,7 @@
 
 #include "base/process.h"
 
-/* ---- Clocks and threads ---- */
-
-int64_t zkli_boottime_ns(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_BOOTTIME,
-                        &now); /* cannot fail on a Linux that has it, since 2.6.39 */
-    return now.tv_sec * ZKLI_NS_PER_S + now.tv_nsec;
-}
-
-int64_t zkli_monotonic_ns(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * ZKLI_NS_PER_S + now.tv_nsec;
-}
-
-bool zkli_condition_init(pthread_cond_t *condition) {
-    pthread_condattr_t attributes;
-    if (pthread_condattr_init(&attributes) != 0)
-        return false;
-    bool is_made = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
-                   pthread_cond_init(condition, &attributes) == 0;
-    (void)pthread_condattr_destroy(&attributes);
-    return is_made;
-}
+/* ---- Threads ---- */
 
 int zkli_thread_start(pthread_t *ret_thread, void *(*run)(void *), void *arg) {
     sigset_t all, before;
@@ -100,7 +77,7 @@ void zkli_session_wait(struct zkl_session *s, pthread_cond_t *condition) {
 }
 
 bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, int64_t until_ns) {
-    struct timespec until = {until_ns / ZKLI_NS_PER_S, until_ns % ZKLI_NS_PER_S};
+    const struct timespec until = zkli_timespec(until_ns);
     uint64_t news = news_of(s);
     zkli_session_settle(s);
     if (news_of(s) != news)

@@ -10,6 +10,7 @@
 #ifndef ZKLI_SESSION_SESSION_INTERNAL_H
 #define ZKLI_SESSION_SESSION_INTERNAL_H
 
+#include "base/clock.h"
 #include "session/session.h"
 
 /* How long close waits for replies that are under way, and then for a server to confirm the end of
@@ -20,17 +21,12 @@
 
 /* ---- Monitor (monitor.c) ---- */
 
-/* CLOCK_BOOTTIME: a stopped process or a suspended machine finds the time gone when it wakes. */
-int64_t zkli_boottime_ns(void);
-int64_t zkli_monotonic_ns(void);
 /* Starts a thread that takes no signals. Returns 0 or an errno code. */
 int zkli_thread_start(pthread_t *ret_thread, void *(*run)(void *), void *arg);
 /* Waits on a condition with the mutex, which is released and taken again as by unlock and lock. */
 void zkli_session_wait(struct zkl_session *s, pthread_cond_t *condition);
 /* The same, until a time on CLOCK_MONOTONIC; false when it has come. */
 bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, int64_t until_ns);
-/* A condition for zkli_session_wait_until. False: out of memory. */
-bool zkli_condition_init(pthread_cond_t *condition);
 /* With the lock held: the timer thread wakes at this time, or before. */
 void zkli_session_arm(struct zkl_session *s, int64_t at_ns);
 /* The last reference is gone, or nothing but memory was made yet. */

@@ -94,6 +94,24 @@ static void a_list_of_servers_is_taken_and_used_or_there_is_no_memory(void) {
     fail_each(set_hosts);
 }
 
+static void end_a_session(void) {
+    client *c = client_open("ticket", T_NORMAL);
+    char ticket[ZKL_TICKET_SIZE];
+
+    REQUIRE_INT(zkl_session_ticket(c->session, ticket, sizeof(ticket)), ZKL_OK);
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    arm();
+    const zkl_err err = zkl_session_end(server_hosts(), ticket, SOON_MS);
+    failing_disarm();
+    check_nomem_or(err, ZKL_OK);
+    CHECK(err == ZKL_OK ? queue_length(c->name) == 0 : client_held(c));
+    client_close(c);
+}
+
+static void a_session_is_ended_from_outside_or_there_is_no_memory(void) {
+    fail_each(end_a_session);
+}
+
 /* ---- Acquire ---- */
 
 static void acquire_a_free_lock(void) {
@@ -501,6 +519,8 @@ static const test_case Cases[] = {
      a_list_of_servers_is_taken_and_used_or_there_is_no_memory},
     {"a nested acquire allocates nothing for a grant",
      a_nested_acquire_allocates_nothing_for_a_grant},
+    {"a session is ended from outside, or there is no memory",
+     a_session_is_ended_from_outside_or_there_is_no_memory},
     {"a free lock is acquired, or there is no memory",
      a_free_lock_is_acquired_or_there_is_no_memory},
     {"a lock without a directory is acquired, or there is no memory",

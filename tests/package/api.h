@@ -24,6 +24,8 @@
     X(zkl_err, zkl_session_set_hosts, (zkl_session *, const char *)) \
     X(int, zkl_session_fd, (zkl_session *)) \
     X(int, zkl_session_dispatch, (zkl_session *, int)) \
+    X(zkl_err, zkl_session_ticket, (zkl_session *, char *, size_t)) \
+    X(zkl_err, zkl_session_end, (const char *, const char *, int)) \
     X(zkl_err, zkl_lock_open, \
       (zkl_lock **, zkl_session *, const char *, const zkl_lock_options *)) \
     X(zkl_err, zkl_lock_close, (zkl_lock *)) \
