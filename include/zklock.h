@@ -360,6 +360,7 @@ typedef struct zkl_lock_options {
     zkl_event_fn on_event; /* events of this lock [none] */
     void *arg;             /* handed to on_event */
     const char *label;     /* shown for its contenders; cut as the session's [the session's] */
+    uint64_t owner;        /* who holds and waits: see zkl_find_deadlocks [0: the thread] */
 } zkl_lock_options;
 
 #define ZKL_LOCK_OPTIONS(...) ((zkl_lock_options){.size = sizeof(zkl_lock_options), __VA_ARGS__})
@@ -375,8 +376,8 @@ typedef struct zkl_lock_options {
  *
  * Threads may share the handle. They queue in this process, first come, first served. Only the
  * first of them stands in the queue on the server, so later clients can be served before the
- * others. Two handles of one name exclude each other like two clients, also in one session. That is
- * so for readers, too: threads that are to read together have a handle each.
+ * others. Two handles of one name exclude each other like two clients, also in one session, and so
+ * do readers: threads that are to read together have a handle each.
  *
  * With .local_handoffs = n a release hands the node on to the thread that waits next on the handle,
  * without a request, at most n times in a row. Then the node goes, and other clients have their
@@ -519,8 +520,7 @@ ZKL_API zkl_err zkl_release_all(zkl_lock *const *locks, size_t count);
  * ZKL_NOT_HELD: the thread has no hold; or another thread has given it up meanwhile.
  * ZKL_LOST: the hold is lost.
  * ZKL_UNSUPPORTED: the lock is of another kind.
- * ZKL_DENIED, ZKL_SERVER: it is still a writer's; the log has the server's code.
- * ZKL_IN_CALLBACK.
+ * ZKL_DENIED, ZKL_SERVER: it is still a writer's; the log has the code. ZKL_IN_CALLBACK.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_downgrade(zkl_lock *l);
 
@@ -554,8 +554,8 @@ ZKL_API zkl_err zkl_cancel(zkl_lock *l);
  * Whether the calling thread holds the lock, certainly, at this moment. Once false for a hold, it
  * stays false. It costs no round trip. Certain means that no other client can have been granted the
  * lock, because the server cannot have ended our session yet. It is false T - T/24 after the last
- * committed heartbeat was sent, or sooner. Two things can break this. Another tool may delete the
- * node or end the session. Or a virtual machine is paused together with its clock.
+ * committed heartbeat was sent, or sooner. Two things can break this: another tool deletes the node
+ * or ends the session, or a virtual machine is paused together with its clock.
  */
 ZKL_API bool zkl_held(zkl_lock *l);
 /* How long the calling thread's hold stays certain without another heartbeat; 0 when not held.

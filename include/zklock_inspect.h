@@ -73,6 +73,50 @@ typedef void (*zkl_list_fn)(const char *name, size_t contenders, void *arg);
 ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_list_fn fn,
                                       void *arg);
 
+/* ---- Deadlocks ------------------------------------------------------------------------------- */
+
+/* The greatest .owner of a lock's options. */
+#define ZKL_OWNER_MAX ((uint64_t)INT64_MAX)
+
+/* One contender that waits, and one before it in the queue that must go first. */
+typedef struct zkl_wait {
+    size_t size;      /* of this struct, in the library that is running: see ZKL_HAS */
+    const char *name; /* of the lock */
+    const zkl_contender *waiter;
+    const zkl_contender *blocker;
+} zkl_wait;
+
+/* Called for each circle of waits. The blocker of each wait and the waiter of the next one have the
+ * same owner, and so have the last one's blocker and the first one's waiter. All of it is borrowed
+ * for the call. */
+typedef void (*zkl_deadlock_fn)(const zkl_wait *waits, size_t count, void *arg);
+/*
+ * Looks for owners that wait for each other in a circle, over all locks at or below prefix (NULL or
+ * "": all), and calls fn for each circle. No two of those share an owner: end one, and look again.
+ * None of them goes on until a wait in it ends, by a timeout or by hand.
+ *
+ * An owner is a thread of a process, by whatever sessions; or what the program has set as .owner
+ * in the options of its locks: a number from 1 to ZKL_OWNER_MAX, the same for all handles of the
+ * process by which one job holds and waits. Without .owner, a contender has none that can be told:
+ *
+ * - of a handle that several threads have acquired by, or zkl_acquire_async;
+ * - of a handle with .linger_ms or .local_handoffs.
+ *
+ * Waits in a process, for another thread that uses the same handle, are not seen. Nor are those for
+ * one of a semaphore's permits, and those of other libraries' contenders.
+ *
+ * Where owners wait in a circle, the waits are read two times or three, with a pause of 150 ms. All
+ * waits that are reported existed together at one moment, by the same nodes. The node of a wait
+ * that has just timed out may stand for 50 ms and a round trip more.
+ *
+ * The call blocks. Each read of a queue takes connect_timeout_ms of the session at most. When all
+ * is read, fn is called on the calling thread, and may call any function of the library.
+ * **Returns:** as zkl_list. ZKL_DENIED: some queues may not be read; fn was told of what is found
+ * in the others. On any other error fn was not called.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_find_deadlocks(zkl_session *s, const char *prefix,
+                                                zkl_deadlock_fn fn, void *arg);
+
 #ifdef __cplusplus
 }
 #endif

@@ -24,6 +24,8 @@
 #define ZKLI_NODE_DATA_VALUE_MAX 128
 /* What the later fields take together; a new node's line leaves so much room. */
 #define ZKLI_NODE_DATA_LATER_MAX (sizeof(" touched=1 since=9223372036854775807 ask=1 break=1") - 1)
+/* In an owner's number: the program has said it, and it is no thread's. */
+#define ZKLI_OWNER_IS_SAID (UINT64_C(1) << 63)
 /* A uuid. */
 #define ZKLI_NODE_DATA_ATTEMPT_MAX 36
 

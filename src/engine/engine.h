@@ -130,6 +130,7 @@ struct zkli_wish {
     bool is_try;
     bool may_be_kept; /* its node, while nobody holds by it */
     struct zkli_thread thread;
+    uint64_t owner; /* what the node's data say of it; 0: nothing */
     /* Of a semaphore: */
     int permits;                  /* 0: as recorded */
     struct zkli_permits recorded; /* as this session last read them */

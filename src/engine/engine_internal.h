@@ -128,6 +128,7 @@ struct zkli_member {
     size_t node_bytes;     /* of the budgets */
     size_t watch_bytes;
     struct zkli_thread thread;
+    uint64_t owner; /* as its nodes' data say */
     char label[ZKLI_NODE_DATA_VALUE_MAX + 1];
     zkli_notify_fn notify; /* NULL: no notices are handed out any more */
     void *notify_arg;

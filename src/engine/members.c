@@ -100,6 +100,7 @@ zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e,
     m->begun_ns = e->now_ns;
     zkli_engine_refresh_uuid(e);
     m->thread = wish->thread;
+    m->owner = wish->owner;
     zkli_node_data_cut(m->label, wish->label == NULL ? e->who.label : wish->label);
     zkli_member_set_budget(m, bytes, watches * bytes);
     join(m, group);

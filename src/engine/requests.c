@@ -184,7 +184,9 @@ static size_t format_data(char ret_data[ZKLI_NODE_DATA_MAX], const struct zkli_m
                           int64_t token) {
     struct zkli_node_data who = m->engine->who;
     who.timeout_ms = m->engine->timeout_ms;
-    who.owner_thread = m->thread.number;
+    who.owner_thread = m->owner;
+    if (m->owner == 0)
+        who.owner_nonce = 0;
     who.thread = m->thread.id;
     who.token = token;
     memcpy(who.label, m->label, sizeof(who.label));

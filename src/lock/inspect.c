@@ -8,24 +8,8 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "lock/lock.h"
+#include "lock/queue_copy.h"
 #include "lock/reads.h"
-
-struct entry {
-    zkl_contender contender;
-    struct zkli_sibling place;
-    struct zkli_node_data data;
-    bool is_there;
-    char node[ZKLI_CHILD_MAX + 1];
-};
-
-struct zkl_queue {
-    size_t count;
-    zkl_contender *contenders; /* count of them, in order; their text stands in the entries */
-    struct entry *entries;
-    size_t entry_count;
-    int permits; /* 0: none recorded */
-};
 
 struct inspection {
     struct zkli_reads reads;
@@ -107,7 +91,7 @@ static zkl_err take_listing(struct inspection *inspection, const struct zkli_rep
     int32_t length = reply->stat.data_length;
     inspection->needs_permits = length > 0 && length < ZKLI_PERMITS_TEXT_MAX;
     for (size_t i = 0; i < reply->child_count; i++) {
-        struct entry *entry = &queue->entries[queue->entry_count];
+        struct zkli_entry *entry = &queue->entries[queue->entry_count];
         if (!zkli_sibling_parse(&entry->place, reply->children[i]))
             continue;
         memcpy(entry->node, reply->children[i], strlen(reply->children[i]) + 1);
@@ -122,7 +106,7 @@ static void take_permits(struct zkl_queue *queue, const struct zkli_reply *reply
                          .count;
 }
 
-static void take_node(struct entry *entry, const struct zkli_reply *reply) {
+static void take_node(struct zkli_entry *entry, const struct zkli_reply *reply) {
     (void)zkli_node_data_parse(&entry->data, reply->data, reply->data_length);
     entry->is_there = true;
     entry->contender = (zkl_contender){
@@ -152,7 +136,7 @@ static zkl_err got(struct zkli_reads *reads, const struct zkli_read *read,
 /* ---- Order ---- */
 
 static int compare_entries(const void *a, const void *b) {
-    const struct entry *first = a, *second = b;
+    const struct zkli_entry *first = a, *second = b;
     if (first->is_there != second->is_there)
         return first->is_there ? -1 : 1;
     if (first->place.order != second->place.order)
@@ -160,7 +144,7 @@ static int compare_entries(const void *a, const void *b) {
     return strcmp(first->node, second->node);
 }
 
-static bool needs_czxid(const struct entry *entry) {
+static bool needs_czxid(const struct zkli_entry *entry) {
     struct zkli_listing one = {.siblings = &entry->place, .count = 1};
     return entry->is_there && zkli_listing_needs_czxid(&one);
 }
@@ -181,7 +165,7 @@ struct before {
 };
 
 /* A semaphore's hold that is beyond a number made smaller cannot be told from a wait. */
-static bool is_holder(const struct entry *entry, const struct before *before, int permits) {
+static bool is_holder(const struct zkli_entry *entry, const struct before *before, int permits) {
     if (before->count == 0)
         return true;
     if (entry->place.kind == ZKLI_KIND_LEASE)
@@ -200,7 +184,7 @@ static void arrange(struct zkl_queue *queue) {
     qsort(queue->entries, count, sizeof(*queue->entries), compare_entries);
     struct before before = {.are_readers = true, .are_leases = true};
     for (size_t i = 0; i < count && queue->entries[i].is_there; i++) {
-        struct entry *entry = &queue->entries[i];
+        struct zkli_entry *entry = &queue->entries[i];
         queue->contenders[i] = entry->contender;
         queue->contenders[i].node = entry->node;
         queue->contenders[i].host = entry->data.host;

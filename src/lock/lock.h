@@ -80,6 +80,10 @@ struct zkl_lock {
                                     its place is kept for the next one */
     struct zkli_list holds;      /* lost ones, nested ones, and the current one */
     struct zkli_hold *current;   /* by a contender of its own; NULL: none */
+    uint64_t owner;              /* as the program says; 0: the thread that acquires */
+    uint64_t thread;             /* the only one that has acquired by it; 0: none yet */
+    bool is_shared;              /* several threads have, or acquires of none's */
+    uint64_t said;               /* the owner that the member's node names; 0: none */
     struct zkli_member *idle;    /* whose node stays though nobody holds by it; NULL: none */
     struct zkli_timer stay_end;  /* so long; or a place that is kept */
     struct zkli_list releases;   /* those that are waited for */

@@ -292,13 +292,25 @@ static void lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notic
     }
 }
 
-static struct zkli_wish wish_of(const struct zkli_acquire *acquire) {
+/* A node says for good whose it is. So where its hold or its place may become another's, it does
+ * not, unless the program has said so for the handle. */
+static uint64_t owner_of(const struct zkli_acquire *acquire) {
     const struct zkl_lock *l = acquire->lock;
+    bool may_change = l->is_shared || l->linger_ms > 0 || l->turns_max > 0;
+    if (l->owner != 0)
+        return l->owner | ZKLI_OWNER_IS_SAID;
+    return may_change ? 0 : acquire->thread.number;
+}
+
+static struct zkli_wish wish_of(const struct zkli_acquire *acquire) {
+    struct zkl_lock *l = acquire->lock;
+    l->said = owner_of(acquire);
     return (struct zkli_wish){.name = l->name,
                               .kind = l->kind,
                               .label = l->label,
                               .is_try = acquire->is_try,
                               .thread = acquire->thread,
+                              .owner = l->said,
                               .may_be_kept = l->linger_ms > 0 && acquire->all == NULL,
                               .permits = l->permits,
                               .recorded = l->recorded,
@@ -418,9 +430,16 @@ static void take_back_several(struct zkli_several *all) {
     start_lines(all);
 }
 
+static void note_thread(struct zkl_lock *l, const struct zkli_acquire *acquire) {
+    uint64_t thread = acquire->thread.number;
+    l->is_shared = l->is_shared || thread == 0 || (l->thread != 0 && l->thread != thread);
+    l->thread = thread;
+}
+
 void zkli_several_submit(struct zkli_several *all) {
     for (size_t i = 0; i < all->count; i++) {
         zkli_lock_end_place(all->parts[i].lock);
+        note_thread(all->parts[i].lock, &all->parts[i]);
         zkli_list_append(&all->parts[i].lock->acquires, &all->parts[i].link);
     }
     start_next(all->parts[0].lock);
@@ -453,7 +472,9 @@ void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error) {
 
 void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire) {
     bool has_place = zkli_lock_keeps_place(l) && !acquire->is_try &&
-                     zkli_member_agrees(l->member, l->permits);
+                     zkli_member_agrees(l->member, l->permits) &&
+                     zkli_place_may_be_taken(l, acquire);
+    note_thread(l, acquire);
     if (!has_place)
         zkli_lock_end_place(l); /* it asks the servers */
     zkli_list_append(&l->acquires, &acquire->link);

@@ -127,6 +127,10 @@ void zkli_lock_take_place(struct zkl_lock *l) {
         zkli_lock_tell_position(l);
 }
 
+bool zkli_place_may_be_taken(const struct zkl_lock *l, const struct zkli_acquire *acquire) {
+    return l->said == 0 || l->said == acquire->thread.number || l->owner != 0;
+}
+
 /* Where waiters are less patient than the queue is long, each would leave before its turn, and
  * begin anew at the end: all work, and no grants. So the next in line goes on from here. If there
  * is none, the place is kept for a while, for a call that tries again. */
@@ -136,7 +140,8 @@ bool zkli_place_outlasts(const struct zkl_lock *l, const struct zkli_acquire *ac
         return false;
     if (acquire->link.next == &l->acquires)
         return zkli_member_may_be_left(l->member);
-    return ZKLI_CONTAINER(acquire->link.next, struct zkli_acquire, link)->all == NULL;
+    const struct zkli_acquire *next = ZKLI_CONTAINER(acquire->link.next, struct zkli_acquire, link);
+    return next->all == NULL && zkli_place_may_be_taken(l, next);
 }
 
 void zkli_place_leave(struct zkl_lock *l, struct zkli_acquire *acquire) {

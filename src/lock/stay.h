@@ -31,6 +31,9 @@ void zkli_lock_end_idle(struct zkl_lock *l);
 
 /* ---- A place: nobody waits by it ---- */
 
+/* Whether this acquire may wait by the contender's node: it names no other owner. */
+bool zkli_place_may_be_taken(const struct zkl_lock *l, const struct zkli_acquire *acquire);
+
 bool zkli_lock_keeps_place(const struct zkl_lock *l);
 /* Whether the place of this acquire, the first in line, is of use when it gives up. */
 bool zkli_place_outlasts(const struct zkl_lock *l, const struct zkli_acquire *acquire);

@@ -98,7 +98,8 @@ static void another_number_of_permits_is_a_mismatch(void) {
         client_close(holders[i]);
 }
 
-/* Two threads of one handle: the first leaves, and the other is where it was. */
+/* Two threads of one handle: the first leaves, and the other is where it was. The handle is known
+ * to be shared: its nodes name no owner, see server.deadlocks. */
 static void the_next_in_line_stands_before_those_that_came_later(void) {
     const char *name = fresh_name("line");
     client *holder = client_open(name, T_LONG), *c = client_open_proxied(name, T_LONG),
@@ -106,14 +107,21 @@ static void the_next_in_line_stands_before_those_that_came_later(void) {
     actor *second = actor_new();
     char before[RAW_PATH_MAX], after[RAW_PATH_MAX];
 
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    CHECK_INT(client_release_wait(c), ZKL_OK);
+    actor_acquire(second, c->lock, SOON_MS);
+    CHECK_INT(actor_result(second, SOON_MS), ZKL_OK);
+    CHECK_INT(actor_release_wait(second, c->lock, SOON_MS), ZKL_OK);
+    proxy_forget(c->proxy);
+    const size_t queued = client_told(c, ZKL_EVENT_QUEUED);
     REQUIRE_INT(client_acquire(holder, SOON_MS), ZKL_OK);
     client_begin(c, 1000);
-    WAIT_UNTIL(client_told(c, ZKL_EVENT_QUEUED) == 1, SOON_MS);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_QUEUED) == queued + 1, SOON_MS);
     actor_acquire(second, c->lock, SOON_MS);
     client_queue_up(later, 3);
     client_node(c, before);
     CHECK_INT(client_result(c), ZKL_TIMEOUT);
-    WAIT_UNTIL(client_told(c, ZKL_EVENT_QUEUED) == 2, SOON_MS);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_QUEUED) == queued + 2, SOON_MS);
     client_node(c, after);
     CHECK_STRING(after, before);
     CHECK_INT(client_release(holder), ZKL_OK);

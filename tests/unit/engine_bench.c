@@ -498,7 +498,7 @@ zkl_err enter_by(const struct zkli_wish *wish, struct owner **ret_owner) {
 
 zkl_err enter_queue(const char *name, bool is_try, struct owner **ret_owner) {
     const struct zkli_wish wish = {
-        .name = name, .kind = ZKLI_KIND_MUTEX, .is_try = is_try, .thread = {7, 70}};
+        .name = name, .kind = ZKLI_KIND_MUTEX, .is_try = is_try, .thread = {7, 70}, .owner = 7};
     return enter_by(&wish, ret_owner);
 }
 
@@ -509,12 +509,12 @@ struct owner *begin_by(const struct zkli_wish *wish) {
 }
 
 struct owner *begin_as(const char *name, enum zkli_kind kind) {
-    return begin_by(&(struct zkli_wish){.name = name, .kind = kind, .thread = {7, 70}});
+    return begin_by(&(struct zkli_wish){.name = name, .kind = kind, .thread = {7, 70}, .owner = 7});
 }
 
 struct owner *begin_lease(const char *name, int permits) {
     return begin_by(&(struct zkli_wish){
-        .name = name, .kind = ZKLI_KIND_LEASE, .permits = permits, .thread = {7, 70}});
+        .name = name, .kind = ZKLI_KIND_LEASE, .permits = permits, .thread = {7, 70}, .owner = 7});
 }
 
 struct owner *begin(const char *name) {

@@ -37,8 +37,11 @@ zkl_err enter_all(const char *const *names, size_t count, bool is_try, struct ow
     struct zkli_wish wishes[SEVERAL] = {{.name = NULL}};
     REQUIRE(count <= SEVERAL);
     for (size_t i = 0; i < count; i++)
-        wishes[i] = (struct zkli_wish){
-            .name = names[i], .kind = ZKLI_KIND_MUTEX, .is_try = is_try, .thread = {7, 70}};
+        wishes[i] = (struct zkli_wish){.name = names[i],
+                                       .kind = ZKLI_KIND_MUTEX,
+                                       .is_try = is_try,
+                                       .thread = {7, 70},
+                                       .owner = 7};
     return enter_all_by(wishes, count, ret_owners);
 }
 

@@ -136,6 +136,33 @@ static void a_try_waits_for_the_end_of_such_a_node_and_for_no_other(void) {
     }
 }
 
+/* ---- What one has given up, and what it wants next ---- */
+
+/* The deletion is not sent, or lost, or its answer is. Who looks for deadlocks relies on this: that
+ * nobody holds what it has given up, while it waits for something else. */
+static void what_is_given_up_goes_before_what_is_wanted_next(void) {
+    for (int kind = 0; kind < 3; kind++) {
+        char path[ZKLI_PATH_MAX];
+        bench_begin();
+        struct owner *first = hold("a");
+        (void)snprintf(path, sizeof(path), "%s", path_of(first));
+        if (kind == 0)
+            cut(0);
+        release(first);
+        struct owner *next = begin("b");
+        if (kind > 0)
+            cut(kind == 2);
+        bench_connect();
+        CHECK_INT(tiny_find(&Bench.server, path) == NULL, kind == 2);
+        const struct request create = serve_until(CREATE);
+        CHECK(tiny_find(&Bench.server, path) == NULL);
+        serve_request(&create);
+        serve_all();
+        CHECK_INT(next->grants, 1);
+        end_with(next);
+    }
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"the watch of the next one ends the hold before that is granted",
@@ -151,6 +178,8 @@ int main(int argc, char **argv) {
          a_try_behind_nodes_of_ours_that_are_being_deleted_is_granted},
         {"a try waits for the end of such a node, and for no other",
          a_try_waits_for_the_end_of_such_a_node_and_for_no_other},
+        {"what is given up goes before what is wanted next",
+         what_is_given_up_goes_before_what_is_wanted_next},
     };
     return TEST_MAIN(argc, argv, "engine_neighbours", cases);
 }

@@ -65,11 +65,12 @@ static bool waits(zkl_lock *l) {
     return waits;
 }
 
-/* That of any kind. */
-static void the_next_in_line_goes_on_from_there(void) {
+/* One thread waits, and another behind it; the first gives up. */
+static void check_next_in_line(uint64_t owner, size_t creates) {
     zkl_session *s = session_behind_a_holder();
     zkl_lock *l = NULL;
-    CHECK_INT(zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.kind = ZKL_WRITE)), ZKL_OK);
+    CHECK_INT(zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.kind = ZKL_WRITE, .owner = owner)),
+              ZKL_OK);
     actor *first = actor_new(), *second = actor_new();
     actor_acquire(first, l, 300);
     WAIT_UNTIL(waits(l), SOON_MS);
@@ -82,8 +83,9 @@ static void the_next_in_line_goes_on_from_there(void) {
     zkli_session_lock(s);
     CHECK(l->member != NULL && l->member->thread.number != thread);
     zkli_session_unlock(s);
-    CHECK_INT(fake_served(CREATE), 1);
-    CHECK_INT(fake_served(REMOVE), 0);
+    WAIT_UNTIL(waits(l), SOON_MS);
+    CHECK_INT(fake_served(CREATE), creates);
+    CHECK_INT(fake_served(REMOVE), creates - 1);
     CHECK_INT(zkl_cancel(l), ZKL_OK); /* it is not kept after that */
     CHECK_INT(actor_result(second, SOON_MS), ZKL_CANCELED);
     CHECK(!has_member(l));
@@ -91,6 +93,16 @@ static void the_next_in_line_goes_on_from_there(void) {
     actor_free(first);
     actor_free(second);
     fake_end(s, l);
+}
+
+/* That of any kind; if the program says that it is the same owner. */
+static void the_next_in_line_goes_on_from_there(void) {
+    check_next_in_line(1, 1);
+}
+
+/* The node would name the thread that has left (zkl_find_deadlocks). */
+static void the_next_in_line_does_not_go_on_as_another_thread(void) {
+    check_next_in_line(0, 2);
 }
 
 /* Whether the last wait's place is kept for long enough to try what follows; its end is put off. */
@@ -196,6 +208,8 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"who comes back soon goes on from there", who_comes_back_soon_goes_on_from_there},
         {"the next in line goes on from there", the_next_in_line_goes_on_from_there},
+        {"the next in line does not go on as another thread",
+         the_next_in_line_does_not_go_on_as_another_thread},
         {"it is not kept where others could go", it_is_not_kept_where_others_could_go},
         {"it is not kept where the session is half full",
          it_is_not_kept_where_the_session_is_half_full},
