@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/waits.h"
 #include "lock/queue_copy.h"
+#include "lock/waits.h"
 
 /* A place is kept for 50 ms (stay.c). */
 #define PAUSE_NS (150 * ZKLI_NS_PER_MS)

@@ -4,6 +4,7 @@
  */
 #include "scenario.h"
 
+#include "scenario_told.h"
 #include "session/session.h"
 #include "steps.h"
 #include "support/target.h"
@@ -533,6 +534,7 @@ const scenario Scenarios[SCENARIOS] = {
     {.name = "release_wait", .run = run_release_wait, .beats = 1},
     {.name = "close", .run = run_close, .is_close = true, .beats = 1},
     {.name = "guarded write", .run = run_guarded, .beats = 1},
+    {.name = "guarded writes, told", .run = run_told_writes, .beats = 1},
     {.name = "downgrade",
      .run = run_downgrade,
      .kinds = {[PROTAGONIST] = ZKL_WRITE, [WAITER] = ZKL_WRITE},

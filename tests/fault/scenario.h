@@ -5,7 +5,7 @@
 #include "play.h"
 
 enum {
-    SCENARIOS = 33
+    SCENARIOS = 34
 };
 
 extern const scenario Scenarios[SCENARIOS];

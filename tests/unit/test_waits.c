@@ -1,5 +1,5 @@
 /* Circles of waits, against a plain search over all ways. */
-#include "core/waits.h"
+#include "lock/waits.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* waits - see waits.h. */
-#include "core/waits.h"
+#include "lock/waits.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * waits - who waits for whom, and whether that goes in a circle: a graph of owners, whose edges are
  * waits. Every wait has to end before its waiter goes on, so each circle is a deadlock.
  */
-#ifndef ZKLI_CORE_WAITS_H
-#define ZKLI_CORE_WAITS_H
+#ifndef ZKLI_LOCK_WAITS_H
+#define ZKLI_LOCK_WAITS_H
 
 #include <stdbool.h>
 #include <stddef.h>
