@@ -192,7 +192,11 @@ choose_build() {
         "-DZKLOCK_COVERAGE=$Coverage" "-DZKLOCK_WERROR=$Strict" "-DZKLOCK_BUILD_BENCH=$Strict")
     [[ $Coverage == OFF ]] || CMakeOptions+=("${COVERAGE_OPTIONS[@]}")
     [[ ! $Compiler ]] || CMakeOptions+=("-DCMAKE_C_COMPILER=$Compiler")
-    TestsAtOnce=$TESTS_AT_ONCE
+    TestsAtOnce=$TESTS_AT_ONCE Targets=all
+    # Such a build takes long. What no chosen tier runs is left out of it.
+    if [[ $Sanitize || $Coverage == ON ]] && ((${#Chosen[@]})); then
+        Targets=$(printf 'tests_%s ' "${Chosen[@]}")
+    fi
     if [[ $Sanitize ]]; then
         TestsAtOnce=$SANITIZED_TESTS_AT_ONCE MeasuresCore=no
     fi
@@ -235,7 +239,7 @@ main() {
     export ZKLOCK_IMAGE_CACHE=${ZKLOCK_IMAGE_CACHE-build/images}
 
     mkdir -p "$BuildDir"
-    build . "$BuildDir" all "${CMakeOptions[@]}" ||
+    build . "$BuildDir" "$Targets" "${CMakeOptions[@]}" ||
         fail "$EX_SOFTWARE" "the build in $BuildDir failed"
     [[ $BuildOnly == no ]] || return 0
     ! chosen alloc || leave_out_alloc

@@ -58,7 +58,7 @@ forbid "of the engine src/zk needs the port only:" \
     "$(includes 'engine/' src/zk | grep -v '"engine/zk_port\.h"' || :)"
 forbid "of the core src/fence needs the names only:" \
     "$(includes 'core/' src/fence | grep -v '"core/node_name\.h"' || :)"
-forbid "only zk_client_internal.h, zk_end.c, zk_ops.c and zk_transaction.h may include ZooKeeper's headers:" \
+forbid "only zk_client_internal.h, zk_{end,ops}.c, zk_transaction.h include ZooKeeper's headers:" \
     "$(includes '[a-z/]*(zookeeper|recordio|jute)' src include |
         grep -Ev '^src/zk/zk_(client_internal\.h|end\.c|ops\.c|transaction\.h):' || :)"
 forbid "only zk_client_internal.h and zk_transaction.c may include zk_transaction.h:" \
