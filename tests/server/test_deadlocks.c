@@ -4,6 +4,7 @@
  */
 #include "support/client.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,8 +69,9 @@ static struct {
     member members[RING_MAX];
 } Ring;
 
+/* Until the same thread's next call. */
 static const char *ring_name(size_t number) {
-    static char name[256];
+    static _Thread_local char name[256];
     (void)snprintf(name, sizeof(name), "%s/%zu", Ring.prefix, number);
     return name;
 }
@@ -259,19 +261,36 @@ static void a_place_is_not_left_to_another_owner(void) {
 
 /* ---- Over several processes ---- */
 
-/* Holds one, and waits for the next one's when it is told to. */
-static void be_one_of_the_ring(size_t number, size_t count, int input, int output) {
+/* This program again, as one of them: HOSTS ROOT HAS WANTS. Holds one, and waits for the other when
+ * it is told to. (A fork alone would be none of the thread sanitizer's programs.) */
+static int be_one_of_the_ring(char **arguments) {
     zkl_session *s = NULL;
     zkl_lock *has = NULL, *wants = NULL;
     char byte = 0;
-    if (zkl_session_open(&s, server_hosts(), &ZKL_SESSION_OPTIONS(.root = fixture_root())) ==
-            ZKL_OK &&
-        zkl_lock_open(&has, s, ring_name(number), NULL) == ZKL_OK &&
-        zkl_lock_open(&wants, s, ring_name((number + 1) % count), NULL) == ZKL_OK &&
-        zkl_acquire(has, ZKL_FOREVER) == ZKL_OK && write(output, &byte, 1) == 1 &&
-        read(input, &byte, 1) == 1 && zkl_acquire(wants, ZKL_FOREVER) == ZKL_OK)
-        _exit(0);
-    _exit(1);
+    const zkl_session_options options = ZKL_SESSION_OPTIONS(.root = arguments[1]);
+    if (zkl_session_open(&s, arguments[0], &options) == ZKL_OK &&
+        zkl_lock_open(&has, s, arguments[2], NULL) == ZKL_OK &&
+        zkl_lock_open(&wants, s, arguments[3], NULL) == ZKL_OK &&
+        zkl_acquire(has, ZKL_FOREVER) == ZKL_OK && write(STDOUT_FILENO, &byte, 1) == 1 &&
+        read(STDIN_FILENO, &byte, 1) == 1 && zkl_acquire(wants, ZKL_FOREVER) == ZKL_OK)
+        return 0;
+    return 1;
+}
+
+static pid_t start_one_of_the_ring(size_t number, size_t count, int input, int output) {
+    char has[256], wants[256];
+    (void)snprintf(has, sizeof(has), "%s", ring_name(number));
+    (void)snprintf(wants, sizeof(wants), "%s", ring_name((number + 1) % count));
+    const pid_t pid = fork();
+    if (pid == 0) {
+        (void)dup2(input, STDIN_FILENO);
+        (void)dup2(output, STDOUT_FILENO);
+        (void)execl("/proc/self/exe", "ring", "--ring", server_hosts(), fixture_root(), has, wants,
+                    (char *)NULL);
+        _exit(127);
+    }
+    REQUIRE(pid > 0);
+    return pid;
 }
 
 static void rings_over_processes_are_found(void) {
@@ -283,15 +302,13 @@ static void rings_over_processes_are_found(void) {
     char bytes[PROCESSES] = {0};
     (void)snprintf(Ring.prefix, sizeof(Ring.prefix), "%s", fresh_name("processes"));
     Ring.count = PROCESSES;
-    REQUIRE(pipe(to) == 0 && pipe(from) == 0);
-    for (size_t i = 0; i < PROCESSES; i++) {
-        pids[i] = fork();
-        if (pids[i] == 0)
-            be_one_of_the_ring(i, PROCESSES, to[0], from[1]);
-        REQUIRE(pids[i] > 0);
-    }
+    REQUIRE(pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0);
     for (size_t i = 0; i < PROCESSES; i++)
-        CHECK_INT(read(from[0], bytes, 1), 1);
+        pids[i] = start_one_of_the_ring(i, PROCESSES, to[0], from[1]);
+    (void)close(to[0]);
+    (void)close(from[1]);
+    for (size_t i = 0; i < PROCESSES; i++)
+        REQUIRE(read(from[0], bytes, 1) == 1);
     CHECK_INT(circles(Ring.prefix), 0);
     CHECK_INT(write(to[1], bytes, PROCESSES), PROCESSES);
     WAIT_UNTIL(contenders() == 2 * PROCESSES, SOON_MS);
@@ -304,10 +321,8 @@ static void rings_over_processes_are_found(void) {
     }
     for (size_t i = 0; i < PROCESSES; i++)
         REQUIRE(kill(pids[i], SIGKILL) == 0 && waitpid(pids[i], &status, 0) == pids[i]);
-    for (size_t i = 0; i < 2; i++) {
-        (void)close(to[i]);
-        (void)close(from[i]);
-    }
+    (void)close(to[1]);
+    (void)close(from[0]);
 }
 
 /* ---- No false alarm ---- */
@@ -418,6 +433,8 @@ int main(int argc, char **argv) {
          nobody_is_named_who_takes_locks_in_their_order},
         {"wrong calls are refused", wrong_calls_are_refused},
     };
+    if (argc == 6 && strcmp(argv[1], "--ring") == 0)
+        return be_one_of_the_ring(argv + 2);
     fixture_start(NULL);
     test_after_each(fixture_recover);
     return TEST_MAIN(argc, argv, "deadlocks", cases);

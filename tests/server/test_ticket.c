@@ -4,6 +4,7 @@
  */
 #include "support/client.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -20,19 +21,20 @@ static void take(client *c, char *ticket) {
 
 /* ---- A process that dies ---- */
 
-/* Holds, and hands its ticket over, until it is killed. */
-static void hold_for_ever(const char *name, int output) {
+/* This program again: HOSTS ROOT NAME. Holds, and hands its ticket over, until it is killed. */
+static int hold_for_ever(char **arguments) {
     zkl_session *s = NULL;
     zkl_lock *l = NULL;
     char ticket[ZKL_TICKET_SIZE];
-    if (zkl_session_open(&s, server_hosts(), &ZKL_SESSION_OPTIONS(.root = fixture_root())) ==
-            ZKL_OK &&
-        zkl_lock_open(&l, s, name, NULL) == ZKL_OK && zkl_acquire(l, ZKL_FOREVER) == ZKL_OK &&
+    const zkl_session_options options = ZKL_SESSION_OPTIONS(.root = arguments[1]);
+    if (zkl_session_open(&s, arguments[0], &options) == ZKL_OK &&
+        zkl_lock_open(&l, s, arguments[2], NULL) == ZKL_OK &&
+        zkl_acquire(l, ZKL_FOREVER) == ZKL_OK &&
         zkl_session_ticket(s, ticket, sizeof(ticket)) == ZKL_OK &&
-        write(output, ticket, sizeof(ticket)) == (ssize_t)sizeof(ticket))
+        write(STDOUT_FILENO, ticket, sizeof(ticket)) == (ssize_t)sizeof(ticket))
         for (;;)
             (void)pause();
-    _exit(1);
+    return 1;
 }
 
 /* With a T of 10 s, the next has the lock within a moment. */
@@ -41,10 +43,14 @@ static void the_locks_of_a_dead_process_are_free_at_once(void) {
     char ticket[ZKL_TICKET_SIZE];
     int ends[2], status = -1;
 
-    REQUIRE(pipe(ends) == 0);
+    REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
     const pid_t pid = fork();
-    if (pid == 0)
-        hold_for_ever(name, ends[1]);
+    if (pid == 0) {
+        (void)dup2(ends[1], STDOUT_FILENO);
+        (void)execl("/proc/self/exe", "holder", "--holder", server_hosts(), fixture_root(), name,
+                    (char *)NULL);
+        _exit(127);
+    }
     REQUIRE(pid > 0);
     (void)close(ends[1]);
     REQUIRE(read(ends[0], ticket, sizeof(ticket)) == (ssize_t)sizeof(ticket));
@@ -272,6 +278,8 @@ int main(int argc, char **argv) {
         {"what is no ticket is INVALID", what_is_no_ticket_is_invalid},
         {"calls know where they are", calls_know_where_they_are},
     };
+    if (argc == 5 && strcmp(argv[1], "--holder") == 0)
+        return hold_for_ever(argv + 2);
     fixture_start(NULL);
     test_after_each(fixture_recover);
     return TEST_MAIN(argc, argv, "ticket", cases);
