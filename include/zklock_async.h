@@ -72,7 +72,8 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_release_async(zkl_lock *l, zkl_hold hold, int64
  * Several may be under way, under one hold, too. Those of one hold are made in the order of the
  * calls. If a connection is lost, each one whose reply is lost is found out by itself, in that
  * order, before later ones go on. With versions, one that has others of the same node behind it is
- * ZKL_UNSURE then. So is one with a zkl_guarded_multi_async behind it, with any version.
+ * ZKL_UNSURE then. So is one with a zkl_guarded_multi_async behind it, with any version, and one
+ * whose loss was not known yet when the next connection carried a later write that was made.
  *
  * A write under way when its handle is closed is told ZKL_UNSURE. Release the hold when its writes
  * have been told: those that are not sent by then are not made, and told ZKL_NOT_HELD.

@@ -42,8 +42,8 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_session_ticket(zkl_session *s, char *buf, size_
  * password is wrong costs the session of its id a connection: so the servers do it.)
  * **Returns:** ZKL_OK: the session was there, and is over.
  * ZKL_CLOSED: these servers have no such session: it was over before.
- * ZKL_UNREACHABLE: no server could be asked in time; the session has not been ended.
- * ZKL_UNSURE: a server was asked, but did not confirm in time. Call again.
+ * ZKL_UNREACHABLE: no server could be reached in time; the session has not been ended.
+ * ZKL_UNSURE: a server was reached, but did not confirm the end in time. Call again.
  * ZKL_INVALID: a NULL, not a ticket, hosts that are not valid, a timeout out of range.
  * ZKL_IN_CALLBACK; ZKL_NOMEM.
  */

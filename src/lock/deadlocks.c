@@ -202,24 +202,15 @@ static zkl_err read_again(struct search *search, size_t lock) {
     return ZKL_OK;
 }
 
-static void on_pause_over(void *arg) {
-    zkli_operation_finish(arg, ZKL_OK);
-}
-
-static zkl_err pause_reading(struct zkl_session *s) {
-    struct zkli_operation pause;
-    if (!zkli_operation_init(&pause, s, on_pause_over, &pause))
-        return ZKL_NOMEM;
+static void pause_reading(struct zkl_session *s) {
     zkli_session_lock(s);
-    zkli_operation_begin(&pause, zkli_engine_now_ns(s->engine) + PAUSE_NS);
-    (void)zkli_operation_wait(&pause);
+    zkli_session_rest(s, PAUSE_NS);
     zkli_session_unlock(s);
-    zkli_operation_fini(&pause);
-    return ZKL_OK;
 }
 
 static zkl_err confirm(struct search *search) {
-    zkl_err err = pause_reading(search->session);
+    zkl_err err = ZKL_OK;
+    pause_reading(search->session);
     for (size_t i = 0; i < search->lock_count; i++)
         search->locks[i].is_wanted = false;
     for (size_t i = 0; i < search->count; i++)

@@ -24,8 +24,11 @@
  * Several writes of a hold may be under way. Those that one connection carries are made in the
  * order in which they were sent. One that has to be sent again is disturbed. Later ones that are
  * not sent wait for it; those that were sent are lost with the same connection, and are disturbed,
- * too. So what is sent again is sent alone, and in order. A set is not sent again if several
- * operations of the hold have been sent behind it: it could undo one of them and not the others.
+ * too. So what is sent again is sent alone, and in order. But the client library may be connected
+ * again before the first loss is told here. A later write, sent then, goes by the new connection.
+ * So what is lost waits until all that were sent behind it have answers. If one of these was made,
+ * what is lost is not sent again. A set is not sent again either if several operations of the hold
+ * have been sent behind it: it could undo one of them and not the others.
  *
  * All this holds if every program that writes to the node does so under the guard. One that does
  * not may have written in between. With a version that shows, and is UNSURE.
@@ -75,10 +78,21 @@ static bool is_first_disturbed(const struct zkli_write *w) {
     return w->is_disturbed;
 }
 
+/* Whether one of its hold that was sent behind it has no answer yet. */
+static bool is_before_sent(const struct zkli_write *w) {
+    struct zkl_lock *l = w->lock;
+    for (struct zkli_list *link = w->link.next; link != &l->writes; link = link->next) {
+        const struct zkli_write *later = write_of(link);
+        if (later->hold == w->hold && later->query.is_sent && !later->is_waiting)
+            return true;
+    }
+    return false;
+}
+
 /* It is sent, or waits until it may be. */
 static void ask_to_write(struct zkli_write *w, const struct zkli_hold *hold) {
     w->is_waiting = zkli_member_is_turning(hold->member) ||
-                    (hold->disturbed > 0 && !is_first_disturbed(w));
+                    (hold->disturbed > 0 && (!is_first_disturbed(w) || is_before_sent(w)));
     if (w->is_waiting)
         return;
     note_guard(w, hold->member);
@@ -117,13 +131,14 @@ static void disturb(struct zkli_write *w, struct zkli_hold *hold) {
 static void finish(struct zkli_write *w, zkl_err result) {
     struct zkl_lock *l = w->lock;
     struct zkli_hold *hold = hold_of(w);
+    bool are_disturbed = hold != NULL && hold->disturbed > 0;
     zkli_list_remove(&w->link);
     zkli_engine_clear_timer(l->session->engine, &w->retry);
     zkli_operation_finish(&w->operation, result);
-    if (hold != NULL && w->is_disturbed) {
+    if (are_disturbed && w->is_disturbed)
         hold->disturbed--;
+    if (are_disturbed)
         ask_waiting(l);
-    }
 }
 
 /* The last attempt wrote nothing. What those before it did is not known. */
@@ -131,9 +146,22 @@ static void finish_undone(struct zkli_write *w, zkl_err result) {
     finish(w, w->lost > 0 ? ZKL_UNSURE : result);
 }
 
+/* This one, or one before it that has waited for its answer. */
 static void ask_again(struct zkli_write *w, struct zkli_hold *hold) {
     disturb(w, hold);
-    ask_to_write(w, hold);
+    w->is_waiting = true;
+    ask_waiting(w->lock);
+}
+
+/* It was made. Those before it that are lost could undo it, if they were sent again. */
+static void end_overtaken(const struct zkli_write *w) {
+    struct zkli_list *link = w->lock->writes.next;
+    while (link != &w->link) {
+        struct zkli_write *earlier = write_of(link);
+        link = link->next;
+        if (earlier->hold == w->hold && earlier->lost > 0 && earlier->is_waiting)
+            finish(earlier, ZKL_UNSURE);
+    }
 }
 
 /* ---- Answers ---- */
@@ -213,6 +241,7 @@ static void on_written(struct zkli_write *w, const struct zkli_reply *reply) {
     if (w->on_answer != NULL)
         w->on_answer(w, reply);
     if (reply->result == ZKLI_RESULT_OK) {
+        end_overtaken(w);
         finish(w, ZKL_OK);
     } else if (reply->result == ZKLI_RESULT_NO_NODE && reply->refused == 0) {
         on_guard_gone(w);

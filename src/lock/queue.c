@@ -196,13 +196,13 @@ static void inherit(struct zkli_hold *heir, struct zkli_member *m) {
 }
 
 /* A grant whose caller has not woken up, and that is not to be. */
-static void take_from_hold(struct zkli_hold *hold) {
+static void take_from_hold(struct zkli_hold *hold, struct zkli_release *release) {
     struct zkl_lock *l = hold->lock;
     reclaim(hold);
     l->current = NULL;
     zkli_lock_end_writes(l, hold->id, ZKL_NOT_HELD);
     zkli_lock_end_downgrades(l, ZKL_NOT_HELD);
-    zkli_lock_let_go(l, hold->member, NULL);
+    zkli_lock_let_go(l, hold->member, release);
 }
 
 void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release) {
@@ -214,7 +214,7 @@ void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release) {
     zkl_err why = l->is_closed ? ZKL_CLOSED : ZKL_CANCELED;
     if (hold->acquire != NULL && hold->acquire->all != NULL) {
         struct zkli_several *all = hold->acquire->all;
-        take_from_hold(hold);
+        take_from_hold(hold, release);
         zkli_several_fail(all, why);
         return;
     }
@@ -388,7 +388,7 @@ static void take_out(struct zkli_several *all) {
             reclaim(hold); /* it is lost */
         } else if (hold != NULL) {
             tell(hold, ZKL_EVENT_LOST);
-            take_from_hold(hold);
+            take_from_hold(hold, NULL);
         } else if (all->is_started && part->lock->member != NULL) {
             zkli_lock_drop_member(part->lock);
         }

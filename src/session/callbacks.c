@@ -270,11 +270,14 @@ static void tell_now(struct zkl_session *s, struct zkli_completion *c) {
 void zkli_callbacks_drop(struct zkl_session *s, const void *owner) {
     struct zkli_completion *c;
     drop_events(s, owner);
-    /* Not from a callback, be it another session's: two of them could wait for each other. */
-    while (s->callback_owner == owner && !is_in_callback)
-        zkli_session_wait(s, &s->changed);
-    while ((c = first_of(s, owner)) != NULL)
-        tell_now(s, c);
+    do {
+        /* Not from a callback, be it another session's: two of them could wait for each other. */
+        while (s->callback_owner == owner && !is_in_callback)
+            zkli_session_wait(s, &s->changed);
+        c = first_of(s, owner);
+        if (c != NULL) /* meanwhile the next may be called on the thread of callbacks */
+            tell_now(s, c);
+    } while (c != NULL);
 }
 
 void zkli_callbacks_stop(struct zkl_session *s) {
@@ -286,6 +289,8 @@ void zkli_callbacks_stop(struct zkl_session *s) {
     if (runs)
         (void)pthread_join(s->callback_thread, NULL);
     zkli_session_lock(s);
+    while (s->callback_owner != NULL) /* on a thread of the program's */
+        zkli_session_wait(s, &s->changed);
     struct zkli_list *link;
     while ((link = zkli_list_take_first(&s->callbacks)) != NULL) {
         struct zkli_callback *c = callback_of(link);

@@ -87,6 +87,13 @@ bool zkli_session_wait_until(struct zkl_session *s, pthread_cond_t *condition, i
     return error != ETIMEDOUT;
 }
 
+void zkli_session_rest(struct zkl_session *s, int64_t ns) {
+    const int64_t until_ns = zkli_monotonic_ns() + ns;
+    while (zkli_engine_state(s->engine) != ZKL_STATE_CLOSED &&
+           zkli_session_wait_until(s, &s->changed, until_ns))
+        ;
+}
+
 /* ---- References ---- */
 
 void zkli_session_free_memory(struct zkl_session *s) {

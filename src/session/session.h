@@ -85,6 +85,9 @@ void zkli_session_lock(struct zkl_session *s);
 void zkli_session_unlock(struct zkl_session *s);
 /* What unlock does before it unlocks: notices are handed out, requests sent, the timer set. */
 void zkli_session_settle(struct zkl_session *s);
+/* With the lock held, which is released meanwhile: lets so much time pass, less when the session is
+ * closed. That stops its timers, so an operation's deadline would not come. */
+void zkli_session_rest(struct zkl_session *s, int64_t ns);
 
 /* Every call on a session begins with this, without the lock. It takes a reference before it reads
  * anything of the session, which then stays in memory though another thread closes it meanwhile.

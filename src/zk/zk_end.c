@@ -58,8 +58,14 @@ static int await_state(struct visit *v, int64_t until_ns) {
     return state;
 }
 
-/* Comes with the id, and asks for the end of what there is. The state that was found; 0: the client
- * library could not begin. */
+/* At the time of its close, though it has not been told: the answer may be on its way. */
+static bool may_be_let_in(zhandle_t *handle) {
+    int state = zoo_state(handle);
+    return state == ZOO_CONNECTED_STATE || state == ZOO_ASSOCIATING_STATE;
+}
+
+/* Comes with the id, and asks for the end of what there is. The state that was found, or CONNECTED
+ * where it may be let in while it is closed; 0: the client library could not begin. */
 static int visit(struct visit *v, const char *hosts, const struct zkli_credentials *session,
                  int64_t until_ns) {
     clientid_t id = {.client_id = session->id};
@@ -77,6 +83,8 @@ static int visit(struct visit *v, const char *hosts, const struct zkli_credentia
     if (handle == NULL)
         return 0;
     int state = await_state(v, until_ns);
+    if (!is_decided(state) && may_be_let_in(handle))
+        state = ZOO_CONNECTED_STATE;
     (void)zookeeper_close(handle); /* if it is connected, with the request to end the session */
     return state;
 }

@@ -17,7 +17,7 @@ struct zkli_credentials {
  * looks names up, and closes connections, which takes up to 5 s more where a server stands still.
  *
  * OK: it is over, by this call. CLOSED: there was no such session. UNREACHABLE: nothing has been
- * asked for. UNSURE: its end has been asked for. NOMEM.
+ * asked for. UNSURE: its end has been asked for, or may have been. NOMEM.
  */
 zkl_err zkli_end_session(const char *hosts, const struct zkli_credentials *session,
                          int64_t until_ns);

@@ -10,8 +10,10 @@
 #include <zklock_zookeeper.h>
 #include <zookeeper/zookeeper.h>
 
+#include "session/session.h"
 #include "support/target.h"
 #include "support/told.h"
+#include "zk/zk_client_internal.h"
 
 /* A hold of no thread's. */
 static zkl_hold hold_of(client *c) {
@@ -22,12 +24,16 @@ static zkl_hold hold_of(client *c) {
     return t.hold;
 }
 
+static void write_begin_by(told *t, zkl_lock *l, zkl_hold hold, const char *path, const char *text,
+                           int version) {
+    *t = (told){.lock = l};
+    REQUIRE_INT(zkl_guarded_set_async(l, hold, path, text, strlen(text), version, told_on_done, t),
+                ZKL_OK);
+}
+
 static void write_begin(told *t, client *c, zkl_hold hold, const char *path, const char *text,
                         int version) {
-    *t = (told){.lock = c->lock};
-    REQUIRE_INT(
-        zkl_guarded_set_async(c->lock, hold, path, text, strlen(text), version, told_on_done, t),
-        ZKL_OK);
+    write_begin_by(t, c->lock, hold, path, text, version);
 }
 
 /* ---- Writes ---- */
@@ -87,6 +93,53 @@ static void a_lost_connection_changes_no_order(void) {
     CHECK(zkl_hold_valid(l, grant.hold));
     lock_close(l);
     holder_check(c);
+    client_close(c);
+}
+
+typedef struct later_write {
+    zkl_hold hold;
+    const char *path;
+    told told;
+} later_write;
+
+static zkl_err write_later(void *arg) {
+    later_write *later = arg;
+
+    return zkl_guarded_set_async(later->told.lock, later->hold, later->path, "2", 1, -1,
+                                 told_on_done, &later->told);
+}
+
+/* The session's mutex stops the thread that would tell of the lost connection. Meanwhile the client
+ * library is connected again, and a write waits for the mutex before that thread does. */
+static void what_goes_by_the_next_connection_is_not_undone(void) {
+    client *c = holder_new("overtaken", T_LONG);
+    zkl_lock *l = lock_open(c->session, fresh_name("overtaken-told"), NULL);
+    actor *a = actor_new();
+    told grant, first = {.lock = l};
+    later_write later = {.path = target_new(), .told = {.lock = l}};
+
+    told_begin(&grant, l, ZKL_FOREVER);
+    told_check(&grant, ZKL_OK);
+    later.hold = grant.hold;
+    proxy_forget(c->proxy);
+    proxy_rule(c->proxy, PROXY_HOLD_REQUEST, PROXY_MULTI, NULL, 1, false);
+    write_begin_by(&first, l, grant.hold, later.path, "1", -1);
+    WAIT_UNTIL(proxy_fired(c->proxy), SOON_MS);
+    zkli_session_lock(c->session);
+    zhandle_t *handle = zkli_client_of(zkli_engine_port(c->session->engine))->handle;
+    actor_begin(a, write_later, &later);
+    WAIT_UNTIL(actor_is_blocked(a), SOON_MS);
+    proxy_drop(c->proxy);
+    proxy_hold(c->proxy, PROXY_TO_SERVER, false);
+    WAIT_UNTIL(proxy_connects(c->proxy) > 0 && zoo_state(handle) == ZOO_CONNECTED_STATE, SOON_MS);
+    zkli_session_unlock(c->session);
+    CHECK_INT(actor_result(a, SOON_MS), ZKL_OK);
+    told_check_done(&later.told, ZKL_OK, grant.hold);
+    WAIT_UNTIL(told_is(&first), SOON_MS);
+    CHECK(first.err == ZKL_UNSURE || first.err == ZKL_OK);
+    target_check(later.path, "2", target_version(later.path));
+    actor_free(a);
+    lock_close(l);
     client_close(c);
 }
 
@@ -282,6 +335,8 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"many writes are made in order", many_writes_are_made_in_order},
         {"a lost connection changes no order", a_lost_connection_changes_no_order},
+        {"what goes by the next connection is not undone",
+         what_goes_by_the_next_connection_is_not_undone},
         {"writes after the hold change nothing", writes_after_the_hold_change_nothing},
         {"several operations are told of as one", several_operations_are_told_of_as_one},
         {"a close tells of what is under way", a_close_tells_of_what_is_under_way},

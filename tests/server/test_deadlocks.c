@@ -407,6 +407,31 @@ static void nobody_is_named_who_takes_locks_in_their_order(void) {
     CHECK(atomic_load(&Churn.rounds) > done / 20);
 }
 
+/* ---- Closing ---- */
+
+static zkl_err look_there(void *arg) {
+    return zkl_find_deadlocks(arg, Ring.prefix, on_circle, &Found);
+}
+
+/* Most likely between two reads, where it rests. */
+static void a_close_of_the_session_ends_a_look(void) {
+    ring_open(2, NULL, NULL);
+    ring_wait(0, 2, ZKL_FOREVER);
+    for (int64_t after_ms = 20; after_ms < 120; after_ms += 20) {
+        zkl_session *s = session_open(server_hosts(), T_LONG, NULL);
+        actor *a = actor_new();
+        Found.circles = 0;
+        actor_begin(a, look_there, s);
+        wait_out(after_ms);
+        session_close(s);
+        const zkl_err err = actor_result(a, SOON_MS);
+        CHECK(err == ZKL_CLOSED || err == ZKL_OK);
+        CHECK_INT(Found.circles, err == ZKL_OK);
+        actor_free(a);
+    }
+    ring_close();
+}
+
 /* ---- Wrong calls ---- */
 
 static void wrong_calls_are_refused(void) {
@@ -431,6 +456,7 @@ int main(int argc, char **argv) {
         {"rings over processes are found", rings_over_processes_are_found},
         {"nobody is named who takes locks in their order",
          nobody_is_named_who_takes_locks_in_their_order},
+        {"a close of the session ends a look", a_close_of_the_session_ends_a_look},
         {"wrong calls are refused", wrong_calls_are_refused},
     };
     if (argc == 6 && strcmp(argv[1], "--ring") == 0)

@@ -168,6 +168,19 @@ static void a_request_that_is_lost_is_made_again(void) {
     client_close(c);
 }
 
+/* It may let us in while the call gives up, and that asks for the end. */
+static void a_server_that_does_not_let_us_in_leaves_us_unsure(void) {
+    client *c = client_open(fresh_name("standing"), T_LONG);
+    char ticket[ZKL_TICKET_SIZE];
+    proxy *p = proxy_new();
+
+    take(c, ticket);
+    proxy_hold(p, PROXY_TO_CLIENT, true);
+    CHECK_INT(zkl_session_end(proxy_hosts(p), ticket, 300), ZKL_UNSURE);
+    proxy_close(p);
+    client_close(c);
+}
+
 static void there_is_no_ticket_without_a_connection(void) {
     client *c = client_open_proxied(fresh_name("outage"), T_LONG);
     char ticket[ZKL_TICKET_SIZE] = "untouched";
@@ -272,6 +285,8 @@ int main(int argc, char **argv) {
         {"without a server nothing is asked", without_a_server_nothing_is_asked},
         {"an end that is not confirmed is UNSURE", an_end_that_is_not_confirmed_is_unsure},
         {"a request that is lost is made again", a_request_that_is_lost_is_made_again},
+        {"a server that does not let us in leaves us unsure",
+         a_server_that_does_not_let_us_in_leaves_us_unsure},
         {"there is no ticket without a connection", there_is_no_ticket_without_a_connection},
         {"a session with a ticket is kept while it rests",
          a_session_with_a_ticket_is_kept_while_it_rests},

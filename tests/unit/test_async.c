@@ -276,6 +276,38 @@ static void a_close_tells_before_it_returns(void) {
     }
 }
 
+static struct {
+    pthread_t closer;
+    atomic_uint begun, ended;
+} Pair;
+
+/* Of two, one is called by the close, and goes on until the other is called, which takes long. */
+static void take_long(zkl_err err, zkl_hold hold, void *arg) {
+    (void)err;
+    (void)hold;
+    (void)arg;
+    (void)atomic_fetch_add(&Pair.begun, 1);
+    if (pthread_equal(pthread_self(), Pair.closer))
+        for (int i = 0; i < SOON_MS && atomic_load(&Pair.begun) < 2; i++)
+            wait_pause();
+    else
+        wait_out(200);
+    (void)atomic_fetch_add(&Pair.ended, 1);
+}
+
+static void a_close_waits_for_what_is_called_meanwhile(void) {
+    zkl_session *s = fake_session(HOSTS, NULL);
+    zkl_lock *l = fake_lock(s, "a");
+    plant_first();
+    Pair.closer = pthread_self();
+    for (size_t i = 0; i < 2; i++)
+        REQUIRE_INT(zkl_acquire_async(l, ZKL_FOREVER, take_long, NULL), ZKL_OK);
+    CHECK_INT(zkl_lock_close(l), ZKL_OK);
+    CHECK_INT(atomic_load(&Pair.ended), 2);
+    WAIT_UNTIL(atomic_load(&Pair.ended) == 2, SOON_MS);
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+}
+
 static told Inner;
 static atomic_bool HasClosed;
 
@@ -339,6 +371,7 @@ int main(int argc, char **argv) {
         {"a grant that is given up before it is told is canceled",
          a_grant_that_is_given_up_before_it_is_told_is_canceled},
         {"a close tells before it returns", a_close_tells_before_it_returns},
+        {"a close waits for what is called meanwhile", a_close_waits_for_what_is_called_meanwhile},
         {"a lock may be closed in what it calls", a_lock_may_be_closed_in_what_it_calls},
         {"any thread writes under a hold by its number",
          any_thread_writes_under_a_hold_by_its_number},

@@ -260,6 +260,56 @@ static void a_set_before_several_operations_is_not_sent_again(void) {
     end();
 }
 
+/* Another connection carried the second one before the end of the first was told. */
+static void what_a_later_write_has_overtaken_is_not_sent_again(void) {
+    told t[2];
+    begin();
+    begin_write(&t[0], "1", -1);
+    begin_write(&t[1], "2", -1);
+    WAIT_UNTIL(under_way() == 2, SOON_MS);
+    lose("1");
+    answer("2");
+    told_check_done(&t[1], ZKL_OK, World.hold);
+    told_check_done(&t[0], ZKL_UNSURE, World.hold);
+    CHECK_INT(under_way(), 0);
+    end();
+}
+
+/* As above, behind several operations, which are not sent again. */
+static void nor_behind_one_that_is_unsure(void) {
+    told several, set, last;
+    begin();
+    begin_multi(&several);
+    begin_write(&set, "2", -1);
+    WAIT_UNTIL(under_way() == 2, SOON_MS);
+    lose("m");
+    told_check_done(&several, ZKL_UNSURE, World.hold);
+    begin_write(&last, "3", -1);
+    WAIT_UNTIL(under_way() == 2, SOON_MS);
+    lose("2");
+    answer("3");
+    told_check_done(&last, ZKL_OK, World.hold);
+    told_check_done(&set, ZKL_UNSURE, World.hold);
+    CHECK_INT(under_way(), 0);
+    end();
+}
+
+/* It has changed nothing. */
+static void what_a_refused_write_has_overtaken_is_sent_again(void) {
+    told t[2];
+    begin();
+    begin_write(&t[0], "1", -1);
+    begin_write(&t[1], "2", 7);
+    WAIT_UNTIL(under_way() == 2, SOON_MS);
+    lose("1");
+    CHECK_INT(under_way(), 1);
+    refuse("2", 1, ZBADVERSION);
+    told_check_done(&t[1], ZKL_BAD_VERSION, World.hold);
+    answer("1");
+    told_check_done(&t[0], ZKL_OK, World.hold);
+    end();
+}
+
 static void a_write_of_another_handle_does_not_wait(void) {
     told mine, hold;
     begin();
@@ -396,6 +446,11 @@ int main(int argc, char **argv) {
         {"after that several are under way again", after_that_several_are_under_way_again},
         {"a set before several operations is not sent again",
          a_set_before_several_operations_is_not_sent_again},
+        {"what a later write has overtaken is not sent again",
+         what_a_later_write_has_overtaken_is_not_sent_again},
+        {"nor behind one that is unsure", nor_behind_one_that_is_unsure},
+        {"what a refused write has overtaken is sent again",
+         what_a_refused_write_has_overtaken_is_sent_again},
         {"a write of another handle does not wait", a_write_of_another_handle_does_not_wait},
         {"one that cannot be sent is not overtaken", one_that_cannot_be_sent_is_not_overtaken},
         {"without the node of the hold all say LOST", without_the_node_of_the_hold_all_say_lost},

@@ -6,6 +6,7 @@
 #include "engine/engine_internal.h"
 #include "lock/lock.h"
 #include "session/session_internal.h"
+#include "support/actor.h"
 #include "support/events.h"
 #include "support/told.h"
 
@@ -119,6 +120,37 @@ static void a_close_tells_what_was_not_called(void) {
     CHECK_INT(zkl_lock_close(m), ZKL_OK);
 }
 
+static atomic_bool HasBegun, HasEnded;
+
+static void take_long(zkl_err err, zkl_hold hold, void *arg) {
+    (void)err;
+    (void)hold;
+    (void)arg;
+    atomic_store(&HasBegun, true);
+    wait_out(200);
+    atomic_store(&HasEnded, true);
+}
+
+static zkl_err dispatch(void *arg) {
+    (void)zkl_session_dispatch(arg, 1);
+    return ZKL_OK;
+}
+
+static void a_close_of_the_session_waits_for_what_is_called(void) {
+    actor *a = actor_new();
+    zkl_session *s = open_by_hand(NULL);
+    zkl_lock *l = fake_lock(s, "a");
+    REQUIRE_INT(zkl_acquire_async(l, ZKL_FOREVER, take_long, NULL), ZKL_OK);
+    await_readable(s);
+    actor_begin(a, dispatch, s);
+    WAIT_UNTIL(atomic_load(&HasBegun), SOON_MS);
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+    CHECK(atomic_load(&HasEnded));
+    CHECK_INT(actor_result(a, SOON_MS), ZKL_OK);
+    actor_free(a);
+    CHECK_INT(zkl_lock_close(l), ZKL_OK);
+}
+
 static void other_sessions_have_a_thread_and_no_descriptor(void) {
     told t;
     zkl_session *s = fake_session(HOSTS, NULL);
@@ -142,6 +174,8 @@ int main(int argc, char **argv) {
         {"at most so many are called", at_most_so_many_are_called},
         {"a call inside a callback calls nothing", a_call_inside_a_callback_calls_nothing},
         {"a close tells what was not called", a_close_tells_what_was_not_called},
+        {"a close of the session waits for what is called",
+         a_close_of_the_session_waits_for_what_is_called},
         {"other sessions have a thread, and no descriptor",
          other_sessions_have_a_thread_and_no_descriptor},
     };

@@ -149,6 +149,23 @@ static void one_that_is_released_ends_all(void) {
     }
 }
 
+static void whoever_releases_it_may_wait_for_its_node(void) {
+    struct zkli_release release;
+    begin_granted(ZKL_FOREVER);
+    zkl_lock *l = First.locks[0];
+    REQUIRE(zkli_release_init(&release, l, ZKL_FOREVER));
+    CHECK_INT(zkli_lock_release(l, l->current, &release), ZKL_OK);
+    CHECK(zkli_operation_is_running(&release.operation));
+    end_granted();
+    CHECK_INT(actor_result(First.thread, SOON_MS), ZKL_CANCELED);
+    zkli_session_lock(Session);
+    CHECK_INT(zkli_operation_wait(&release.operation), ZKL_OK);
+    zkli_session_unlock(Session);
+    zkli_operation_fini(&release.operation);
+    WAIT_UNTIL(fake_nodes() == 0, SOON_MS);
+    end_callers();
+}
+
 /* Afterwards each is a hold like any other. */
 static void once_the_thread_has_run_each_hold_is_its_own(void) {
     begin_callers(NULL);
@@ -175,6 +192,7 @@ int main(int argc, char **argv) {
         {"when their time is over they are not tried again",
          when_their_time_is_over_they_are_not_tried_again},
         {"one that is released ends all", one_that_is_released_ends_all},
+        {"whoever releases it may wait for its node", whoever_releases_it_may_wait_for_its_node},
         {"once the thread has run each hold is its own",
          once_the_thread_has_run_each_hold_is_its_own},
     };
