@@ -252,6 +252,30 @@ static void though_it_is_kept_for_want_of_another_too(void) {
     bench_end();
 }
 
+static void keep(void) {
+    zkli_engine_enter(Bench.engine);
+    zkli_engine_keep_session(Bench.engine);
+    settle();
+}
+
+/* It has taken a ticket, for instance, which would end nothing. */
+static void once_the_program_keeps_it_no_other_is_asked_for(void) {
+    begin_where_there_is_none();
+    pass(3 * T);
+    keep();
+    CHECK(time_until_asked(true) >= 21 * T);
+    bench_end();
+}
+
+static void nor_is_one_taken_that_was_asked_for(void) {
+    begin_where_there_is_none();
+    (void)time_until_asked(true);
+    keep();
+    CHECK_INT(Bench.engine->succession.count, 0);
+    CHECK(time_until_asked(true) >= 21 * T);
+    bench_end();
+}
+
 static void with_one_that_stays_it_is_not(void) {
     create_under_a_hold(ZKLI_CREATE_SEQUENTIAL);
     CHECK_INT(syncs_of(3 * T), 0);
@@ -273,6 +297,9 @@ int main(int argc, char **argv) {
         {"with a node of the program's it is kept", with_a_node_of_the_program_s_it_is_kept},
         {"wherever in a transaction it is made", wherever_in_a_transaction_it_is_made},
         {"though it is kept for want of another, too", though_it_is_kept_for_want_of_another_too},
+        {"once the program keeps it no other is asked for",
+         once_the_program_keeps_it_no_other_is_asked_for},
+        {"nor is one taken that was asked for", nor_is_one_taken_that_was_asked_for},
         {"with one that stays it is not", with_one_that_stays_it_is_not},
     };
     return TEST_MAIN(argc, argv, "engine_kept", cases);
