@@ -35,9 +35,9 @@
  * session. A hold belongs to the thread that acquired it, or to none: see zklock_async.h.
  *
  * **Blocking calls** are zkl_session_open, _close and _end, zkl_acquire and zkl_acquire_all (a try,
- * too), zkl_release_wait, zkl_downgrade and zkl_set_permits. So are guarded writes, zkl_inspect and
- * zkl_list. In a callback they return ZKL_IN_CALLBACK. zkl_lock_close, zkl_fence_check and
- * zkl_fence_begin can wait, too.
+ * too), zkl_release_wait, zkl_downgrade and zkl_set_permits. So are guarded writes, zkl_inspect,
+ * zkl_list and zkl_find_deadlocks. In a callback they return ZKL_IN_CALLBACK. zkl_lock_close,
+ * zkl_fence_check and zkl_fence_begin can wait, too.
  *
  * **Fork:** A daemon opens its sessions after fork() or daemon(). In a child of fork(), every call
  * on an inherited object returns ZKL_FORKED, close included, and frees nothing. A function that

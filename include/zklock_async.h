@@ -29,9 +29,9 @@ extern "C" {
  * It is called where event functions are, and in turn with them. All that is said of those counts
  * for it. So it must not block for long, and a blocking call in it returns ZKL_IN_CALLBACK.
  *
- * After a call that returns ZKL_OK it is called exactly once; after one that returns an error,
- * never. A close of the handle or of the session has all of them called before it returns, some on
- * its own thread.
+ * After a call that returns ZKL_OK it is called exactly once, perhaps before that returns. After an
+ * error it is never called. A close of the handle or of the session has all of them called before
+ * it returns, some on its own thread.
  */
 typedef void (*zkl_done_fn)(zkl_err err, zkl_hold hold, void *arg);
 

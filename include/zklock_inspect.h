@@ -93,11 +93,14 @@ typedef void (*zkl_deadlock_fn)(const zkl_wait *waits, size_t count, void *arg);
 /*
  * Looks for owners that wait for each other in a circle, over all locks at or below prefix (NULL or
  * "": all), and calls fn for each circle. No two of those share an owner: end one, and look again.
- * None of them goes on until a wait in it ends, by a timeout or by hand.
+ * None of them goes on until a wait in it ends, by a timeout or by hand. There is one exception:
+ * the node of a hold that was given up without a connection stands until the connection is back, or
+ * the session ends.
  *
  * An owner is a thread of a process, by whatever sessions; or what the program has set as .owner
  * in the options of its locks: a number from 1 to ZKL_OWNER_MAX, the same for all handles of the
- * process by which one job holds and waits. Without .owner, a contender has none that can be told:
+ * process by which one job holds and waits. Set it where one thread acquires and another releases,
+ * too: a node names who acquired. Without .owner, a contender has none that can be told:
  *
  * - of a handle that several threads have acquired by, or zkl_acquire_async;
  * - of a handle with .linger_ms or .local_handoffs.

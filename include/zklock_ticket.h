@@ -37,7 +37,7 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_session_ticket(zkl_session *s, char *buf, size_
  *
  * hosts is as for zkl_session_open; a chroot does not matter. The servers are asked until they say
  * that there is no such session any more, for timeout_ms milliseconds, 1 to 3,600,000. The call
- * blocks. Where a server accepts connections and then stands still, it takes up to 5 s more. It
+ * blocks. Looking names up is not counted, and where a server stands still it takes 5 s more. It
  * needs no session of its own. It never ends another session than the ticket's. (A ticket whose
  * password is wrong costs the session of its id a connection: so the servers do it.)
  * **Returns:** ZKL_OK: the session was there, and is over.
