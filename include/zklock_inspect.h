@@ -110,7 +110,8 @@ typedef void (*zkl_deadlock_fn)(const zkl_wait *waits, size_t count, void *arg);
  *
  * Where owners wait in a circle, the waits are read two times or three, with a pause of 150 ms. All
  * waits that are reported existed together at one moment, by the same nodes. The node of a wait
- * that has just timed out may stand for 50 ms and a round trip more.
+ * that has just timed out may stand for 50 ms and a round trip more, unless its owner goes on to
+ * wait for another lock of the session.
  *
  * The call blocks. Each read of a queue takes connect_timeout_ms of the session at most. When all
  * is read, fn is called on the calling thread, and may call any function of the library.

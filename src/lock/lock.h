@@ -84,6 +84,7 @@ struct zkl_lock {
     uint64_t thread;             /* the only one that has acquired by it; 0: none yet */
     bool is_shared;              /* several threads have, or acquires of none's */
     uint64_t said;               /* the owner that the member's node names; 0: none */
+    struct zkli_list place_link; /* in the session's list while a place is kept */
     struct zkli_member *idle;    /* whose node stays though nobody holds by it; NULL: none */
     struct zkli_timer stay_end;  /* so long; or a place that is kept */
     struct zkli_list releases;   /* those that are waited for */

@@ -434,6 +434,7 @@ static void note_thread(struct zkl_lock *l, const struct zkli_acquire *acquire) 
     uint64_t thread = acquire->thread.number;
     l->is_shared = l->is_shared || thread == 0 || (l->thread != 0 && l->thread != thread);
     l->thread = thread;
+    zkli_places_end(l, owner_of(acquire));
 }
 
 void zkli_several_submit(struct zkli_several *all) {

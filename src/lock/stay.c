@@ -98,6 +98,7 @@ void zkli_lock_begin_idle(struct zkl_lock *l, struct zkli_member *m) {
 void zkli_lock_drop_member(struct zkl_lock *l) {
     struct zkli_member *m = l->member;
     l->member = NULL;
+    zkli_list_remove(&l->place_link);
     zkli_member_attach(m, NULL, NULL);
     zkli_member_release(m); /* if it is granted, and we are about to be told */
     zkli_member_abandon(m, ZKL_CANCELED);
@@ -120,7 +121,18 @@ void zkli_lock_tell_position(struct zkl_lock *l) {
         (zkl_event){.type = ZKL_EVENT_QUEUED, .position = zkli_member_position(l->member)});
 }
 
+void zkli_places_end(struct zkl_lock *l, uint64_t owner) {
+    struct zkli_list *places = &l->session->places, *link = places->next;
+    while (owner != 0 && link != places) {
+        struct zkl_lock *other = ZKLI_CONTAINER(link, struct zkl_lock, place_link);
+        link = link->next;
+        if (other != l && other->said == owner)
+            zkli_lock_end_place(other);
+    }
+}
+
 void zkli_lock_take_place(struct zkl_lock *l) {
+    zkli_list_remove(&l->place_link);
     zkli_engine_clear_timer(l->session->engine, &l->stay_end);
     zkli_member_hand_on(l->member, zkli_lock_first_acquire(l)->thread);
     if (zkli_member_has_position(l->member))
@@ -147,10 +159,12 @@ bool zkli_place_outlasts(const struct zkl_lock *l, const struct zkli_acquire *ac
 void zkli_place_leave(struct zkl_lock *l, struct zkli_acquire *acquire) {
     struct zkli_engine *e = l->session->engine;
     zkli_acquire_finish(acquire, ZKL_TIMEOUT);
-    if (!zkli_list_is_empty(&l->acquires))
+    if (!zkli_list_is_empty(&l->acquires)) {
         zkli_lock_take_place(l);
-    else
-        zkli_engine_set_timer(e, &l->stay_end, zkli_engine_now_ns(e) + PLACE_KEPT_NS);
+        return;
+    }
+    zkli_list_append(&l->session->places, &l->place_link);
+    zkli_engine_set_timer(e, &l->stay_end, zkli_engine_now_ns(e) + PLACE_KEPT_NS);
 }
 
 /* ---- The end of either ---- */

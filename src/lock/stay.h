@@ -31,6 +31,9 @@ void zkli_lock_end_idle(struct zkl_lock *l);
 
 /* ---- A place: nobody waits by it ---- */
 
+/* Other handles keep none for this owner: it goes on to wait elsewhere. What it has given up goes
+ * before what it wants next, so that nobody takes the two for a circle. */
+void zkli_places_end(struct zkl_lock *l, uint64_t owner);
 /* Whether this acquire may wait by the contender's node: it names no other owner. */
 bool zkli_place_may_be_taken(const struct zkl_lock *l, const struct zkli_acquire *acquire);
 

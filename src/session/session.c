@@ -125,6 +125,7 @@ static struct zkl_session *session_new(const char *hosts, const zkl_session_opti
     atomic_init(&s->references, 1);
     zkli_helper_init(s);
     zkli_list_init(&s->callbacks);
+    zkli_list_init(&s->places);
     zkli_callback_init(&s->own_events, o->on_event, o->arg, s);
     if (pthread_mutex_init(&s->mutex, NULL) != 0)
         goto fail_alloc;

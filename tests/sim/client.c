@@ -278,6 +278,7 @@ void client_open(struct world *w, unsigned client, unsigned unused) {
     c->tick_ns = 0;
     c->stamp++;
     zkli_list_init(&c->told);
+    zkli_list_init(&c->session.places);
     c->is_telling = false;
     static char hosts[] = "simulated:1";
     s->hosts = hosts;

@@ -163,6 +163,23 @@ static void it_is_not_kept_where_the_session_is_half_full(void) {
     fake_end(s, l);
 }
 
+/* The node of the wait that has ended goes before that of the next. A place that somebody else
+ * keeps stays. */
+static void it_goes_when_its_owner_waits_elsewhere(void) {
+    for (int is_mine = 0; is_mine < 2; is_mine++) {
+        zkl_session *s = session_behind_a_holder();
+        zkl_lock *l = NULL, *other = fake_lock(s, "other");
+        const uint64_t owner = is_mine ? 0 : 1;
+        CHECK_INT(zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.owner = owner)), ZKL_OK);
+        WAIT_UNTIL(keeps_place(l), SOON_MS);
+        CHECK_INT(zkl_acquire(other, ZKL_FOREVER), ZKL_OK);
+        CHECK_INT(has_member(l), !is_mine);
+        CHECK_INT(fake_children("/locks/a"), is_mine ? 1 : 2);
+        CHECK_INT(zkl_lock_close(other), ZKL_OK);
+        fake_end(s, l);
+    }
+}
+
 static void a_try_asks_the_servers(void) {
     zkl_session *s = session_behind_a_holder();
     zkl_lock *l = fake_lock(s, "a");
@@ -214,6 +231,7 @@ int main(int argc, char **argv) {
         {"it is not kept where the session is half full",
          it_is_not_kept_where_the_session_is_half_full},
         {"a try asks the servers", a_try_asks_the_servers},
+        {"it goes when its owner waits elsewhere", it_goes_when_its_owner_waits_elsewhere},
         {"several at once begin anew", several_at_once_begin_anew},
         {"it goes with the handle", it_goes_with_the_handle},
     };
