@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <event2/event.h>
+#include <event2/event_struct.h>
 #include <zklock.h>
 
 struct job {
@@ -24,11 +25,10 @@ static void end(struct job *job, int status, const char *why) {
 static void on_acquired(zkl_err err, zkl_hold hold, void *arg) {
     struct job *job = arg;
     job->hold = hold;
-    if (err != ZKL_OK) {
+    if (err != ZKL_OK)
         end(job, EXIT_FAILURE, zkl_strerror(err));
-        return;
-    }
-    printf("held, token %" PRId64 "\n", zkl_hold_token(job->lock, hold));
+    else
+        printf("held, token %" PRId64 "\n", zkl_hold_token(job->lock, hold));
     (void)fflush(stdout);
 }
 
@@ -52,13 +52,9 @@ static void on_input(evutil_socket_t fd, short what, void *arg) {
         end(arg, EXIT_SUCCESS, "released");
 }
 
-static bool watch(struct job *job, int fd, event_callback_fn fn) {
-    struct event *e = event_new(job->loop, fd, EV_READ | EV_PERSIST, fn, job);
-    return e != NULL && event_add(e, NULL) == 0;
-}
-
 int main(int argc, char **argv) {
     struct job job = {.loop = event_base_new(), .status = EXIT_FAILURE};
+    struct event callbacks, input;
     zkl_err err = argc == 2 && job.loop != NULL ? ZKL_OK : ZKL_INVALID;
     if (err == ZKL_OK)
         err = zkl_session_open(&job.session, getenv("ZKLOCK_HOSTS"),
@@ -70,10 +66,14 @@ int main(int argc, char **argv) {
         err = zkl_acquire_async(job.lock, ZKL_FOREVER, on_acquired, &job);
     if (err != ZKL_OK)
         (void)fprintf(stderr, "libevent: %s\n", zkl_strerror(err));
-    else if (watch(&job, zkl_session_fd(job.session), on_callbacks) &&
-             watch(&job, STDIN_FILENO, on_input))
+    else if (event_assign(&callbacks, job.loop, zkl_session_fd(job.session), EV_READ | EV_PERSIST,
+                          on_callbacks, &job) == 0 &&
+             event_assign(&input, job.loop, STDIN_FILENO, EV_READ | EV_PERSIST, on_input, &job) ==
+                 0 &&
+             event_add(&callbacks, NULL) == 0 && event_add(&input, NULL) == 0)
         (void)event_base_dispatch(job.loop);
     (void)zkl_lock_close(job.lock);
     (void)zkl_session_close(job.session); /* ends the session: the lock is free at once */
+    event_base_free(job.loop);
     return job.status;
 }
