@@ -194,7 +194,7 @@ choose_build() {
     [[ ! $Compiler ]] || CMakeOptions+=("-DCMAKE_C_COMPILER=$Compiler")
     TestsAtOnce=$TESTS_AT_ONCE Targets=all
     # Such a build takes long. What no chosen tier runs is left out of it.
-    if [[ $Sanitize || $Coverage == ON ]] && ((${#Chosen[@]})); then
+    if [[ $Sanitize ]] && ((${#Chosen[@]})); then
         Targets=$(printf 'tests_%s ' "${Chosen[@]}")
     fi
     if [[ $Sanitize ]]; then
