@@ -97,10 +97,10 @@ typedef void (*zkl_deadlock_fn)(const zkl_wait *waits, size_t count, void *arg);
  * the node of a hold that was given up without a connection stands until the connection is back, or
  * the session ends.
  *
- * An owner is a thread of a process, by whatever sessions; or what the program has set as .owner
- * in the options of its locks: a number from 1 to ZKL_OWNER_MAX, the same for all handles of the
- * process by which one job holds and waits. Set it where one thread acquires and another releases,
- * too: a node names who acquired. Without .owner, a contender has none that can be told:
+ * An owner is a thread of a process, by whatever sessions. Or it is what the program has set as
+ * .owner in the options of its locks, a number from 1 to ZKL_OWNER_MAX: the same for all handles of
+ * the process by which one job holds and waits. Set it where one thread acquires and another
+ * releases, too: a node names who acquired. Without .owner, a contender has none that can be told:
  *
  * - of a handle that several threads have acquired by, or zkl_acquire_async;
  * - of a handle with .linger_ms or .local_handoffs.

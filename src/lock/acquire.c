@@ -142,7 +142,7 @@ zkl_err zkli_acquire_end(struct zkli_acquire *acquire) {
 
 static zkl_err begin_timed(struct zkl_lock *l, int64_t timeout_ms) {
     zkl_err err = zkli_lock_begin_blocking(l);
-    if (err != ZKL_OK || timeout_ms >= 0 || timeout_ms == ZKL_FOREVER)
+    if (err != ZKL_OK || zkli_timeout_is_valid(timeout_ms))
         return err;
     zkli_lock_end(l);
     return ZKL_INVALID;

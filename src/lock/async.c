@@ -93,7 +93,7 @@ static void acquire_on_end(struct zkli_async *async) {
 
 zkl_err zkl_acquire_async(zkl_lock *l, int64_t timeout_ms, zkl_done_fn done, void *arg) {
     zkl_err err;
-    if (timeout_ms < 0 && timeout_ms != ZKL_FOREVER)
+    if (!zkli_timeout_is_valid(timeout_ms))
         return ZKL_INVALID;
     struct async_acquire *a = zkli_async_new(sizeof(*a), l, done, arg, &err);
     if (a == NULL)
@@ -131,7 +131,7 @@ static zkl_err release_begin(struct zkli_async *async) {
 zkl_err zkl_release_async(zkl_lock *l, zkl_hold hold, int64_t timeout_ms, zkl_done_fn done,
                           void *arg) {
     zkl_err err;
-    if (timeout_ms < 0 && timeout_ms != ZKL_FOREVER)
+    if (!zkli_timeout_is_valid(timeout_ms))
         return ZKL_INVALID;
     struct async_release *r = zkli_async_new(sizeof(*r), l, done, arg, &err);
     if (r == NULL)

@@ -137,7 +137,7 @@ static zkl_err begin_all(zkl_lock *const *locks, size_t count) {
 }
 
 static zkl_err begin_blocking(zkl_lock *const *locks, size_t count, int64_t timeout_ms) {
-    if (timeout_ms < 0 && timeout_ms != ZKL_FOREVER)
+    if (!zkli_timeout_is_valid(timeout_ms))
         return ZKL_INVALID;
     zkl_err err = begin_all(locks, count);
     if (err != ZKL_OK || !zkli_in_callback())

@@ -52,6 +52,10 @@ void zkli_operation_take(struct zkli_operation *o);
 void zkli_operation_revise(struct zkli_operation *o, zkl_err result);
 void zkli_operation_resume(struct zkli_operation *o, int64_t until_ns);
 
+/* Whether a caller may say this. */
+static inline bool zkli_timeout_is_valid(int64_t timeout_ms) {
+    return timeout_ms >= 0 || timeout_ms == ZKL_FOREVER;
+}
 /* The time of a timeout from now on; ZKL_FOREVER, and what cannot be represented, is ZKLI_NEVER. */
 int64_t zkli_operation_until_ns(const struct zkl_session *s, int64_t timeout_ms);
 

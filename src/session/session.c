@@ -17,18 +17,17 @@
 #include "zk/zk_client.h"
 
 #define TIMEOUT_MIN_MS 100
-#define TIMEOUT_MAX_MS 3600000
 #define TIMEOUT_DEFAULT_MS 10000
 #define ROOT_DEFAULT "/locks"
 #define ROOT_MAX 255
 
 static bool is_in_range(int value) {
-    return value == 0 || (value >= TIMEOUT_MIN_MS && value <= TIMEOUT_MAX_MS);
+    return value == 0 || (value >= TIMEOUT_MIN_MS && value <= ZKLI_TIMEOUT_MAX_MS);
 }
 
 static zkl_err check_options(const zkl_session_options *o) {
     if (!is_in_range(o->session_timeout_ms) || o->connect_timeout_ms < 0 ||
-        o->connect_timeout_ms > TIMEOUT_MAX_MS)
+        o->connect_timeout_ms > ZKLI_TIMEOUT_MAX_MS)
         return ZKL_INVALID;
     if (o->root != NULL && (strlen(o->root) > ROOT_MAX || !zkli_root_is_valid(o->root)))
         return ZKL_INVALID;
@@ -230,8 +229,7 @@ static zkl_err open_at(zkl_session **ret_session, const char *hosts, const zkl_s
     return err;
 }
 
-/* The list as it is used, in new memory. */
-static zkl_err complete_hosts(char **ret_hosts, const char *hosts) {
+zkl_err zkli_session_complete_hosts(char **ret_hosts, const char *hosts) {
     char *complete = zkli_hosts_complete(hosts);
     if (complete == NULL)
         return ZKL_NOMEM;
@@ -257,7 +255,7 @@ zkl_err zkl_session_open(zkl_session **ret_session, const char *hosts,
     if (zkli_in_callback())
         return ZKL_IN_CALLBACK;
     char *complete = NULL;
-    err = complete_hosts(&complete, hosts);
+    err = zkli_session_complete_hosts(&complete, hosts);
     if (err == ZKL_OK)
         err = open_at(ret_session, complete, &o);
     free(complete);
@@ -369,7 +367,7 @@ zkl_err zkl_session_set_hosts(zkl_session *s, const char *hosts) {
     if (s == NULL || hosts == NULL)
         return ZKL_INVALID;
     char *complete = NULL;
-    zkl_err err = complete_hosts(&complete, hosts);
+    zkl_err err = zkli_session_complete_hosts(&complete, hosts);
     if (err != ZKL_OK)
         return err;
     if (!zkli_session_begin(s)) {

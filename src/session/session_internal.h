@@ -1,6 +1,7 @@
 /*
  * session_internal - what the files of src/session share. They call downwards only:
  *
+ *   ticket    -> session
  *   session   -> timer -> helper -> monitor
  *             -> host  -> helper, callbacks -> monitor
  *   operation -> callbacks -> monitor
@@ -18,6 +19,14 @@
  * room for a slow machine. */
 #define ZKLI_DRAIN_WAIT_MS 800
 #define ZKLI_CLOSE_WAIT_MS 900
+
+/* Of sessions, and of calls that wait for servers. */
+#define ZKLI_TIMEOUT_MAX_MS 3600000
+
+/* ---- A list of servers (session.c) ---- */
+
+/* As it is used, in new memory. ZKL_INVALID, ZKL_NOMEM: there is none. */
+zkl_err zkli_session_complete_hosts(char **ret_hosts, const char *hosts);
 
 /* ---- Monitor (monitor.c) ---- */
 

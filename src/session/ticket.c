@@ -5,11 +5,9 @@
 #include <string.h>
 
 #include "session/session_internal.h"
-#include "zk/hosts.h"
 #include "zk/zk_client.h"
 #include "zk/zk_end.h"
 
-#define TIMEOUT_MAX_MS 3600000
 #define PREFIX "zkl1:"
 #define PASSWORD_BYTES 16
 /* The prefix, an id, a password, a timeout of seven digits, two colons, and the NUL. */
@@ -48,7 +46,7 @@ static bool read_timeout(const char *at, int *ret_ms) {
     char *end;
     long ms = strtol(at, &end, 10);
     *ret_ms = (int)ms;
-    return *at >= '1' && *at <= '9' && *end == '\0' && ms <= TIMEOUT_MAX_MS;
+    return *at >= '1' && *at <= '9' && *end == '\0' && ms <= ZKLI_TIMEOUT_MAX_MS;
 }
 
 static bool read_ticket(const char *text, struct zkli_credentials *ret) {
@@ -100,10 +98,8 @@ zkl_err zkl_session_ticket(zkl_session *s, char *buf, size_t size) {
 static zkl_err end_at(const char *hosts, const struct zkli_credentials *credentials,
                       int timeout_ms) {
     int state;
-    char *complete = zkli_hosts_complete(hosts);
-    zkl_err err = complete == NULL                  ? ZKL_NOMEM
-                  : !zkli_hosts_are_valid(complete) ? ZKL_INVALID
-                                                    : ZKL_OK;
+    char *complete = NULL;
+    zkl_err err = zkli_session_complete_hosts(&complete, hosts);
     if (err == ZKL_OK) {
         (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
         err = zkli_end_session(complete, credentials,
@@ -116,7 +112,7 @@ static zkl_err end_at(const char *hosts, const struct zkli_credentials *credenti
 
 zkl_err zkl_session_end(const char *hosts, const char *ticket, int timeout_ms) {
     struct zkli_credentials credentials;
-    if (hosts == NULL || ticket == NULL || timeout_ms < 1 || timeout_ms > TIMEOUT_MAX_MS ||
+    if (hosts == NULL || ticket == NULL || timeout_ms < 1 || timeout_ms > ZKLI_TIMEOUT_MAX_MS ||
         !read_ticket(ticket, &credentials))
         return ZKL_INVALID;
     zkl_err err = zkli_in_callback() ? ZKL_IN_CALLBACK : end_at(hosts, &credentials, timeout_ms);

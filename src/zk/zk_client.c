@@ -1,5 +1,5 @@
 /*
- * zk_client - see zk_client.h. With zk_requests.c the only file that calls the ZooKeeper client
+ * zk_client - see zk_client.h. With zk_requests.c and zk_end.c the only file that calls the client
  * library: its calls, codes, states and threads are turned into the port's words here. Here are the
  * life of a port and what the library tells of the session. (zk_transaction fills in its
  * operations, and zk_ops reads those of a program.)

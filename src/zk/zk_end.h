@@ -14,7 +14,8 @@ struct zkli_credentials {
 
 /*
  * Until it is over, or until this time on CLOCK_MONOTONIC. hosts is complete and valid. Blocks: it
- * looks names up, and closes connections, which takes up to 5 s more where a server stands still.
+ * looks names up, and closes connections. A close takes up to 4.5 s where a server stands still: 3
+ * to send what is left, 1.5 for the threads (zookeeper_close of the client library).
  *
  * OK: it is over, by this call. CLOSED: there was no such session. UNREACHABLE: nothing has been
  * asked for. UNSURE: its end has been asked for, or may have been. NOMEM.
