@@ -270,9 +270,10 @@ static void check_grant(struct world *w, int client, struct handle *h) {
     permits_check_grant(w, h, node);
     bool has_waited = current_hold(h)->member->core.told_position != 0; /* in this place */
     /* A node that is handed on is as good as it was: until it is watched, only that could tell. */
-    bool is_known = !is_handed_on && w->ports[w->list[client].port].told_zxid >= node->gone_zxid;
-    if (own == NULL && (node->is_end_told || is_known))
-        world_violate(w, CHECK_ORDER, "%s is granted after its end was told", node->text);
+    const struct port *p = &w->ports[w->list[client].port];
+    bool is_known = p->told_zxid >= node->gone_zxid || p->begun_zxid >= node->gone_zxid;
+    if (own == NULL && (node->is_end_told || (is_known && !is_handed_on)))
+        world_violate(w, CHECK_ORDER, "%s is granted, and its end could be known", node->text);
     w->figures->hand_offs += has_waited && !is_handed_on;
 }
 

@@ -4,15 +4,16 @@
  */
 #include "sim/sim.h"
 
-/* Of one hold: what is made once more must not undo what came after it. And what was asked first
- * comes first, unless a server refused it for the moment, and its word was lost. */
+/* Of one hold: what is sent again must not undo what came after it. A later one whose answer is
+ * lost may have been made, and is sent again behind it. What is sent once comes in the order of the
+ * calls. */
 static void check_order(struct world *w, int number) {
     const struct written *written = &w->writes[number];
     for (int i = number + 1; i <= w->write_count; i++) {
         const struct written *later = &w->writes[i];
         if (later->hold != written->hold || later->commits == 0)
             continue;
-        if ((written->commits == 0 && !w->has_throttled) || later->is_several ||
+        if ((written->commits == 0 && written->sends == 1) || later->is_several ||
             (later->is_answered && later->result == ZKL_OK))
             world_violate(w, CHECK_WRITES, "write %d is made after write %d of the same hold",
                           number, i);

@@ -45,15 +45,15 @@ static void arm_tick(struct client *c, int64_t local_ns) {
              ++c->tick_stamp);
 }
 
-static unsigned port_number(const struct client *c, struct zkli_port *port) {
-    return (unsigned)(ZKLI_CONTAINER(port, struct port, base) - c->world->ports);
+static unsigned number_of_port(struct zkli_port *port) {
+    return (unsigned)port_number(ZKLI_CONTAINER(port, struct port, base));
 }
 
 static void note_port(struct client *c) {
     const struct zkli_engine *e = c->session.engine;
     if (e->port == NULL)
         return;
-    int port = (int)port_number(c, e->port);
+    int port = (int)number_of_port(e->port);
     bool is_other = c->port != NONE && port != c->port;
     c->world->figures->successions += is_other && zkli_engine_is_connected(e) &&
                                       c->world->ports[c->port].state == PORT_CONNECTED;
@@ -168,14 +168,14 @@ static void host_open_port(void *arg, struct zkli_port *port) {
     struct client *c = arg;
     struct world *w = c->world;
     world_at(w, w->now_ns + world_between(w, 100, 3000) * MICROSECOND, EVENT_OPEN_PORT,
-             port_number(c, port), 0);
+             number_of_port(port), 0);
 }
 
 static void host_close_port(void *arg, struct zkli_port *port) {
     struct client *c = arg;
     struct world *w = c->world;
     world_at(w, w->now_ns + world_between(w, 100, 3000) * MICROSECOND, EVENT_CLOSE_PORT,
-             port_number(c, port), 0);
+             number_of_port(port), 0);
 }
 
 static void host_on_session_event(void *arg, zkl_event_type type, bool is_new_session) {

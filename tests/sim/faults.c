@@ -32,6 +32,39 @@ static bool uproot(struct world *w, bool is_parent) {
     return false;
 }
 
+/* The first three contenders of a lock; fewer: NONE. */
+static void first_three(const struct world *w, int lock, int ret_names[3]) {
+    ret_names[0] = ret_names[1] = ret_names[2] = NONE;
+    for (int i = 0; i < w->truth.count; i++) {
+        int name = w->truth.nodes[i].name;
+        int place = w->names[name].lock == lock ? 0 : 3;
+        while (place < 3 && ret_names[place] != NONE &&
+               w->names[ret_names[place]].place < w->names[name].place)
+            place++;
+        for (; place < 3; place++) {
+            int moved = ret_names[place];
+            ret_names[place] = name;
+            name = moved;
+            if (name == NONE)
+                break;
+        }
+    }
+}
+
+/* The first contender and the second, whose owner is not connected just then: it is told of the end
+ * of both at once, in any order, when the third one may have been granted already. */
+static bool uproot_two(struct world *w) {
+    int names[3];
+    first_three(w, (int)world_below(w, LOCKS_MAX), names);
+    int client = names[2] == NONE ? NONE : w->names[names[1]].client;
+    if (client == NONE || !w->list[client].is_open || w->list[client].port == NONE)
+        return false;
+    port_cut(w, w->list[client].port);
+    operate(w, OP_REMOVE, names[0]);
+    operate(w, OP_REMOVE, names[1]);
+    return true;
+}
+
 static void silence(struct world *w, int client, int64_t longest_ns) {
     int only = world_chance(w, 50) ? NONE : (int)world_below(w, SERVERS);
     for (int s = 0; s < SERVERS; s++)
@@ -183,7 +216,7 @@ static bool fault_of_log(struct world *w) {
 /* All servers refuse some of what they are asked. */
 static bool fault_of_answers(struct world *w, enum fault fault) {
     if (fault == FAULT_THROTTLE)
-        w->is_throttling = w->has_throttled = true;
+        w->is_throttling = true;
     else
         w->is_denying = true;
     fault_heal_later(w, fault, 0, fault == FAULT_THROTTLE ? w->timeout_ns : 3 * w->timeout_ns);
@@ -230,7 +263,7 @@ static bool inject(struct world *w, enum fault fault, int client) {
         client_pause(w, client, world_between(w, MS, 3 * t));
         return true;
     case FAULT_OPERATOR:
-        return uproot(w, false);
+        return (world_chance(w, 50) && uproot_two(w)) || uproot(w, false);
     case FAULT_PARENT_REAPED:
         return uproot(w, true);
     case FAULT_CANCEL:

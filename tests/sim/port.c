@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define MICROSECOND INT64_C(1000)
-#define CODE_AFTER (-1) /* of a part behind the one that was refused */
 
 static struct port *port_of(struct zkli_port *base) {
     return ZKLI_CONTAINER(base, struct port, base);
@@ -20,46 +19,8 @@ int64_t port_session_id(int session) {
     return session == 0 ? 0 : INT64_C(0x100000000) + session;
 }
 
-static int number_of(const struct world *w, const struct port *p) {
-    return (int)(p - w->ports);
-}
-
-/* ---- Deliveries ---- */
-
-static void deliver_soon(struct world *w, struct port *p) {
-    if (p->is_delivering || p->deliveries.first == NONE)
-        return;
-    p->is_delivering = true;
-    int64_t delay = world_chance(w, 2) ? world_between(w, 1, 30) * MS
-                                       : world_between(w, 5, 100) * MICROSECOND;
-    delay += p->stands_ns;
-    p->stands_ns = 0;
-    world_at(w, w->now_ns + delay, EVENT_DELIVER, (unsigned)number_of(w, p), 0);
-}
-
-static int delivery_new(struct world *w, struct port *p, enum to_engine kind) {
-    int message = message_new(w, (int)kind);
-    list_push(w, &p->deliveries, message);
-    deliver_soon(w, p);
-    return message;
-}
-
-/* Where memory is short a state may go untold; whoever looks sees it, but for a connection that
- * ends and another that begins between two looks. */
-static void deliver_state(struct world *w, struct port *p, enum zkli_port_state state) {
-    struct client *c = &w->list[p->client];
-    p->is_untold = state == ZKLI_PORT_CONNECTED && c->is_forgetful && p->is_end_untold;
-    p->is_end_untold = state == ZKLI_PORT_CONNECTING && c->is_forgetful;
-    if (p->is_end_untold)
-        p->untold_connection = c->session.engine->connection;
-    if (c->is_forgetful) {
-        TRACE(w, "client %d is not told of its session's state", p->client);
-        c->is_forgetful = false;
-        w->figures->forgotten++;
-        return;
-    }
-    int message = delivery_new(w, p, DELIVER_STATE);
-    w->messages[message].index = (int)state;
+int port_number(const struct port *p) {
+    return (int)(p - p->world->ports);
 }
 
 static void fail_all(struct world *w, struct port *p, struct list *list) {
@@ -80,7 +41,7 @@ static void fail_all(struct world *w, struct port *p, struct list *list) {
 
 static void io_at(struct world *w, struct port *p, int64_t at) {
     p->io_stamp++;
-    world_at(w, at, EVENT_IO, (unsigned)number_of(w, p), p->io_stamp);
+    world_at(w, at, EVENT_IO, (unsigned)port_number(p), p->io_stamp);
 }
 
 static void leave_conn(struct world *w, struct port *p, bool is_reset) {
@@ -96,7 +57,9 @@ static void lose_connection(struct world *w, struct port *p, int64_t again_ns) {
     p->attempt_until_ns = 0;
     if (was_connected) {
         TRACE(w, "client %d has lost its connection", p->client);
-        deliver_state(w, p, ZKLI_PORT_CONNECTING);
+        if (world_chance(w, 15)) /* it may be connected again before it tells of that */
+            p->stands_ns = world_between(w, 20, 250) * MS;
+        delivery_of_state(w, p, ZKLI_PORT_CONNECTING);
     }
     fail_all(w, p, &p->in_flight);
     fail_all(w, p, &p->unsent);
@@ -112,7 +75,7 @@ static void attempt(struct world *w, struct port *p) {
         io_at(w, p, p->attempt_until_ns);
         return;
     }
-    p->conn = conn_open(w, p->client, number_of(w, p), p->server);
+    p->conn = conn_open(w, p->client, port_number(p), p->server);
     if (p->conn == NONE) {
         lose_connection(w, p, world_between(w, 1, 200) * MS);
         return;
@@ -162,7 +125,7 @@ void port_wake(struct world *w, int port) {
     if (p->is_closed)
         return;
     p->is_delivering = false;
-    deliver_soon(w, p);
+    delivery_soon(w, p);
     if (p->state != PORT_OVER) /* it looks at the clock first, or at what has arrived */
         io_at(w, p, w->now_ns + world_between(w, 0, 2000) * MICROSECOND);
 }
@@ -281,6 +244,8 @@ static bool port_multi(struct zkli_port *base, unsigned slot, const struct zkli_
                                     .name = name,
                                     .data = world_data(w, name, ops[i].data, ops[i].length),
                                     .version = ops[i].version};
+        if (ops[i].type == ZKLI_OP_SET && !world_has_text(w, name))
+            w->writes[r->parts[i].data].sends++;
     }
     submit(p, request);
     return true;
@@ -327,37 +292,37 @@ static int timeout_ms(struct zkli_port *base) {
 
 /* ---- Receiving ---- */
 
-/* Of a new session: by the network, or else by the thread that delivers. */
-static bool is_told_late(const struct world *w, const struct port *p) {
-    const struct client *c = &w->list[p->client];
-    return c->is_told_late && c->is_open &&
-           c->session.engine->session_id != port_session_id(p->session);
-}
-
-static void on_connected(struct world *w, struct port *p, int session) {
-    p->session = session;
+static void on_connected(struct world *w, struct port *p, const struct message *m) {
+    p->session = m->session;
+    p->connected_zxid = m->czxid;
     p->state = PORT_CONNECTED;
     p->sent_ns = w->now_ns;
-    TRACE(w, "client %d has session %d on server %d", p->client, session, p->server);
+    TRACE(w, "client %d has session %d on server %d", p->client, p->session, p->server);
     int watches = watches_message(w, p->watches);
     if (watches != NONE) {
         w->messages[watches].zxid = p->last_zxid;
         conn_send(w, p->conn, watches);
     }
-    if (is_told_late(w, p) && p->received_ns - p->attempted_ns < w->timeout_ns / 16)
+    if (delivery_is_late(w, p) && p->received_ns - p->attempted_ns < w->timeout_ns / 16)
         p->stands_ns = world_between(w, w->timeout_ns / 12, w->timeout_ns / 2);
-    deliver_state(w, p, ZKLI_PORT_CONNECTED);
+    delivery_of_state(w, p, ZKLI_PORT_CONNECTED);
+    if (delivery_is_loss_untold(w, p))
+        actors_write_on(w, p->client);
     int request;
     while ((request = list_pop(w, &p->unsent)) != NONE)
         transmit(w, p, request);
     io_at(w, p, w->now_ns + w->timeout_ns / 3);
 }
 
-static void on_expired(struct world *w, struct port *p) {
-    TRACE(w, "client %d hears that session %d is over", p->client, p->session);
+void port_over(struct world *w, struct port *p) {
     leave_conn(w, p, false);
     p->state = PORT_OVER;
-    deliver_state(w, p, ZKLI_PORT_EXPIRED);
+}
+
+static void on_expired(struct world *w, struct port *p) {
+    TRACE(w, "client %d hears that session %d is over", p->client, p->session);
+    port_over(w, p);
+    delivery_of_state(w, p, ZKLI_PORT_EXPIRED);
     fail_all(w, p, &p->in_flight);
     fail_all(w, p, &p->unsent);
 }
@@ -372,13 +337,7 @@ static void on_reply(struct world *w, struct port *p, const struct message *repl
     if (reply->is_watched &&
         (reply->code == CODE_OK || (reply->code == CODE_NO_NODE && reply->index == OP_EXISTS)))
         watches_set(p->watches, (enum op)reply->index, reply->name);
-    int message = message_new(w, DELIVER_REPLY);
-    int next = w->messages[message].next;
-    w->messages[message] = *reply;
-    w->messages[message].next = next;
-    w->messages[message].kind = DELIVER_REPLY;
-    list_push(w, &p->deliveries, message);
-    deliver_soon(w, p);
+    delivery_of_reply(w, p, reply);
 }
 
 static void on_event(struct world *w, struct port *p, const struct message *event) {
@@ -406,140 +365,11 @@ void port_receive(struct world *w, int port, int message) {
     else if (m->kind == TO_EVENT)
         on_event(w, p, m);
     else if (m->kind == TO_CONNECTED)
-        on_connected(w, p, m->session);
+        on_connected(w, p, m);
     else if (m->kind == TO_EXPIRED)
         on_expired(w, p);
     else if (m->kind == TO_CLOSED)
         lose_connection(w, p, world_between(w, 1, 100) * MS);
-}
-
-/* ---- Delivering ---- */
-
-static enum zkli_result result_of(const struct world *w, const struct message *m) {
-    bool is_nowhere = m->index == OP_BARRIER && m->name == w->nowhere;
-    switch ((enum code)m->code) {
-    case CODE_OK:
-        return ZKLI_RESULT_OK;
-    case CODE_NO_NODE:
-        return is_nowhere ? ZKLI_RESULT_OK : ZKLI_RESULT_NO_NODE;
-    case CODE_EXISTS:
-        return ZKLI_RESULT_EXISTS;
-    case CODE_DENIED:
-        return ZKLI_RESULT_DENIED;
-    case CODE_EXPIRED:
-    case CODE_CONNECTION_LOSS:
-        return ZKLI_RESULT_LOST;
-    case CODE_MOVED:
-    case CODE_THROTTLED:
-        return ZKLI_RESULT_AGAIN;
-    case CODE_BAD_VERSION:
-        return ZKLI_RESULT_BAD_VERSION;
-    case CODE_NOT_EMPTY:
-        break;
-    }
-    return ZKLI_RESULT_ERROR;
-}
-
-static void make_results(const struct world *w, const struct message *m,
-                         struct zkli_op_result *ret_results, struct zkli_stat *ret_stats) {
-    bool is_done = m->code == CODE_OK;
-    for (int i = 0; i < m->part_count; i++) {
-        const struct part *part = &m->parts[i];
-        ret_stats[i] = (struct zkli_stat){.version = part->version, .mzxid = m->zxid};
-        ret_results[i] = (struct zkli_op_result){.code = i < m->refused    ? 0
-                                                         : i == m->refused ? m->code
-                                                                           : CODE_AFTER};
-        if (is_done && part->type == ZKLI_OP_CREATE)
-            ret_results[i].path = w->names[part->name].text;
-        else if (is_done && part->type == ZKLI_OP_SET)
-            ret_results[i].stat = &ret_stats[i];
-    }
-}
-
-/* Memory, for the path of a node that was made: the reply is lost, while the connection goes on. */
-static bool lacks_path(struct world *w, const struct port *p, const struct message *m) {
-    bool is_create = m->index == OP_CREATE_SEQUENTIAL || m->index == OP_MULTI;
-    bool lacks = m->code == CODE_OK && is_create &&
-                 world_chance(w, w->list[p->client].refused_percent > 0 ? 20 : 1);
-    w->disturbances += lacks && p->client == w->keeper; /* it starts anew to prove its lease */
-    return lacks;
-}
-
-static void deliver_reply(struct world *w, struct port *p, const struct message *m) {
-    char *children[CHILDREN_MAX];
-    struct zkli_stat stats[PARTS_MAX];
-    struct zkli_op_result results[PARTS_MAX];
-    make_results(w, m, results, stats);
-    struct zkli_reply reply = {
-        .result = result_of(w, m),
-        .code = m->code,
-        .path = w->names[m->name].text,
-        .stat = {.czxid = m->czxid, .owner = port_session_id(m->session), .version = m->version},
-        .op_results = results,
-        .refused = (size_t)m->refused,
-        .children = children,
-        .child_count = (size_t)m->count,
-    };
-    reply.data = world_data_read(w, m->name, m->data, &reply.data_length);
-    for (int i = 0; i < m->count; i++)
-        children[i] = strrchr(w->names[m->list[i]].text, '/') + 1;
-    if (lacks_path(w, p, m) && m->index == OP_MULTI)
-        results[world_below(w, (unsigned)m->part_count)].path = NULL;
-    else if (m->index == OP_CREATE_SEQUENTIAL && lacks_path(w, p, m))
-        reply.result = ZKLI_RESULT_LOST;
-    const struct zkli_port_receiver *receiver = client_receiver();
-    /* As zk_client.c does: the client library itself finds out when it connects. */
-    if (m->code == CODE_EXPIRED) {
-        leave_conn(w, p, false);
-        p->state = PORT_OVER;
-        receiver->on_state(&w->list[p->client], &p->base, ZKLI_PORT_EXPIRED);
-    }
-    receiver->on_reply(&w->list[p->client], &p->base, m->slot, &reply);
-}
-
-/* The last watch sent again tells that all up to then is told; but by a connection that the engine
- * cannot know of, for nothing was lost with the one before, only its own node's end. */
-static int64_t zxid_told(struct world *w, const struct port *p, const struct message *m) {
-    const struct client *c = &w->list[p->client];
-    const struct zkli_engine *e = c->is_open ? c->session.engine : NULL;
-    bool is_unknown = m->is_untold && e != NULL && zkli_engine_is_connected(e) &&
-                      e->connection == p->untold_connection;
-    bool is_sent_again = m->kind == DELIVER_WATCH && m->zxid == 0;
-    return !is_sent_again ? m->zxid : is_unknown ? 0 : m->czxid;
-}
-
-void port_deliver(struct world *w, unsigned port, unsigned unused) {
-    (void)unused;
-    struct port *p = &w->ports[port];
-    if (p->is_closed || w->list[p->client].is_paused || !p->is_delivering)
-        return;
-    p->is_delivering = false;
-    int message = list_pop(w, &p->deliveries);
-    if (message == NONE)
-        return;
-    struct message *m = &w->messages[message];
-    struct client *client = &w->list[p->client];
-    int64_t told_zxid = zxid_told(w, p, m);
-    if (told_zxid > p->told_zxid)
-        p->told_zxid = told_zxid;
-    if (m->kind == DELIVER_STATE) {
-        if (m->index == ZKLI_PORT_CONNECTED && is_told_late(w, p))
-            scene_told_late(w, p->client);
-        client_receiver()->on_state(client, &p->base, (enum zkli_port_state)m->index);
-    } else if (m->kind == DELIVER_REPLY) {
-        if (m->zxid > p->answered_zxid)
-            p->answered_zxid = m->zxid;
-        deliver_reply(w, p, m);
-    } else {
-        /* Else its session has been replaced, or is over. */
-        if (client->is_open && client->session.engine->port == &p->base)
-            checks_watch_told(w, p->client, m->name, (enum zkli_watch_type)m->index);
-        client_receiver()->on_watch(client, &p->base, w->names[m->name].text,
-                                    (enum zkli_watch_type)m->index);
-    }
-    message_free(w, message);
-    if (!p->is_closed)
-        deliver_soon(w, p);
 }
 
 /* ---- Life ---- */

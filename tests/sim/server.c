@@ -453,6 +453,7 @@ void server_validated(struct world *w, int server, int conn, uint32_t life, bool
         return;
     assert(c->server == server);
     int message = message_new(w, is_valid ? TO_CONNECTED : TO_EXPIRED);
+    w->messages[message].czxid = w->log[w->servers[server].applied].zxid;
     w->messages[message].session = c->session;
     conn_tell(w, conn, message);
     if (!is_valid) {

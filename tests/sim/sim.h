@@ -153,12 +153,26 @@ struct zkli_port *port_new(struct world *w, int client);
 void port_begin(struct world *w, unsigned port, unsigned unused);
 void port_io(struct world *w, unsigned port, unsigned stamp);
 void port_receive(struct world *w, int port, int message);
-void port_deliver(struct world *w, unsigned port, unsigned unused);
 /* After a pause. */
 void port_wake(struct world *w, int port);
 void port_close(struct world *w, unsigned port, unsigned unused);
 void port_cut(struct world *w, int port);
+/* The client library knows that its session is over. */
+void port_over(struct world *w, struct port *p);
 int64_t port_session_id(int session);
+int port_number(const struct port *p);
+
+/* ---- delivery.c ---- */
+
+void port_deliver(struct world *w, unsigned port, unsigned unused);
+/* The next thing in line is told at its time. */
+void delivery_soon(struct world *w, struct port *p);
+int delivery_new(struct world *w, struct port *p, enum to_engine kind);
+void delivery_of_state(struct world *w, struct port *p, enum zkli_port_state state);
+void delivery_of_reply(struct world *w, struct port *p, const struct message *reply);
+/* Of a new session: by the network, or else by the thread that tells. */
+bool delivery_is_late(const struct world *w, const struct port *p);
+bool delivery_is_loss_untold(const struct world *w, const struct port *p);
 
 /* ---- client.c ---- */
 
@@ -194,6 +208,8 @@ void actor_deadline(struct world *w, unsigned actor, unsigned attempt);
 void actor_write(struct world *w, unsigned actor);
 /* One or several, which it does not wait for. */
 void actor_write_on(struct world *w, unsigned actor);
+/* All of a client's that hold something. */
+void actors_write_on(struct world *w, int client);
 /* The next look at the hold; the next acquire. */
 void actor_look_again(struct world *w, unsigned actor);
 void actor_rest(struct world *w, unsigned actor);

@@ -44,7 +44,6 @@ struct name {
     int parent; /* of the root: NONE */
     int lock;   /* a child of which lock's directory; NONE */
     enum zkli_kind kind;
-    bool is_contender;  /* a node that stands in a queue */
     int client;         /* who created it; NONE: a stranger */
     int64_t czxid;      /* of the node, when it was committed */
     int64_t made_ns;    /* when that was */
@@ -307,6 +306,8 @@ struct port {
     int session;
     /* Seen by the client library; delivered to the engine; delivered as a reply */
     int64_t last_zxid, told_zxid, answered_zxid;
+    /* What its server had when the connection began; of the connection that the engine knows of */
+    int64_t connected_zxid, begun_zxid;
     int64_t received_ns, sent_ns, attempted_ns, attempt_until_ns;
     int64_t stands_ns; /* so much later is the next thing delivered */
     int server;        /* the last one tried */
@@ -408,7 +409,7 @@ struct written {
     bool is_several;
     bool is_versioned, is_answered;
     zkl_err result;
-    unsigned commits;
+    unsigned sends, commits;
 };
 
 struct client {
@@ -502,7 +503,7 @@ struct world {
     int32_t counter_start;
     unsigned operations_wanted, operations, faults_wanted, faults_done;
     enum phase phase;
-    bool is_throttling, has_throttled, is_denying;
+    bool is_throttling, is_denying;
     bool is_log_stalled;  /* followers log, and acknowledge nothing */
     int64_t log_takes_ns; /* or each entry so much later; 0: at once */
     int keeper;           /* the holds of this client have to last, unless anything else happens */

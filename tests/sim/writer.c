@@ -199,3 +199,12 @@ void actor_write_on(struct world *w, unsigned number) {
         handle->writes--;
     }
 }
+
+void actors_write_on(struct world *w, int client) {
+    for (unsigned i = 0; i < (unsigned)w->threads; i++) {
+        const struct actor *a = &w->list[client].actors[i];
+        bool holds = a->state == ACTOR_HOLDING || a->state == ACTOR_WRITING;
+        if (holds && w->phase == PHASE_RUN && client != w->keeper)
+            actor_write_on(w, (unsigned)client * THREADS_MAX + i);
+    }
+}
