@@ -73,6 +73,65 @@ typedef void (*zkl_list_fn)(const char *name, size_t contenders, void *arg);
 ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_list_fn fn,
                                       void *arg);
 
+/* ---- Statistics ------------------------------------------------------------------------------ */
+
+/* Of how long something took: at[0] counts what took less than 1 us, at[i] what took 2^(i-1) us and
+ * less than 2^i, and the last one all that took 2^30 us (18 min) or more. */
+#define ZKL_HISTOGRAM_SIZE 32
+typedef struct zkl_histogram {
+    uint64_t at[ZKL_HISTOGRAM_SIZE];
+    uint64_t total_us;
+} zkl_histogram;
+
+/* Why a hold was lost. */
+typedef enum zkl_loss {
+    ZKL_LOSS_UNCERTAIN = 0, /* no heartbeat was committed in time */
+    ZKL_LOSS_SESSION = 1,   /* the servers had ended the session, or rejected its credentials */
+    ZKL_LOSS_NODE = 2       /* another program had deleted the node; or nobody could tell */
+} zkl_loss;
+#define ZKL_LOSSES_MAX 8  /* room for newer reasons */
+#define ZKL_ERRORS_MAX 64 /* likewise for errors */
+
+/* Counts of one handle, or of all handles of a session, closed ones included. */
+typedef struct zkl_lock_statistics {
+    size_t size; /* the program sets it to its own sizeof */
+    /* By what they came to, as in acquires[ZKL_TIMEOUT]: all ways to acquire, each level of a
+     * recursive hold, each lock of zkl_acquire_all. What was refused before the handle was looked
+     * at, as ZKL_INVALID, is not counted. */
+    uint64_t acquires[ZKL_ERRORS_MAX];
+    uint64_t handed_on;            /* of those that are OK: without a request, by linger_ms or
+                                      local_handoffs */
+    uint64_t lost[ZKL_LOSSES_MAX]; /* holds, by zkl_loss */
+    zkl_histogram waited;          /* acquires that are OK: from the call to its result */
+    zkl_histogram held;            /* holds that are over: from the grant to the release or loss */
+} zkl_lock_statistics;
+
+/* Of the session's own life; now is the moment of the call. */
+typedef struct zkl_session_statistics {
+    size_t size;                 /* the program sets it to its own sizeof */
+    uint64_t sessions;           /* opened, one after the other */
+    uint64_t connections;        /* by these sessions: more than they are where one broke */
+    uint64_t heartbeats;         /* sent */
+    uint64_t late_heartbeats;    /* not answered within T/16, or not at all */
+    int64_t least_certain_ms;    /* as little was once left for a hold when the next heartbeat was
+                                    committed; 0: a hold was lost; INT64_MAX: none was needed yet */
+    uint64_t requests_in_flight; /* now, 256 at most */
+    uint64_t bytes_in_flight;    /* now, of guarded writes' data */
+    uint64_t holding;            /* now: nodes by which somebody holds a lock */
+    uint64_t waiting;            /* now: nodes that wait in queues, or are about to */
+} zkl_session_statistics;
+
+/*
+ * What has happened since the handle or the session was opened. The program sets .size of what it
+ * gives; members that the library is too old to know are set to 0. No server is asked and no memory
+ * is needed, so a callback may call this, too. ret_locks may be NULL.
+ * **Returns:** ZKL_OK; ZKL_CLOSED; ZKL_FORKED; ZKL_INVALID: a NULL, or a .size that is too small or
+ * larger than 65536. On an error nothing is filled in.
+ */
+ZKL_API zkl_err zkl_lock_stats(zkl_lock *l, zkl_lock_statistics *ret_stats);
+ZKL_API zkl_err zkl_session_stats(zkl_session *s, zkl_session_statistics *ret_stats,
+                                  zkl_lock_statistics *ret_locks);
+
 /* ---- Deadlocks ------------------------------------------------------------------------------- */
 
 /* The greatest .owner of a lock's options. */

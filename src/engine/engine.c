@@ -432,6 +432,10 @@ uint64_t zkli_engine_news(const struct zkli_engine *e) {
     return e->news;
 }
 
+const struct zkli_engine_counts *zkli_engine_counts(const struct zkli_engine *e) {
+    return &e->counts;
+}
+
 void zkli_engine_set_timer(struct zkli_engine *e, struct zkli_timer *timer, int64_t at_ns) {
     zkli_timer_set(&e->timers, timer, at_ns);
 }

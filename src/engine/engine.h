@@ -114,6 +114,22 @@ int64_t zkli_engine_certain_until_ns(const struct zkli_engine *e);
 /* Counts what was handed out. A thread that settles before it waits looks again if this grew. */
 uint64_t zkli_engine_news(const struct zkli_engine *e);
 
+/* What has happened since the engine began. */
+struct zkli_engine_counts {
+    uint64_t sessions, connections;
+    uint64_t heartbeats, late_heartbeats; /* sent; and answered after a period, or lost */
+    int64_t least_certain_ns;             /* when a heartbeat was committed, with something held */
+};
+
+const struct zkli_engine_counts *zkli_engine_counts(const struct zkli_engine *e);
+/* At this moment. */
+struct zkli_engine_load {
+    size_t requests, bytes; /* in flight; of queries' data */
+    size_t holding, waiting;
+};
+
+struct zkli_engine_load zkli_engine_load(const struct zkli_engine *e);
+
 /* Timers of the layers above, on the engine's clock. */
 void zkli_engine_set_timer(struct zkli_engine *e, struct zkli_timer *timer, int64_t at_ns);
 void zkli_engine_clear_timer(struct zkli_engine *e, struct zkli_timer *timer);
@@ -191,6 +207,8 @@ bool zkli_member_agrees(const struct zkli_member *m, int permits);
 /* Whether it has told its position. */
 bool zkli_member_has_position(const struct zkli_member *m);
 void zkli_member_hand_on(struct zkli_member *m, struct zkli_thread thread);
+/* Why its hold was lost. */
+zkl_loss zkli_member_loss(const struct zkli_member *m);
 /* Whom its notices are for. */
 void *zkli_member_owner(const struct zkli_member *m);
 /* The server has said that the node is not there: as if its watch had fired. */

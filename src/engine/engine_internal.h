@@ -128,6 +128,7 @@ struct zkli_member {
     size_t node_bytes;     /* of the budgets */
     size_t watch_bytes;
     struct zkli_thread thread;
+    zkl_loss loss;  /* of a hold that is lost */
     uint64_t owner; /* as its nodes' data say */
     char label[ZKLI_NODE_DATA_VALUE_MAX + 1];
     zkli_notify_fn notify; /* NULL: no notices are handed out any more */
@@ -266,6 +267,7 @@ struct zkli_engine {
     const struct zkli_listing *listing; /* the one being delivered */
     struct zkli_timers timers;
     uint64_t news; /* counts what was handed out */
+    struct zkli_engine_counts counts;
     struct zkli_list watches[ZKLI_BUCKETS];
     struct zkli_list fired; /* watchers of watches that fired */
 };

@@ -145,6 +145,7 @@ static void send_heartbeat(void *arg) {
         e->slots[ZKLI_SLOT_HEARTBEAT] = (struct zkli_slot){.use = ZKLI_USE_HEARTBEAT,
                                                            .member = is_sync ? NULL : witness};
         e->in_flight++;
+        e->counts.heartbeats++;
         if (!is_sync && witness != NULL)
             witness->asked_ns = e->now_ns;
         zkli_silence_listen(e);
@@ -243,6 +244,16 @@ static void go_on(struct zkli_engine *e, bool is_answered) {
         hurry(e);
 }
 
+static void count_answer(struct zkli_engine *e, enum zkli_result result) {
+    int64_t took_ns = e->now_ns - e->heartbeat_sent_ns;
+    int64_t left_ns = e->lease.certain_until_ns - e->now_ns;
+    bool is_late = result == ZKLI_RESULT_LOST ||
+                   took_ns > zkli_lease_period_ns(e->lease.timeout_ns);
+    e->counts.late_heartbeats += is_late;
+    if (left_ns < e->counts.least_certain_ns && zkli_members_hold(e))
+        e->counts.least_certain_ns = left_ns;
+}
+
 /*
  * The port reports the end of a connection before it fails the requests in flight. It reports a new
  * connection before it delivers the answers that came over it. So an answer that comes while the
@@ -260,6 +271,7 @@ void zkli_heartbeat_answered(struct zkli_engine *e, struct zkli_member *m,
                              const struct zkli_reply *reply) {
     zkli_heartbeat_note_timeout(e);
     zkli_silence_broken(e, reply->result != ZKLI_RESULT_LOST);
+    count_answer(e, reply->result);
     if (reply->result != ZKLI_RESULT_OK && reply->result != ZKLI_RESULT_LOST)
         on_refused(e, m, reply);
     if (reply->result == ZKLI_RESULT_LOST)

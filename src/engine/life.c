@@ -41,6 +41,8 @@ static void log_timeout(struct zkli_engine *e) {
 static void begin_connection(struct zkli_engine *e, const char *how) {
     bool is_new = e->session_id == 0;
     e->connection++;
+    e->counts.connections++;
+    e->counts.sessions += is_new;
     e->connected_ns = e->now_ns;
     e->session_id = e->port->ops->session_id(e->port);
     e->timeout_ms = e->port->ops->timeout_ms(e->port);
@@ -250,6 +252,7 @@ struct zkli_engine *zkli_engine_new(const struct zkli_engine_options *o) {
     e->keeps_session = o->keeps_session;
     e->who = o->who;
     e->state = ZKL_STATE_CONNECTING;
+    e->counts.least_certain_ns = INT64_MAX;
     zkli_list_init(&e->members);
     zkli_list_init(&e->noticed);
     zkli_list_init(&e->changed_groups);

@@ -234,6 +234,15 @@ bool zkli_lease_is_ample(const struct zkli_engine *e) {
     return zkli_engine_is_certain(e) && e->now_ns < e->ample_until_ns;
 }
 
+/* Of a hold; if it is lost, this is why. */
+static void note_end(struct zkli_member *m, enum zkli_contender_event_type type) {
+    m->loss = type == ZKLI_EV_EXPIRED ? ZKL_LOSS_SESSION
+              : type == ZKLI_EV_LEASE ? ZKL_LOSS_UNCERTAIN
+                                      : ZKL_LOSS_NODE;
+    if (type == ZKLI_EV_LEASE)
+        m->engine->counts.least_certain_ns = 0;
+}
+
 void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event) {
     struct zkli_engine *e = m->engine;
     if (m->core.state == ZKLI_GONE)
@@ -247,12 +256,15 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     event->fresh_uuid = e->fresh_uuid;
     event->permits = &m->dir->permits;
     enum zkli_contender_state before = m->core.state;
+    bool held = zkli_contender_holds(&m->core);
     struct zkli_actions actions = zkli_contender_step(&m->core, event);
     if (zkli_uuid_is_same(m->core.uuid, e->fresh_uuid))
         zkli_engine_refresh_uuid(e);
     if (before == ZKLI_CLAIMING && m->core.state == ZKLI_LEAVING)
         zkli_engine_log(e, ZKL_LOG_INFO, "deleting a node of ours that was left in %s",
                         m->dir->path);
+    if (held && !zkli_contender_holds(&m->core))
+        note_end(m, event->type);
     if (m->core.node[0] != '\0')
         m->dir->made_level = 0; /* it has been used: the servers remove it when it is empty */
     e->standing += stands(m->core.state);
@@ -513,4 +525,18 @@ size_t zkli_member_position(const struct zkli_member *m) {
 
 zkl_err zkli_member_error(const struct zkli_member *m) {
     return (zkl_err)m->core.error;
+}
+
+zkl_loss zkli_member_loss(const struct zkli_member *m) {
+    return m->loss;
+}
+
+struct zkli_engine_load zkli_engine_load(const struct zkli_engine *e) {
+    struct zkli_engine_load load = {.requests = e->in_flight, .bytes = e->data_in_flight};
+    for (const struct zkli_list *link = e->members.next; link != &e->members; link = link->next) {
+        const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
+        load.holding += zkli_contender_holds(&m->core);
+        load.waiting += zkli_member_is_waiting(m);
+    }
+    return load;
 }

@@ -1,5 +1,6 @@
 /* acquire - the calls that take the lock and give it up. They stand on queue.c and handle.c. */
 #include "lock/lock.h"
+#include "lock/stats.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -121,13 +122,17 @@ int64_t zkli_acquire_until_ns(const struct zkl_session *s, int64_t timeout_ms) {
 
 void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms) {
     acquire->is_try = timeout_ms == 0;
+    acquire->begun_ns = zkli_engine_now_ns(acquire->lock->session->engine);
     acquire->until_ns = zkli_acquire_until_ns(acquire->lock->session, timeout_ms);
     zkli_operation_begin(&acquire->operation, acquire->until_ns);
     decide_or_submit(acquire);
 }
 
-void zkli_acquire_let_go(struct zkli_acquire *acquire) {
-    struct zkli_hold *hold = zkli_lock_find_hold(acquire->lock, acquire->hold_id);
+void zkli_acquire_let_go(struct zkli_acquire *acquire, zkl_err result) {
+    struct zkl_lock *l = acquire->lock;
+    struct zkli_hold *hold = zkli_lock_find_hold(l, acquire->hold_id);
+    int64_t now_ns = zkli_engine_now_ns(l->session->engine);
+    zkli_stats_acquired(l, result, now_ns - acquire->begun_ns);
     if (hold != NULL)
         hold->acquire = NULL;
     free(acquire->hold); /* NULL if the lock has taken it over */
@@ -135,7 +140,7 @@ void zkli_acquire_let_go(struct zkli_acquire *acquire) {
 }
 
 zkl_err zkli_acquire_end(struct zkli_acquire *acquire) {
-    zkli_acquire_let_go(acquire);
+    zkli_acquire_let_go(acquire, acquire->operation.result);
     zkli_operation_fini(&acquire->operation);
     return acquire->operation.result;
 }

@@ -88,7 +88,7 @@ static zkl_err acquire_begin(struct zkli_async *async) {
 static void acquire_on_end(struct zkli_async *async) {
     struct async_acquire *a = ZKLI_CONTAINER(async, struct async_acquire, async);
     async->hold = a->acquire.operation.result == ZKL_OK ? a->acquire.hold_id : 0;
-    zkli_acquire_let_go(&a->acquire);
+    zkli_acquire_let_go(&a->acquire, a->acquire.operation.result);
 }
 
 zkl_err zkl_acquire_async(zkl_lock *l, int64_t timeout_ms, zkl_done_fn done, void *arg) {

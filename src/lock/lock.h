@@ -2,7 +2,7 @@
  * lock - a handle: its local queue of acquires, its contender on the server, its hold. All of it
  * is guarded by the session's mutex; what a contender has to say arrives through lock_notify.
  *
- * Files call downwards only. Calls that open and close a handle are in lock.c, those that take and
+ * Files call downwards only. stats.c counts, and stands below all but handle.c. Calls that open and close a handle are in lock.c, those that take and
  * give up in acquire.c, and those that do so while their caller goes on in async.c; all stand on
  * queue.c, and that on stay.c. Calls about a hold are in hold.c. Writes that need a hold are in
  * guard.c; the calls for them are in guard_set.c, and in guard_multi.c for programs that have
@@ -26,6 +26,7 @@ struct zkli_acquire {
     struct zkl_lock *lock;
     struct zkli_thread thread; /* 0: none's, for a callback has no hold */
     bool is_try;
+    int64_t begun_ns;
     int64_t until_ns;           /* the caller's deadline, whatever happens in between */
     struct zkli_hold *hold;     /* for the grant, from when the acquire stands in line; the lock
                                    takes it over with the grant, and it is NULL again */
@@ -54,6 +55,7 @@ struct zkli_hold {
     unsigned depth;
     int turns; /* how often its node was handed on before */
     int64_t token;
+    int64_t begun_ns;
     bool is_reader;               /* by a writer's handle: it has become a reader's */
     unsigned disturbed;           /* so many of its writes have to be sent again */
     struct zkli_member *member;   /* NULL: lost */
@@ -91,6 +93,7 @@ struct zkl_lock {
     struct zkli_list releases;   /* those that are waited for */
     struct zkli_list downgrades; /* those that are not answered yet */
     struct zkli_list writes;     /* guarded ones that are not answered yet */
+    zkl_lock_statistics *counts; /* NULL: no acquire is over yet, or no memory: see stats.h */
     char name[];
 };
 
@@ -246,8 +249,8 @@ zkl_err zkli_lock_try_at_once(const struct zkl_lock *l);
 /* A grant needs memory, for the hold and for its events: now, not then. False: there is none, and
  * what was had is freed by let_go. */
 bool zkli_acquire_prepare(struct zkli_acquire *acquire);
-/* The caller has woken up from one of several. */
-void zkli_acquire_let_go(struct zkli_acquire *acquire);
+/* The caller has woken up from one of several, which came to this. */
+void zkli_acquire_let_go(struct zkli_acquire *acquire, zkl_err result);
 /* When an acquire with this timeout gives up. */
 int64_t zkli_acquire_until_ns(const struct zkl_session *s, int64_t timeout_ms);
 /* Gives up one level. If that ends the hold, what waits for the release, if anything, is begun. */

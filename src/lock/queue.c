@@ -2,6 +2,7 @@
  * queue - a handle's line of acquires, its contender on the server and its current hold: what the
  * contender's notices mean for them. The calls of acquire.c and lock.c stand on this.
  */
+#include "lock/stats.h"
 #include "lock/stay.h"
 
 #include <stdatomic.h>
@@ -54,8 +55,17 @@ static void take_back(struct zkli_hold *hold) {
     zkli_list_prepend(&l->acquires, &acquire->link);
 }
 
+/* A caller that has not woken up never had it. */
+static void count_end(const struct zkli_hold *hold, const zkl_loss *loss) {
+    int64_t now_ns = zkli_engine_now_ns(hold->lock->session->engine);
+    if (hold->acquire == NULL)
+        zkli_stats_held(hold->lock, now_ns - hold->begun_ns, loss);
+}
+
 static void lose(struct zkli_hold *hold) {
     struct zkl_lock *l = hold->lock;
+    const zkl_loss loss = zkli_member_loss(hold->member);
+    count_end(hold, &loss);
     zkli_list_remove(&hold->nest);
     hold->member = NULL;
     if (l->current == hold)
@@ -122,6 +132,7 @@ static struct zkli_hold *hold_begin(struct zkli_acquire *acquire, struct zkli_me
         .thread = acquire->thread.number,
         .depth = 1,
         .token = zkli_member_token(m),
+        .begun_ns = zkli_engine_now_ns(l->session->engine),
         .member = m,
         .events = acquire->events,
     };
@@ -166,6 +177,7 @@ static void hand_on(struct zkli_hold *hold) {
     struct zkl_lock *l = hold->lock;
     struct zkli_member *m = hold->member;
     int turns = hold->turns + 1;
+    zkli_stats_handed_on(l);
     zkli_hold_drop(hold);
     zkli_member_hand_on(m, zkli_lock_first_acquire(l)->thread);
     grant(l, m)->turns = turns;
@@ -184,6 +196,7 @@ static bool grant_idle(struct zkl_lock *l) {
         return false;
     }
     struct zkli_member *m = zkli_lock_take_idle(l);
+    zkli_stats_handed_on(l);
     zkli_member_hand_on(m, zkli_lock_first_acquire(l)->thread);
     (void)grant(l, m);
     return true;
@@ -212,6 +225,7 @@ void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release) {
     bool is_owner = zkli_member_owner(m) == hold;
     /* By another thread, or the handle is being closed, before the caller has woken up: */
     zkl_err why = l->is_closed ? ZKL_CLOSED : ZKL_CANCELED;
+    count_end(hold, NULL);
     if (hold->acquire != NULL && hold->acquire->all != NULL) {
         struct zkli_several *all = hold->acquire->all;
         take_from_hold(hold, release);

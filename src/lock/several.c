@@ -72,6 +72,7 @@ void zkli_several_begin(struct zkli_several *all, int64_t timeout_ms) {
     zkli_operation_begin(&all->operation, until_ns);
     for (size_t i = 0; i < all->count; i++) {
         all->parts[i].is_try = timeout_ms == 0;
+        all->parts[i].begun_ns = zkli_engine_now_ns(all->operation.session->engine);
         all->parts[i].until_ns = until_ns;
     }
     zkl_err refusal = refuse(all);
@@ -87,7 +88,7 @@ void zkli_several_begin(struct zkli_several *all, int64_t timeout_ms) {
 zkl_err zkli_several_end(struct zkli_several *all) {
     zkl_err result = all->operation.result;
     for (size_t i = 0; i < all->count; i++)
-        zkli_acquire_let_go(&all->parts[i]);
+        zkli_acquire_let_go(&all->parts[i], result);
     zkli_operation_fini(&all->operation);
     return result;
 }

@@ -54,9 +54,10 @@ struct zkl_session {
     int session_timeout_ms, connect_timeout_ms;
     char *hosts, *root, *auth_scheme, *auth;
     bool is_creator_acl;
-    struct zkli_list places;   /* src/lock's: handles that keep a place in a queue */
-    pthread_mutex_t log_mutex; /* taken last; held while the hook runs */
-    zkl_log_fn log;            /* NULL once the session is closed */
+    zkl_lock_statistics counts; /* src/lock's, of all handles */
+    struct zkli_list places;    /* src/lock's: handles that keep a place in a queue */
+    pthread_mutex_t log_mutex;  /* taken last; held while the hook runs */
+    zkl_log_fn log;             /* NULL once the session is closed */
     void *arg;
     /* Timer thread (timer.c); armed in monitor.c */
     int timer_fd;

@@ -58,6 +58,37 @@ static void the_nodes_are_looked_for_in_turn(void) {
     bench_end();
 }
 
+static void check_next_beat(struct owner *owner) {
+    struct request beat = next_beat();
+    CHECK_STRING(beat.path, path_of(owner));
+    serve_request(&beat);
+    serve_all();
+}
+
+static void a_new_node_waits_for_its_turn(void) {
+    bench_begin();
+    struct owner *first = hold("a"), *second = hold("b");
+    begin_watched();
+    check_next_beat(second);
+    struct owner *third = hold("c");
+    check_next_beat(first);
+    check_next_beat(second);
+    check_next_beat(third);
+    end_all();
+}
+
+static void a_sync_looks_for_no_node(void) {
+    struct owner *owner = wait_behind_another();
+    pass(2 * T_MS * MS);
+    REQUIRE(Bench.engine->pace == ZKLI_PACE_SYNCS);
+    const int64_t asked_ns = owner->member->asked_ns;
+    const size_t syncs = Bench.sent[SYNC];
+    pass(T_MS * MS);
+    CHECK(Bench.sent[SYNC] > syncs);
+    CHECK_INT(owner->member->asked_ns, asked_ns);
+    end_all();
+}
+
 static void refuse_beats(enum zkli_result result, int code, int times) {
     for (int i = 0; i < times; i++) {
         struct request beat = next_beat();
@@ -310,6 +341,8 @@ static const test_case Cases[] = {
     {"another timeout than asked for is told once", another_timeout_than_asked_for_is_told_once},
     {"a heartbeat looks for a node of ours", a_heartbeat_looks_for_a_node_of_ours},
     {"the nodes are looked for in turn", the_nodes_are_looked_for_in_turn},
+    {"a new node waits for its turn", a_new_node_waits_for_its_turn},
+    {"a sync looks for no node", a_sync_looks_for_no_node},
     {"a hold whose node may not be looked at asks whether it is there",
      a_hold_whose_node_may_not_be_looked_at_asks_whether_it_is_there},
     {"a wait whose node may not be looked at is denied",

@@ -97,6 +97,20 @@ static void a_listing_that_no_member_waits_for_is_not_sent(void) {
 
 /* ---- What a request brings along ---- */
 
+static void a_node_without_an_owner_names_none(void) {
+    bench_begin();
+    Bench.engine->who.owner_nonce = 4711;
+    (void)begin_by(&(struct zkli_wish){.name = "a", .kind = ZKLI_KIND_MUTEX, .thread = {7, 70}});
+    struct request create = serve_until(CREATE);
+    struct zkli_node_data read;
+    CHECK(zkli_node_data_parse(&read, create.data, create.length));
+    CHECK_INT(read.thread, 70);
+    CHECK(read.owner_nonce == 0 && read.owner_thread == 0);
+    CHECK(memmem(create.data, create.length, "owner", strlen("owner")) == NULL);
+    serve_request(&create);
+    end_all();
+}
+
 static void a_node_names_its_owner_and_a_directory_nothing(void) {
     static const char *const parts[] = {"its-host", "its-program", "77", "its-label"};
     char data[ZKLI_NODE_DATA_MAX + 1];
@@ -175,6 +189,7 @@ int main(int argc, char **argv) {
         {"an ordering ends with its session", an_ordering_ends_with_its_session},
         {"a listing that no member waits for is not sent",
          a_listing_that_no_member_waits_for_is_not_sent},
+        {"a node without an owner names none", a_node_without_an_owner_names_none},
         {"a node names its owner, and a directory nothing",
          a_node_names_its_owner_and_a_directory_nothing},
         {"whose a node is is read without a watch", whose_a_node_is_is_read_without_a_watch},
