@@ -5,7 +5,8 @@
 
 SERVER_PACKAGES=(libzookeeper-java default-jre-headless)
 BUILD_PACKAGES=(gcc libc6-dev cmake make pkg-config libzookeeper-mt-dev)
-TEST_PACKAGES=(libcunit1-dev iproute2 iptables libevent-dev libuv1-dev patch procps)
+TEST_PACKAGES=(libcunit1-dev iproute2 iptables libevent-dev libuv1-dev patch procps
+    systemtap-sdt-dev)
 DOCKER_PACKAGES=(docker.io docker-compose debootstrap iproute2 iptables procps)
 CURATOR_PACKAGES=(libcurator-recipes-java libcurator-framework-java libcurator-client-java
     default-jdk-headless)
@@ -49,6 +50,7 @@ declare -rA PACKAGE_PROBES=(
     [procps]=command:pgrep
     [redis-tools]=command:redis-check-rdb
     [shellcheck]=command:shellcheck
+    [systemtap-sdt-dev]=header:sys/sdt.h
     [valgrind]=command:valgrind
 )
 

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#define ZKLI_NS_PER_US INT64_C(1000)
 #define ZKLI_NS_PER_MS INT64_C(1000000)
 #define ZKLI_NS_PER_S INT64_C(1000000000)
 

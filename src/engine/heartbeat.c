@@ -7,6 +7,7 @@
  * barrier that is sent when one of them is admitted, or all of a group, makes it certain. Before
  * that there are a few barriers on a connection that follows another one. Else each is a barrier.
  */
+#include "base/probe.h"
 #include "engine/engine_internal.h"
 
 #include <assert.h>
@@ -249,7 +250,11 @@ static void count_answer(struct zkli_engine *e, enum zkli_result result) {
     int64_t left_ns = e->lease.certain_until_ns - e->now_ns;
     bool is_late = result == ZKLI_RESULT_LOST ||
                    took_ns > zkli_lease_period_ns(e->lease.timeout_ns);
-    e->counts.late_heartbeats += is_late;
+    if (is_late) {
+        e->counts.late_heartbeats++;
+        ZKLI_PROBE3(late_heartbeat, e->session_id, took_ns / ZKLI_NS_PER_US,
+                    left_ns / ZKLI_NS_PER_US);
+    }
     if (left_ns < e->counts.least_certain_ns && zkli_members_hold(e))
         e->counts.least_certain_ns = left_ns;
 }

@@ -2,6 +2,7 @@
  * life - how sessions begin and end, and how one takes the place of another; connections; what the
  * port says of its state.
  */
+#include "base/probe.h"
 #include "engine/engine_internal.h"
 
 #include <assert.h>
@@ -46,6 +47,7 @@ static void begin_connection(struct zkli_engine *e, const char *how) {
     e->connected_ns = e->now_ns;
     e->session_id = e->port->ops->session_id(e->port);
     e->timeout_ms = e->port->ops->timeout_ms(e->port);
+    ZKLI_PROBE2(connection, e->session_id, is_new);
     zkli_engine_log(e, ZKL_LOG_INFO, "%s session 0x%llx, timeout %d ms", how,
                     (unsigned long long)e->session_id, e->timeout_ms);
     log_timeout(e);

@@ -2,14 +2,14 @@
  * lock - a handle: its local queue of acquires, its contender on the server, its hold. All of it
  * is guarded by the session's mutex; what a contender has to say arrives through lock_notify.
  *
- * Files call downwards only. stats.c counts, and stands below all but handle.c. Calls that open and close a handle are in lock.c, those that take and
+ * Files call downwards only. Calls that open and close a handle are in lock.c, those that take and
  * give up in acquire.c, and those that do so while their caller goes on in async.c; all stand on
  * queue.c, and that on stay.c. Calls about a hold are in hold.c. Writes that need a hold are in
  * guard.c; the calls for them are in guard_set.c, and in guard_multi.c for programs that have
  * ZooKeeper's own header. What makes a writer's hold a reader's is in downgrade.c. queue.c tells
- * these of a hold's end. All stand on handle.c. inspect.c looks at a queue and list.c at all locks,
- * both by reads.c. deadlocks.c looks through many queues by these two, with the graph of waits.c.
- * Texts are in error.c.
+ * these of a hold's end. What has happened is counted in stats.c. All stand on handle.c. inspect.c
+ * looks at a queue and list.c at all locks, both by reads.c. deadlocks.c looks through many queues
+ * by these two, with the graph of waits.c. Texts are in error.c.
  */
 #ifndef ZKLI_LOCK_LOCK_H
 #define ZKLI_LOCK_LOCK_H

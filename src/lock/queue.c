@@ -2,6 +2,7 @@
  * queue - a handle's line of acquires, its contender on the server and its current hold: what the
  * contender's notices mean for them. The calls of acquire.c and lock.c stand on this.
  */
+#include "base/probe.h"
 #include "lock/stats.h"
 #include "lock/stay.h"
 
@@ -57,9 +58,14 @@ static void take_back(struct zkli_hold *hold) {
 
 /* A caller that has not woken up never had it. */
 static void count_end(const struct zkli_hold *hold, const zkl_loss *loss) {
-    int64_t now_ns = zkli_engine_now_ns(hold->lock->session->engine);
+    struct zkl_lock *l = hold->lock;
+    int64_t held_ns = zkli_engine_now_ns(l->session->engine) - hold->begun_ns;
+    if (loss == NULL)
+        ZKLI_PROBE3(release, &l->name[0], hold->id, held_ns / ZKLI_NS_PER_US);
+    else
+        ZKLI_PROBE4(loss, &l->name[0], hold->id, held_ns / ZKLI_NS_PER_US, *loss);
     if (hold->acquire == NULL)
-        zkli_stats_held(hold->lock, now_ns - hold->begun_ns, loss);
+        zkli_stats_held(l, held_ns, loss);
 }
 
 static void lose(struct zkli_hold *hold) {
@@ -139,6 +145,8 @@ static struct zkli_hold *hold_begin(struct zkli_acquire *acquire, struct zkli_me
     acquire->hold = NULL;
     acquire->events = NULL;
     zkli_list_append(&l->holds, &hold->link);
+    ZKLI_PROBE4(grant, &l->name[0], hold->id, hold->token,
+                (hold->begun_ns - acquire->begun_ns) / ZKLI_NS_PER_US);
     return hold;
 }
 

@@ -11,7 +11,6 @@
 #include "base/options.h"
 
 #define STATISTICS_SIZE_MAX 65536
-#define NS_PER_US 1000
 
 static int place_of(uint64_t us) {
     int bits = us == 0 ? 0 : 64 - __builtin_clzll(us);
@@ -19,7 +18,7 @@ static int place_of(uint64_t us) {
 }
 
 static void add(zkl_histogram *histogram, int64_t ns) {
-    uint64_t us = ns < 0 ? 0 : (uint64_t)ns / NS_PER_US;
+    uint64_t us = ns < 0 ? 0 : (uint64_t)ns / ZKLI_NS_PER_US;
     histogram->at[place_of(us)]++;
     histogram->total_us += us;
 }

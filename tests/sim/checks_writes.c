@@ -45,16 +45,19 @@ void checks_write_committed(struct world *w, const struct txn *txn, int guard_na
                       zkl_errname(written->result));
 }
 
-/* Of a write that is not made again: what the servers have answered is what its caller is told. */
+/* Of a write that is not made again: what the servers have answered is what its caller is told. (It
+ * is sent again when they did not find a guard that had become a reader's; and then the reply may
+ * be lost.) */
 static void check_answer(struct world *w, const struct writing *writing, zkl_err result) {
     bool is_answer = result == ZKL_OK || result == ZKL_NO_NODE || result == ZKL_BAD_VERSION ||
                      result == ZKL_SERVER;
+    bool is_answered = writing->is_answered && writing->write.lost == 0;
     if (!w->writes[writing->number].is_several)
         return;
-    if (writing->is_answered ? result != writing->answer : is_answer)
-        world_violate(
-            w, CHECK_WRITES, "write %d was answered %s, and its caller is told %s", writing->number,
-            writing->is_answered ? zkl_errname(writing->answer) : "by nobody", zkl_errname(result));
+    if (is_answered ? result != writing->answer : is_answer)
+        world_violate(w, CHECK_WRITES, "write %d was answered %s, and its caller is told %s",
+                      writing->number, is_answered ? zkl_errname(writing->answer) : "by nobody",
+                      zkl_errname(result));
 }
 
 /* It is said to be made: then it is what is there, unless something came later. */

@@ -39,7 +39,7 @@ static void a_heartbeat_is_late_when_its_answer_takes_a_period(void) {
     CHECK_INT(counts()->heartbeats, before.heartbeats + 1);
     advance(period_ns);
     serve_all(); /* just in time */
-    advance(0);   /* the next one was due */
+    advance(0);  /* the next one was due */
     CHECK_INT(counts()->late_heartbeats, 0);
     CHECK_INT(counts()->heartbeats, before.heartbeats + 2);
     advance(period_ns + 1);
