@@ -9,5 +9,6 @@
 int cli_run(const cli_options *options, const cli_descriptors *inherited);
 int cli_ls(const cli_options *options);
 int cli_show(const cli_options *options);
+int cli_deadlocks(const cli_options *options);
 
 #endif

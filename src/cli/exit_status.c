@@ -40,3 +40,7 @@ int cli_exit_status_of(zkl_err err) {
     }
     return CLI_EXIT_INTERNAL;
 }
+
+bool cli_exit_has_output(int status) {
+    return status == CLI_EXIT_OK || status == CLI_EXIT_DENIED;
+}

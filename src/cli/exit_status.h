@@ -6,11 +6,13 @@
 #ifndef CLI_EXIT_STATUS_H
 #define CLI_EXIT_STATUS_H
 
+#include <stdbool.h>
 #include <zklock.h>
 
 enum {
     CLI_EXIT_OK = 0,
     CLI_EXIT_NOT_ACQUIRED = 1, /* run: unless -E says otherwise */
+    CLI_EXIT_DEADLOCK = 1,     /* deadlocks: there is one */
     CLI_EXIT_USAGE = 64,
     CLI_EXIT_NO_SERVER = 69,
     CLI_EXIT_INTERNAL = 70,
@@ -20,6 +22,9 @@ enum {
     CLI_EXIT_NOT_FOUND = 127,
     CLI_EXIT_SIGNAL_BASE = 128
 };
+
+/* ls, deadlocks: what could be read is printed, also beside what could not. */
+bool cli_exit_has_output(int status);
 
 /* Never CLI_EXIT_OK for an error; TIMEOUT and BUSY become CLI_EXIT_NOT_ACQUIRED. */
 int cli_exit_status_of(zkl_err err);

@@ -12,6 +12,7 @@ static const char Overview[] =
     "  run NAME -- CMD [ARG]...  hold the lock NAME while CMD runs\n"
     "  ls [PREFIX]               list the locks that are held or waited for\n"
     "  show NAME                 list who holds NAME and who waits, in order\n"
+    "  deadlocks [PREFIX]        list clients that wait for each other in a circle\n"
     "\n"
     "'zklock SUBCOMMAND --help' says more; zklock(1) says all.\n";
 
@@ -48,6 +49,16 @@ static const char Show[] =
     "\n"
     "      --json                print JSON\n";
 
+static const char Deadlocks[] =
+    "usage: zklock deadlocks [OPTION]... [PREFIX]\n"
+    "\n"
+    "Lists threads that wait for each other in a circle, by locks at or below PREFIX: none of "
+    "them\n"
+    "goes on until a wait or a process of the circle ends. Each blocks the one in the line before\n"
+    "it, the first of a circle the last one.\n"
+    "\n"
+    "      --json                print JSON\n";
+
 static const char Common[] =
     "\n"
     "options of every subcommand, before or after its name:\n"
@@ -77,6 +88,9 @@ void cli_help_print(cli_subcommand subcommand) {
     case CLI_SHOW:
         fputs(Show, stdout);
         break;
+    case CLI_DEADLOCKS:
+        fputs(Deadlocks, stdout);
+        break;
     case CLI_NONE:
         fputs(Overview, stdout);
         break;
@@ -84,6 +98,9 @@ void cli_help_print(cli_subcommand subcommand) {
     fputs(Common, stdout);
     if (subcommand == CLI_RUN)
         fputs(Statuses, stdout);
+    if (subcommand == CLI_DEADLOCKS)
+        fputs("\nexit status: 0 none is found; 1 there are circles; 64, 69, 70, 77 as for run.\n",
+              stdout);
 }
 
 void cli_version_print(void) {

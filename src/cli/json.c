@@ -1,8 +1,12 @@
-/* JSON strings out of arbitrary bytes. */
+/* json - see json.h. */
 #include "cli/json.h"
 
 #include "cli/escape.h"
+#include "cli/exit_status.h"
+#include "cli/message.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define REPLACEMENT 0xfffdU
@@ -38,4 +42,33 @@ void cli_json_string_or_null(FILE *out, const char *s) {
         fputs("null", out);
     else
         cli_json_string(out, s);
+}
+
+void cli_json_number_or_null(FILE *out, int64_t value) {
+    if (value == 0)
+        fputs("null", out);
+    else
+        fprintf(out, "%" PRId64, value);
+}
+
+int cli_json_print_list(const char *command, const char *key, int (*fill)(FILE *json, void *arg),
+                        void *arg) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *json = open_memstream(&text, &size);
+    if (json == NULL) {
+        cli_message_error(command, ZKL_NOMEM);
+        return CLI_EXIT_INTERNAL;
+    }
+    int status = fill(json, arg);
+    bool failed = ferror(json) != 0;
+    failed = fclose(json) != 0 || failed;
+    if (cli_exit_has_output(status) && failed) {
+        cli_message_error(command, ZKL_NOMEM);
+        status = CLI_EXIT_INTERNAL;
+    } else if (cli_exit_has_output(status)) {
+        printf("{\"%s\":[%s]}\n", key, text);
+    }
+    free(text);
+    return status;
 }

@@ -7,7 +7,6 @@
 #include "cli/table.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const char *const Titles[] = {"NAME", "CONTENDERS"};
 
@@ -36,11 +35,6 @@ static void add_lock(const char *name, size_t contenders, void *arg) {
     l->count++;
 }
 
-/* What could be read is printed, also beside what could not. */
-static bool is_printed(int status) {
-    return status == CLI_EXIT_OK || status == CLI_EXIT_DENIED;
-}
-
 static int list(const cli_options *options, listing *l) {
     zkl_session *session;
     const cli_session_request request = {.connect_timeout_ms = CLI_CONNECT_TIMEOUT_MS};
@@ -63,7 +57,7 @@ static int list_table(const cli_options *options) {
         return CLI_EXIT_INTERNAL;
     }
     int status = list(options, &l);
-    if (is_printed(status) && !cli_table_print(l.table, stdout)) {
+    if (cli_exit_has_output(status) && !cli_table_print(l.table, stdout)) {
         cli_message_error("ls", ZKL_NOMEM);
         status = CLI_EXIT_INTERNAL;
     }
@@ -71,25 +65,20 @@ static int list_table(const cli_options *options) {
     return status;
 }
 
+typedef struct request {
+    const cli_options *options;
+    listing listing;
+} request;
+
+static int fill_json(FILE *json, void *arg) {
+    request *r = (request *)arg;
+    r->listing.json = json;
+    return list(r->options, &r->listing);
+}
+
 static int list_json(const cli_options *options) {
-    char *text = NULL;
-    size_t size = 0;
-    listing l = {.json = open_memstream(&text, &size)};
-    if (l.json == NULL) {
-        cli_message_error("ls", ZKL_NOMEM);
-        return CLI_EXIT_INTERNAL;
-    }
-    int status = list(options, &l);
-    bool failed = ferror(l.json) != 0;
-    failed = fclose(l.json) != 0 || failed;
-    if (is_printed(status) && failed) {
-        cli_message_error("ls", ZKL_NOMEM);
-        status = CLI_EXIT_INTERNAL;
-    } else if (is_printed(status)) {
-        printf("{\"locks\":[%s]}\n", text);
-    }
-    free(text);
-    return status;
+    request r = {.options = options};
+    return cli_json_print_list("ls", "locks", fill_json, &r);
 }
 
 int cli_ls(const cli_options *options) {

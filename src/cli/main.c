@@ -19,6 +19,8 @@ static int dispatch(const cli_options *options, const cli_descriptors *inherited
         return cli_ls(options);
     case CLI_SHOW:
         return cli_show(options);
+    case CLI_DEADLOCKS:
+        return cli_deadlocks(options);
     case CLI_NONE:
         break;
     }

@@ -59,6 +59,8 @@ const char *cli_subcommand_name(cli_subcommand subcommand) {
         return "ls";
     case CLI_SHOW:
         return "show";
+    case CLI_DEADLOCKS:
+        return "deadlocks";
     case CLI_NONE:
         break;
     }
@@ -70,7 +72,7 @@ zkl_kind cli_options_kind(const cli_options *options) {
 }
 
 static cli_subcommand subcommand_of(const char *word) {
-    static const cli_subcommand all[] = {CLI_RUN, CLI_LS, CLI_SHOW};
+    static const cli_subcommand all[] = {CLI_RUN, CLI_LS, CLI_SHOW, CLI_DEADLOCKS};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (strcmp(word, cli_subcommand_name(all[i])) == 0)
             return all[i];
@@ -255,7 +257,8 @@ static bool take_names(cli_options *o, size_t count, char **argv) {
 
 /* Operands of the subcommand, argv[0..count). */
 static bool take_operands(cli_options *o, int count, char **argv) {
-    if (count == 0 && o->subcommand != CLI_LS)
+    bool may_be_all = o->subcommand == CLI_LS || o->subcommand == CLI_DEADLOCKS;
+    if (count == 0 && !may_be_all)
         return refuse(o, "the lock's NAME is missing", "");
     if (o->subcommand == CLI_RUN)
         return take_names(o, (size_t)count, argv);
@@ -311,7 +314,7 @@ bool cli_options_parse(cli_options *ret_options, int argc, char **argv) {
         return false;
     if (!o.is_help && !o.is_version) {
         if (optind >= argc)
-            return refuse(&o, "a subcommand is missing: run, ls or show", "");
+            return refuse(&o, "a subcommand is missing: run, ls, show or deadlocks", "");
         int first = optind;
         o.subcommand = subcommand_of(argv[first]);
         if (o.subcommand == CLI_NONE)

@@ -11,7 +11,8 @@ typedef enum cli_subcommand {
     CLI_NONE = 0, /* only with is_help or is_version */
     CLI_RUN,
     CLI_LS,
-    CLI_SHOW
+    CLI_SHOW,
+    CLI_DEADLOCKS
 } cli_subcommand;
 
 /* Strings are borrowed from argv and the environment. */
@@ -32,7 +33,7 @@ typedef struct cli_options {
     int permits;            /* run: of a semaphore; 0: it is none */
     int64_t grace_ms;       /* run: -1: a part of the session timeout */
     int conflict_status;    /* run: exit status when the lock was not acquired */
-    const char *name;       /* show: the lock; ls: the prefix or NULL */
+    const char *name;       /* show: the lock; ls, deadlocks: the prefix or NULL */
     char *const *names;     /* run: the locks, no two of them equal */
     size_t name_count;      /* run: of them, 1 to ZKL_ALL_MAX */
     char **command;         /* run: CMD and its arguments, ends with NULL */
@@ -47,7 +48,7 @@ bool cli_options_parse(cli_options *ret_options, int argc, char **argv);
 /* run: what kind of lock is asked for. */
 zkl_kind cli_options_kind(const cli_options *options);
 
-/* "run", "ls", "show"; "" for CLI_NONE. */
+/* "run", "ls", "show", "deadlocks"; "" for CLI_NONE. */
 const char *cli_subcommand_name(cli_subcommand subcommand);
 
 #endif

@@ -3,34 +3,13 @@
  * command may not read, and a lock node that somebody deletes.
  */
 #include "cli/json_check.h"
-#include "support/fixture.h"
+#include "cli/shell.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#define OUTPUT_MAX 65536
-
-static char Output[OUTPUT_MAX];
-
-/* Runs a shell line with the binary first in PATH; its output to Output. The exit status. */
-static int shell(const char *line) {
-    FILE *pipe = popen(line, "r");
-    REQUIRE(pipe != NULL);
-    size_t length = fread(Output, 1, OUTPUT_MAX - 1, pipe);
-    Output[length] = '\0';
-    int status = pclose(pipe);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static const char *command(const char *rest) {
-    static char line[1024];
-    (void)snprintf(line, sizeof(line), "zklock --root %s %s 2>&1", fixture_root(), rest);
-    return line;
-}
 
 /* A contender's node with this data, owned by the raw client's session. */
 static void put_contender(const char *lock, const char *child, const void *data, size_t length) {
@@ -237,13 +216,7 @@ int main(int argc, char **argv) {
         {"a waiter of several that loses a place queues again for all",
          a_waiter_of_several_that_loses_a_place_queues_again_for_all},
     };
-    const char *path = getenv("PATH");
-    char searched[4096];
-    (void)snprintf(searched, sizeof(searched), "%s:%s", ZKLOCK_BUILD_DIR, path ? path : "/bin");
-    setenv("PATH", searched, 1);
-    setenv("LC_ALL", "C", 1);
-    fixture_start(NULL);
-    setenv("ZKLOCK_HOSTS", server_hosts(), 1);
+    shell_start();
     test_after_each(fixture_recover);
     return TEST_MAIN(argc, argv, "hostile", cases);
 }
