@@ -165,7 +165,7 @@ typedef struct zkl_lock zkl_lock;
 typedef uint64_t zkl_hold;
 
 typedef enum zkl_event_type {
-    ZKL_EVENT_QUEUED = 1,    /* lock: waiting; position says how many contenders are before ours */
+    ZKL_EVENT_QUEUED = 1,    /* lock: waiting; position says how many are to go before */
     ZKL_EVENT_HELD = 2,      /* lock: granted; hold and token say which grant */
     ZKL_EVENT_LOST = 3,      /* lock: the hold is not certain any more and will never be again */
     ZKL_EVENT_SUSPENDED = 4, /* session: the connection broke; holds stay until LOST, which may come
@@ -182,7 +182,7 @@ typedef struct zkl_event {
     zkl_lock *lock;      /* NULL for an event of the session */
     zkl_hold hold;       /* HELD and LOST: which hold; else 0 */
     int64_t token;       /* HELD and LOST: its fencing token; else 0 */
-    size_t position;     /* QUEUED: contenders before ours; else 0 */
+    size_t position;     /* QUEUED: contenders, and threads on this handle, before; else 0 */
     bool is_new_session; /* RESUMED: the old session is over, this is another; else false */
     uint8_t reserved[7]; /* zero */
 } zkl_event;

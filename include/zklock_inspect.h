@@ -41,10 +41,11 @@ ZKL_API int zkl_queue_permits(const zkl_queue *queue);
 ZKL_API const zkl_contender *zkl_queue_at(const zkl_queue *queue, size_t index);
 
 /*
- * Reads the queue of a lock: one list, then a read for each contender, up to 64 at a time, and one
- * of the directory if it has data. The queue is the caller's: zkl_queue_free. A lock without
- * contenders has an empty queue. The session's connect_timeout_ms is for the whole call: a queue
- * that takes longer to read needs more.
+ * Reads the queue of a lock: one list, then a read for each contender, and one of the directory if
+ * it has data. Up to 250 reads are under way at a time; up to 64 while the session holds a lock or
+ * waits for one. The queue is the caller's: zkl_queue_free. A lock without contenders has an empty
+ * queue. The session's connect_timeout_ms is for the whole call: a queue that takes longer to read
+ * needs more.
  *
  * Of a semaphore with n permits the first n are holders. If the number was made smaller, holders
  * beyond it are listed as waiting.

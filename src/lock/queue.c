@@ -493,6 +493,21 @@ void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error) {
     }
 }
 
+/* Behind others of this process. For the first of them, the servers have the word. */
+static void tell_place_in_line(struct zkl_lock *l, const struct zkli_acquire *acquire) {
+    size_t before = l->current == NULL ? 0 : 1;
+    const struct zkli_list *link = l->acquires.next;
+    if (acquire->events == NULL)
+        return;
+    for (; link != &l->acquires && link != &acquire->link; link = link->next)
+        before++;
+    if (link == &l->acquires || before == 0)
+        return;
+    if (l->member != NULL)
+        before += zkli_member_position(l->member);
+    zkli_lock_post(l, acquire->events, (zkl_event){.type = ZKL_EVENT_QUEUED, .position = before});
+}
+
 void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire) {
     bool has_place = zkli_lock_keeps_place(l) && !acquire->is_try &&
                      zkli_member_agrees(l->member, l->permits) &&
@@ -505,4 +520,5 @@ void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire) {
         zkli_lock_take_place(l);
     else
         start_next(l);
+    tell_place_in_line(l, acquire);
 }

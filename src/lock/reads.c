@@ -60,7 +60,7 @@ static void on_deadline(void *arg) {
 /* ---- Slots: the calling thread's ---- */
 
 static struct zkli_read *find_free_slot(struct zkli_reads *reads) {
-    for (size_t i = 0; i < ZKLI_READS_AT_ONCE; i++)
+    for (size_t i = 0; i < reads->slot_count; i++)
         if (reads->slots[i].path == NULL)
             return &reads->slots[i];
     return NULL;
@@ -205,7 +205,7 @@ static zkl_err exchange(struct zkli_reads *reads, struct zkli_list *wanted,
 }
 
 static void end(struct zkli_reads *reads, zkl_err err) {
-    for (size_t i = 0; i < ZKLI_READS_AT_ONCE; i++) {
+    for (size_t i = 0; i < reads->slot_count; i++) {
         if (reads->slots[i].path == NULL)
             continue;
         zkli_query_forget(reads->operation.session->engine, &reads->slots[i].query);
@@ -217,8 +217,15 @@ static void end(struct zkli_reads *reads, zkl_err err) {
 
 /* ---- The call ---- */
 
-/* The session stays until the call is through, though it may be closed meanwhile. */
-static zkl_err run(struct zkli_reads *reads, struct zkl_session *s) {
+static size_t at_once(struct zkl_session *s) {
+    zkli_session_lock(s);
+    const struct zkli_engine_load load = zkli_engine_load(s->engine);
+    zkli_session_unlock(s);
+    return load.holding + load.waiting == 0 ? ZKLI_READS_AT_ONCE : ZKLI_READS_BESIDE_LOCKS;
+}
+
+/* With its slots. The session stays until the call is through, though it may be closed meanwhile. */
+static zkl_err exchange_all(struct zkli_reads *reads, struct zkl_session *s) {
     struct zkli_list wanted, answered;
     if (!zkli_operation_init(&reads->operation, s, on_deadline, reads))
         return ZKL_NOMEM;
@@ -238,6 +245,14 @@ static zkl_err run(struct zkli_reads *reads, struct zkl_session *s) {
     end(reads, err);
     zkli_session_unlock(s);
     zkli_operation_fini(&reads->operation);
+    return err;
+}
+
+static zkl_err run(struct zkli_reads *reads, struct zkl_session *s) {
+    reads->slot_count = at_once(s);
+    reads->slots = calloc(reads->slot_count, sizeof(*reads->slots));
+    zkl_err err = reads->slots == NULL ? ZKL_NOMEM : exchange_all(reads, s);
+    free(reads->slots);
     return err;
 }
 

@@ -9,8 +9,10 @@
 
 #include "session/operation.h"
 
-/* Under way at a time: a quarter of the window, so that acquires pass. */
-#define ZKLI_READS_AT_ONCE (ZKLI_WINDOW / 4)
+/* Under way at a time: nearly the whole window; in a session that holds something or waits, a
+ * quarter of it, so that acquires pass. */
+#define ZKLI_READS_AT_ONCE 250
+#define ZKLI_READS_BESIDE_LOCKS (ZKLI_WINDOW / 4)
 
 struct zkli_reads;
 struct zkli_answer;
@@ -30,7 +32,9 @@ struct zkli_reads {
     struct zkli_operation operation;
     struct zkli_list answered; /* with the lock: what the calling thread has not looked at */
     zkl_err lost_error;        /* of a read without a reply */
-    size_t in_use;             /* slots */
+    struct zkli_read *slots;
+    size_t slot_count;
+    size_t in_use; /* of them */
     bool has_looked_at_chroot;
     bool takes_denials; /* else the first denial ends the call */
     /* The caller's functions, called on the calling thread without the lock. next returns the path
@@ -41,7 +45,6 @@ struct zkli_reads {
     char *(*next)(struct zkli_reads *reads, struct zkli_read *ret_read, zkl_err *ret_err);
     zkl_err (*got)(struct zkli_reads *reads, const struct zkli_read *read,
                    const struct zkli_reply *reply);
-    struct zkli_read slots[ZKLI_READS_AT_ONCE];
 };
 
 /* Reads until there is nothing more to read, on a public call's behalf: within the session's

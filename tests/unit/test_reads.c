@@ -9,7 +9,7 @@
 #include "lock/reads.h"
 #include "support/actor.h"
 
-#define NODES 100 /* more than are read at once */
+#define NODES 300 /* more than are read at once */
 
 static zkl_session *open_session(void) {
     zkl_session *s = NULL;
@@ -102,6 +102,36 @@ static zkl_err inspect(void *session) {
     return err;
 }
 
+static size_t under_way(void) {
+    (void)pthread_mutex_lock(&Fake.mutex);
+    size_t count = Fake.handle->call_count;
+    (void)pthread_mutex_unlock(&Fake.mutex);
+    return count;
+}
+
+/* So a queue of a thousand takes five flights: a list, and four times 250 reads. */
+static void a_queue_is_read_by_as_many_reads_as_the_session_has_room_for(void) {
+    for (int holds = 0; holds < 2; holds++) {
+        const size_t at_once = holds == 0 ? 250 : 64;
+        fake_reset();
+        zkl_session *s = open_session();
+        zkl_lock *l = fake_lock(s, "b");
+        if (holds == 1)
+            REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
+        plant_queue();
+        actor *a = actor_new();
+        WAIT_UNTIL(under_way() == 0, SOON_MS);
+        fake_keep(GET, true);
+        actor_begin(a, inspect, s);
+        WAIT_UNTIL(under_way() == at_once, SOON_MS);
+        CHECK_STAYS(under_way() == at_once, 50);
+        fake_keep(GET, false);
+        CHECK_INT(actor_result(a, SOON_MS), ZKL_OK);
+        actor_free(a);
+        fake_end(s, l);
+    }
+}
+
 static void on_found(const char *name, size_t contenders, void *arg) {
     (void)name;
     (void)contenders;
@@ -138,6 +168,8 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"replies are looked at by the calling thread, without the lock",
          replies_are_looked_at_by_the_calling_thread_without_the_lock},
+        {"a queue is read by as many reads as the session has room for",
+         a_queue_is_read_by_as_many_reads_as_the_session_has_room_for},
         {"a look with rejected credentials ends at once",
          a_look_with_rejected_credentials_ends_at_once},
     };
