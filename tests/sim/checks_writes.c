@@ -45,14 +45,16 @@ void checks_write_committed(struct world *w, const struct txn *txn, int guard_na
                       zkl_errname(written->result));
 }
 
-/* Of a write that is not made again: what the servers have answered is what its caller is told. (It
- * is sent again when they did not find a guard that had become a reader's; and then the reply may
- * be lost.) */
+/* Of a write that is not made again: what the servers have answered is what its caller is told. But
+ * if they did not find a guard that had become a reader's, it is to be sent again. Then that reply
+ * may be lost, or the hold may end before. */
 static void check_answer(struct world *w, const struct writing *writing, zkl_err result) {
+    const struct written *written = &w->writes[writing->number];
     bool is_answer = result == ZKL_OK || result == ZKL_NO_NODE || result == ZKL_BAD_VERSION ||
                      result == ZKL_SERVER;
-    bool is_answered = writing->is_answered && writing->write.lost == 0;
-    if (!w->writes[writing->number].is_several)
+    bool is_of_old_guard = writing->answer == ZKL_LOST && w->names[written->node].turned_into != 0;
+    bool is_answered = writing->is_answered && writing->write.lost == 0 && !is_of_old_guard;
+    if (!written->is_several)
         return;
     if (is_answered ? result != writing->answer : is_answer)
         world_violate(w, CHECK_WRITES, "write %d was answered %s, and its caller is told %s",

@@ -20,10 +20,10 @@ static struct zkli_completion *first_of(struct client *c) {
 
 /* ---- The line: what session.h promises to the lock layer ---- */
 
-/* Another callback may take long. */
+/* Another callback may take long; not so when all that is there is to come to its end. */
 static void tell_soon(struct client *c) {
     struct world *w = c->world;
-    unsigned kind = world_below(w, 100);
+    unsigned kind = w->phase == PHASE_DRAIN ? 0 : world_below(w, 100);
     int64_t delay = kind < 70   ? world_between(w, 5, 100) * MICROSECOND
                     : kind < 92 ? world_between(w, 1, 30) * MS
                                 : world_between(w, 0, 2 * w->timeout_ns);
