@@ -224,7 +224,7 @@ static size_t at_once(struct zkl_session *s) {
     return load.holding + load.waiting == 0 ? ZKLI_READS_AT_ONCE : ZKLI_READS_BESIDE_LOCKS;
 }
 
-/* With its slots. The session stays until the call is through, though it may be closed meanwhile. */
+/* With its slots. The session stays until the call is through, though it may be closed. */
 static zkl_err exchange_all(struct zkli_reads *reads, struct zkl_session *s) {
     struct zkli_list wanted, answered;
     if (!zkli_operation_init(&reads->operation, s, on_deadline, reads))

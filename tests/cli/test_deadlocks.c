@@ -43,16 +43,15 @@ static size_t lines(void) {
 
 /* Which line begins with that, and has the words in their order; 0: none. */
 static size_t line_with(const char *begin, const char *const *words, size_t count) {
-    char text[OUTPUT_MAX];
-    (void)snprintf(text, sizeof(text), "%s", Output);
-    size_t number = 0;
-    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-        number++;
+    size_t number = 1;
+    for (const char *line = Output; *line != '\0'; number++) {
+        const char *end = line + strcspn(line, "\n");
         const char *at = strncmp(line, begin, strlen(begin)) == 0 ? line : NULL;
         for (size_t i = 0; i < count && at != NULL; i++)
-            at = strstr(at, words[i]);
+            at = memmem(at, (size_t)(end - at), words[i], strlen(words[i]));
         if (at != NULL)
             return number;
+        line = end + (*end == '\n');
     }
     return 0;
 }

@@ -25,7 +25,8 @@ echo "- exactly the $(wc -l <"$work/declared") declared functions are exported"
 # ThreadSanitizer and gcov are not involved here: this tier is for ordinary builds.
 # Probes share one hidden name, of a section that the linker merges with every other program's.
 if nm -g --defined-only "$ZKLOCK_BUILD_DIR/libzklock.a" 2>/dev/null |
-    awk 'NF == 3 && $3 !~ /^zkli?_|^_[.]stapsdt[.]base$/ { print "    " $3; bad = 1 } END { exit !bad }'; then
+    awk 'NF == 3 && $3 !~ /^zkli?_|^_[.]stapsdt[.]base$/ { print "    " $3; bad = 1 }
+        END { exit !bad }'; then
     echo "FAILED: libzklock.a defines these, which are not zkl_ or zkli_" >&2
     exit 1
 fi
