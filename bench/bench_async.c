@@ -4,8 +4,8 @@
  *
  * zkl_acquire_async and zkl_release_async, against create2 and getChildren in one flight and then a
  * delete, by the client library alone. Each of the 256 has a directory of its own, and begins anew
- * when its delete is answered. The two kinds of round alternate, on one server, and each is compared
- * with the one beside it.
+ * when its delete is answered. The two kinds of round alternate, on one server, and each is
+ * compared with the one beside it.
  *
  * A report, not a test: it fails only when something cannot be measured.
  */
