@@ -532,6 +532,7 @@ const scenario Scenarios[SCENARIOS] = {
     {.name = "cancel", .run = run_cancel, .is_taken = true, .beats = 1},
     {.name = "release", .run = run_release, .beats = 1},
     {.name = "release_wait", .run = run_release_wait, .beats = 1},
+    {.name = "release, told", .run = run_told_release, .beats = 1},
     {.name = "close", .run = run_close, .is_close = true, .beats = 1},
     {.name = "guarded write", .run = run_guarded, .beats = 1},
     {.name = "guarded writes, told", .run = run_told_writes, .beats = 1},

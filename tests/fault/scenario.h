@@ -5,7 +5,7 @@
 #include "play.h"
 
 enum {
-    SCENARIOS = 34
+    SCENARIOS = 35
 };
 
 extern const scenario Scenarios[SCENARIOS];
