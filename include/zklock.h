@@ -182,7 +182,7 @@ typedef struct zkl_event {
     zkl_lock *lock;      /* NULL for an event of the session */
     zkl_hold hold;       /* HELD and LOST: which hold; else 0 */
     int64_t token;       /* HELD and LOST: its fencing token; else 0 */
-    size_t position;     /* QUEUED: contenders, and threads on this handle, before; else 0 */
+    size_t position;     /* QUEUED: so many are before, here and at the servers, or more; else 0 */
     bool is_new_session; /* RESUMED: the old session is over, this is another; else false */
     uint8_t reserved[7]; /* zero */
 } zkl_event;

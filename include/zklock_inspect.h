@@ -42,10 +42,10 @@ ZKL_API const zkl_contender *zkl_queue_at(const zkl_queue *queue, size_t index);
 
 /*
  * Reads the queue of a lock: one list, then a read for each contender, and one of the directory if
- * it has data. Up to 250 reads are under way at a time; up to 64 while the session holds a lock or
- * waits for one. The queue is the caller's: zkl_queue_free. A lock without contenders has an empty
- * queue. The session's connect_timeout_ms is for the whole call: a queue that takes longer to read
- * needs more.
+ * it has data. A call has up to 250 reads under way at a time. It adds none to 64 while the session
+ * holds a lock or waits for one. The queue is the caller's: zkl_queue_free. A lock without
+ * contenders has an empty queue. The session's connect_timeout_ms is for the whole call: a queue
+ * that takes longer to read needs more.
  *
  * Of a semaphore with n permits the first n are holders. If the number was made smaller, holders
  * beyond it are listed as waiting.
@@ -77,7 +77,7 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_li
 /* ---- Statistics ------------------------------------------------------------------------------ */
 
 /* Of how long something took: at[0] counts what took less than 1 us, at[i] what took 2^(i-1) us and
- * less than 2^i, and the last one all that took 2^30 us (18 min) or more. */
+ * less than 2^i, and the last one all that took 2^30 us (18 min) or more. It does not grow. */
 #define ZKL_HISTOGRAM_SIZE 32
 typedef struct zkl_histogram {
     uint64_t at[ZKL_HISTOGRAM_SIZE];
@@ -114,11 +114,12 @@ typedef struct zkl_session_statistics {
     uint64_t connections;        /* by these sessions: more than they are where one broke */
     uint64_t heartbeats;         /* sent */
     uint64_t late_heartbeats;    /* not answered within T/16, or not at all */
-    int64_t least_certain_ms;    /* as little was once left for a hold when the next heartbeat was
-                                    committed; 0: a hold was lost; INT64_MAX: none was needed yet */
-    uint64_t requests_in_flight; /* now, 256 at most */
+    int64_t least_certain_ms;    /* as little was once left for a hold, or for a node that lingers,
+                                    when the next heartbeat was committed; 0: it ran out; INT64_MAX:
+                                    none was needed yet */
+    uint64_t requests_in_flight; /* now: 256 and a heartbeat at most */
     uint64_t bytes_in_flight;    /* now, of guarded writes' data */
-    uint64_t holding;            /* now: nodes by which somebody holds a lock */
+    uint64_t holding;            /* now: nodes by which a lock is held, or that linger */
     uint64_t waiting;            /* now: nodes that wait in queues, or are about to */
 } zkl_session_statistics;
 

@@ -27,9 +27,11 @@ static int dispatch(const cli_options *options, const cli_descriptors *inherited
     return CLI_EXIT_INTERNAL;
 }
 
-/* Output that did not arrive is a failure, whatever else went well. */
-static int close_output(int status) {
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == CLI_EXIT_OK) {
+/* Output that did not arrive is a failure, whatever else went well; but run has its command's
+ * status. */
+static int close_output(int status, cli_subcommand subcommand) {
+    bool may_change = status == CLI_EXIT_OK || subcommand != CLI_RUN;
+    if ((fflush(stdout) != 0 || ferror(stdout)) && may_change) {
         cli_message("cannot write to standard output: %s", strerror(errno));
         return CLI_EXIT_INTERNAL;
     }
@@ -45,9 +47,11 @@ int main(int argc, char **argv) {
     }
     (void)setlocale(LC_CTYPE, ""); /* what cannot be set leaves ASCII, which is safe */
     int status = CLI_EXIT_USAGE;
+    cli_subcommand subcommand = CLI_NONE;
     if (cli_options_parse(&options, argc, argv)) {
         cli_message_verbose(options.is_verbose);
         status = CLI_EXIT_OK;
+        subcommand = options.subcommand;
         if (options.is_help)
             cli_help_print(options.subcommand);
         else if (options.is_version)
@@ -55,7 +59,7 @@ int main(int argc, char **argv) {
         else
             status = dispatch(&options, &inherited);
     }
-    status = close_output(status);
+    status = close_output(status, subcommand);
     cli_message_finish();
     cli_descriptors_free(&inherited);
     return status;

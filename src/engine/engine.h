@@ -129,6 +129,8 @@ struct zkli_engine_load {
 };
 
 struct zkli_engine_load zkli_engine_load(const struct zkli_engine *e);
+/* Whether contenders of the session stand in queues, or are about to. */
+bool zkli_engine_has_contenders(const struct zkli_engine *e);
 
 /* Timers of the layers above, on the engine's clock. */
 void zkli_engine_set_timer(struct zkli_engine *e, struct zkli_timer *timer, int64_t at_ns);

@@ -255,7 +255,7 @@ static void count_answer(struct zkli_engine *e, enum zkli_result result) {
         ZKLI_PROBE3(late_heartbeat, e->session_id, took_ns / ZKLI_NS_PER_US,
                     left_ns / ZKLI_NS_PER_US);
     }
-    if (left_ns < e->counts.least_certain_ns && zkli_members_hold(e))
+    if (result == ZKLI_RESULT_OK && left_ns < e->counts.least_certain_ns && zkli_members_hold(e))
         e->counts.least_certain_ns = left_ns;
 }
 

@@ -540,3 +540,7 @@ struct zkli_engine_load zkli_engine_load(const struct zkli_engine *e) {
     }
     return load;
 }
+
+bool zkli_engine_has_contenders(const struct zkli_engine *e) {
+    return e->standing > 0;
+}

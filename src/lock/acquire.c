@@ -129,10 +129,8 @@ void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms) {
 }
 
 void zkli_acquire_let_go(struct zkli_acquire *acquire, zkl_err result) {
-    struct zkl_lock *l = acquire->lock;
-    struct zkli_hold *hold = zkli_lock_find_hold(l, acquire->hold_id);
-    int64_t now_ns = zkli_engine_now_ns(l->session->engine);
-    zkli_stats_acquired(l, result, now_ns - acquire->begun_ns);
+    struct zkli_hold *hold = zkli_lock_find_hold(acquire->lock, acquire->hold_id);
+    zkli_stats_acquired(acquire, result);
     if (hold != NULL)
         hold->acquire = NULL;
     free(acquire->hold); /* NULL if the lock has taken it over */

@@ -32,6 +32,7 @@ struct zkli_acquire {
                                    takes it over with the grant, and it is NULL again */
     struct zkli_events *events; /* likewise; NULL: the handle has no function for events */
     zkl_hold hold_id;           /* OK: the grant */
+    bool is_handed_on;          /* which needed no request */
     struct zkli_several *all;   /* that it is one of; NULL: alone, with its own operation */
 };
 

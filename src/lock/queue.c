@@ -36,6 +36,7 @@ static void reclaim(struct zkli_hold *hold) {
     acquire->hold = hold;
     acquire->events = hold->events;
     acquire->hold_id = 0;
+    acquire->is_handed_on = false;
 }
 
 /* Its hold is over before its caller has woken up. So the caller never had one: the acquire stands
@@ -71,7 +72,7 @@ static void count_end(const struct zkli_hold *hold, const zkl_loss *loss) {
 static void lose(struct zkli_hold *hold) {
     struct zkl_lock *l = hold->lock;
     const zkl_loss loss = zkli_member_loss(hold->member);
-    count_end(hold, &loss);
+    count_end(hold, zkli_lock_is_closed(l) ? NULL : &loss);
     zkli_list_remove(&hold->nest);
     hold->member = NULL;
     if (l->current == hold)
@@ -181,13 +182,18 @@ static bool may_hand_on(const struct zkl_lock *l, const struct zkli_hold *hold) 
            zkli_member_may_be_handed_on(hold->member);
 }
 
+static void hand_to_first(struct zkl_lock *l, struct zkli_member *m) {
+    struct zkli_acquire *acquire = zkli_lock_first_acquire(l);
+    acquire->is_handed_on = true;
+    zkli_member_hand_on(m, acquire->thread);
+}
+
 static void hand_on(struct zkli_hold *hold) {
     struct zkl_lock *l = hold->lock;
     struct zkli_member *m = hold->member;
     int turns = hold->turns + 1;
-    zkli_stats_handed_on(l);
     zkli_hold_drop(hold);
-    zkli_member_hand_on(m, zkli_lock_first_acquire(l)->thread);
+    hand_to_first(l, m);
     grant(l, m)->turns = turns;
 }
 
@@ -204,8 +210,7 @@ static bool grant_idle(struct zkl_lock *l) {
         return false;
     }
     struct zkli_member *m = zkli_lock_take_idle(l);
-    zkli_stats_handed_on(l);
-    zkli_member_hand_on(m, zkli_lock_first_acquire(l)->thread);
+    hand_to_first(l, m);
     (void)grant(l, m);
     return true;
 }
@@ -270,6 +275,30 @@ void zkli_acquire_take_back(struct zkli_acquire *acquire, zkl_err why) {
 
 /* ---- The local queue ---- */
 
+/* Of who waits behind others of this process. For the first of them, the servers have the word: what
+ * they have not said yet, they will. */
+static void tell_place_in_line(struct zkl_lock *l, const struct zkli_acquire *acquire) {
+    size_t before = l->current == NULL ? 0 : 1;
+    const struct zkli_list *link = l->acquires.next;
+    if (acquire->events == NULL)
+        return;
+    for (; link != &l->acquires && link != &acquire->link; link = link->next)
+        before++;
+    if (link == &l->acquires || before == 0)
+        return;
+    if (l->member != NULL && zkli_member_has_position(l->member))
+        before += zkli_member_position(l->member);
+    zkli_lock_post(l, acquire->events, (zkl_event){.type = ZKL_EVENT_QUEUED, .position = before});
+}
+
+/* The servers have said where the first is. */
+static void tell_positions(struct zkl_lock *l) {
+    zkli_lock_tell_position(l);
+    const struct zkli_list *link = l->acquires.next;
+    while ((link = link->next) != &l->acquires)
+        tell_place_in_line(l, ZKLI_CONTAINER(link, struct zkli_acquire, link));
+}
+
 static void fail(struct zkl_lock *l, struct zkli_member *m) {
     struct zkli_acquire *acquire = zkli_lock_first_acquire(l);
     if (acquire->all != NULL) {
@@ -297,7 +326,7 @@ static void lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notic
                        (zkl_event){.type = ZKL_EVENT_REQUEUED});
         break;
     case ZKLI_NOTICE_QUEUED:
-        zkli_lock_tell_position(l);
+        tell_positions(l);
         break;
     case ZKLI_NOTICE_GRANTED:
         (void)grant(l, m);
@@ -410,6 +439,7 @@ static void take_out(struct zkli_several *all) {
             reclaim(hold); /* it is lost */
         } else if (hold != NULL) {
             tell(hold, ZKL_EVENT_LOST);
+            count_end(hold, NULL);
             take_from_hold(hold, NULL);
         } else if (all->is_started && part->lock->member != NULL) {
             zkli_lock_drop_member(part->lock);
@@ -466,6 +496,8 @@ void zkli_several_submit(struct zkli_several *all) {
         zkli_list_append(&all->parts[i].lock->acquires, &all->parts[i].link);
     }
     start_next(all->parts[0].lock);
+    for (size_t i = 0; i < all->count; i++)
+        tell_place_in_line(all->parts[i].lock, &all->parts[i]);
 }
 
 /* ---- The end of waits ---- */
@@ -491,21 +523,6 @@ void zkli_lock_abandon_all(struct zkl_lock *l, zkl_err error) {
         if (is_part) /* others may have come to their ends with it */
             link = l->acquires.next;
     }
-}
-
-/* Behind others of this process. For the first of them, the servers have the word. */
-static void tell_place_in_line(struct zkl_lock *l, const struct zkli_acquire *acquire) {
-    size_t before = l->current == NULL ? 0 : 1;
-    const struct zkli_list *link = l->acquires.next;
-    if (acquire->events == NULL)
-        return;
-    for (; link != &l->acquires && link != &acquire->link; link = link->next)
-        before++;
-    if (link == &l->acquires || before == 0)
-        return;
-    if (l->member != NULL)
-        before += zkli_member_position(l->member);
-    zkli_lock_post(l, acquire->events, (zkl_event){.type = ZKL_EVENT_QUEUED, .position = before});
 }
 
 void zkli_lock_submit(struct zkl_lock *l, struct zkli_acquire *acquire) {

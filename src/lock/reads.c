@@ -60,7 +60,7 @@ static void on_deadline(void *arg) {
 /* ---- Slots: the calling thread's ---- */
 
 static struct zkli_read *find_free_slot(struct zkli_reads *reads) {
-    for (size_t i = 0; i < reads->slot_count; i++)
+    for (size_t i = 0; i < ZKLI_READS_AT_ONCE && reads->in_use < reads->limit; i++)
         if (reads->slots[i].path == NULL)
             return &reads->slots[i];
     return NULL;
@@ -205,7 +205,7 @@ static zkl_err exchange(struct zkli_reads *reads, struct zkli_list *wanted,
 }
 
 static void end(struct zkli_reads *reads, zkl_err err) {
-    for (size_t i = 0; i < reads->slot_count; i++) {
+    for (size_t i = 0; i < ZKLI_READS_AT_ONCE; i++) {
         if (reads->slots[i].path == NULL)
             continue;
         zkli_query_forget(reads->operation.session->engine, &reads->slots[i].query);
@@ -217,11 +217,10 @@ static void end(struct zkli_reads *reads, zkl_err err) {
 
 /* ---- The call ---- */
 
-static size_t at_once(struct zkl_session *s) {
-    zkli_session_lock(s);
-    const struct zkli_engine_load load = zkli_engine_load(s->engine);
-    zkli_session_unlock(s);
-    return load.holding + load.waiting == 0 ? ZKLI_READS_AT_ONCE : ZKLI_READS_BESIDE_LOCKS;
+/* With the lock. */
+static void set_limit(struct zkli_reads *reads, struct zkl_session *s) {
+    reads->limit = zkli_engine_has_contenders(s->engine) ? ZKLI_READS_BESIDE_LOCKS
+                                                         : ZKLI_READS_AT_ONCE;
 }
 
 /* With its slots. The session stays until the call is through, though it may be closed. */
@@ -232,11 +231,15 @@ static zkl_err exchange_all(struct zkli_reads *reads, struct zkl_session *s) {
     zkli_list_init(&wanted);
     zkli_list_init(&answered);
     zkli_list_init(&reads->answered);
+    zkli_session_lock(s);
+    set_limit(reads, s);
+    zkli_session_unlock(s);
     zkl_err err = add_wanted(reads, &wanted);
     zkli_session_lock(s);
     zkli_operation_begin(&reads->operation, zkli_operation_until_ns(s, s->connect_timeout_ms));
     while (err == ZKL_OK && reads->in_use > 0) {
         err = exchange(reads, &wanted, &answered);
+        set_limit(reads, s);
         zkli_session_unlock(s);
         if (err == ZKL_OK)
             err = take_answers(reads, &answered, &wanted);
@@ -249,8 +252,7 @@ static zkl_err exchange_all(struct zkli_reads *reads, struct zkl_session *s) {
 }
 
 static zkl_err run(struct zkli_reads *reads, struct zkl_session *s) {
-    reads->slot_count = at_once(s);
-    reads->slots = calloc(reads->slot_count, sizeof(*reads->slots));
+    reads->slots = calloc(ZKLI_READS_AT_ONCE, sizeof(*reads->slots));
     zkl_err err = reads->slots == NULL ? ZKL_NOMEM : exchange_all(reads, s);
     free(reads->slots);
     return err;

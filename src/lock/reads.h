@@ -33,8 +33,7 @@ struct zkli_reads {
     struct zkli_list answered; /* with the lock: what the calling thread has not looked at */
     zkl_err lost_error;        /* of a read without a reply */
     struct zkli_read *slots;
-    size_t slot_count;
-    size_t in_use; /* of them */
+    size_t in_use, limit; /* of them */
     bool has_looked_at_chroot;
     bool takes_denials; /* else the first denial ends the call */
     /* The caller's functions, called on the calling thread without the lock. next returns the path

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/options.h"
-
 #define STATISTICS_SIZE_MAX 65536
 
 static int place_of(uint64_t us) {
@@ -23,24 +21,23 @@ static void add(zkl_histogram *histogram, int64_t ns) {
     histogram->total_us += us;
 }
 
-static void acquired(zkl_lock_statistics *counts, zkl_err result, int64_t waited_ns) {
+static void acquired(zkl_lock_statistics *counts, const struct zkli_acquire *acquire,
+                     zkl_err result, int64_t waited_ns) {
     counts->acquires[result]++;
-    if (result == ZKL_OK)
-        add(&counts->waited, waited_ns);
+    if (result != ZKL_OK)
+        return;
+    counts->handed_on += acquire->is_handed_on;
+    add(&counts->waited, waited_ns);
 }
 
-void zkli_stats_acquired(struct zkl_lock *l, zkl_err result, int64_t waited_ns) {
+void zkli_stats_acquired(const struct zkli_acquire *acquire, zkl_err result) {
+    struct zkl_lock *l = acquire->lock;
+    int64_t waited_ns = zkli_engine_now_ns(l->session->engine) - acquire->begun_ns;
     if (l->counts == NULL)
         l->counts = calloc(1, sizeof(*l->counts));
     if (l->counts != NULL)
-        acquired(l->counts, result, waited_ns);
-    acquired(&l->session->counts, result, waited_ns);
-}
-
-void zkli_stats_handed_on(struct zkl_lock *l) {
-    if (l->counts != NULL)
-        l->counts->handed_on++;
-    l->session->counts.handed_on++;
+        acquired(l->counts, acquire, result, waited_ns);
+    acquired(&l->session->counts, acquire, result, waited_ns);
 }
 
 static void held(zkl_lock_statistics *counts, int64_t held_ns, const zkl_loss *loss) {
@@ -96,13 +93,16 @@ zkl_err zkl_lock_stats(zkl_lock *l, zkl_lock_statistics *ret_stats) {
 static void fill_session(zkl_session_statistics *ret_stats, const struct zkli_engine *e) {
     const struct zkli_engine_counts *counts = zkli_engine_counts(e);
     const struct zkli_engine_load load = zkli_engine_load(e);
-    bool is_least_known = counts->least_certain_ns != INT64_MAX;
+    int64_t least_ns = counts->least_certain_ns;
+    bool is_small = least_ns > 0 && least_ns < ZKLI_NS_PER_MS; /* 0 says that it ran out */
     const zkl_session_statistics known = {
         .sessions = counts->sessions,
         .connections = counts->connections,
         .heartbeats = counts->heartbeats,
         .late_heartbeats = counts->late_heartbeats,
-        .least_certain_ms = is_least_known ? counts->least_certain_ns / ZKLI_NS_PER_MS : INT64_MAX,
+        .least_certain_ms = least_ns == INT64_MAX ? INT64_MAX
+                            : is_small            ? 1
+                                                  : least_ns / ZKLI_NS_PER_MS,
         .requests_in_flight = load.requests,
         .bytes_in_flight = load.bytes,
         .holding = load.holding,

@@ -84,6 +84,7 @@ static void a_circle_is_printed_with_what_each_blocks_and_waits_for(void) {
     CHECK(strstr(Output, "\"waiter\":{\"holder\":false,") != NULL);
     CHECK(strstr(Output, "\"blocker\":{\"holder\":true,") != NULL);
     CHECK(strstr(Output, "\\u001b[2J") != NULL);
+    CHECK_INT(shell(command("deadlocks >/dev/full")), 70); /* none of it arrived */
     CHECK_INT(shell(command("deadlocks other")), 0);
     CHECK_STRING(Output, "");
     REQUIRE_INT(zkl_cancel(two.wants), ZKL_OK);

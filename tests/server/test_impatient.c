@@ -118,10 +118,11 @@ static void the_next_in_line_stands_before_those_that_came_later(void) {
     client_begin(c, 1000);
     WAIT_UNTIL(client_told(c, ZKL_EVENT_QUEUED) == queued + 1, SOON_MS);
     actor_acquire(second, c->lock, SOON_MS);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_QUEUED) == queued + 2, SOON_MS); /* behind the first */
     client_queue_up(later, 3);
     client_node(c, before);
     CHECK_INT(client_result(c), ZKL_TIMEOUT);
-    WAIT_UNTIL(client_told(c, ZKL_EVENT_QUEUED) == queued + 2, SOON_MS);
+    WAIT_UNTIL(client_told(c, ZKL_EVENT_QUEUED) == queued + 3, SOON_MS);
     client_node(c, after);
     CHECK_STRING(after, before);
     CHECK_INT(client_release(holder), ZKL_OK);

@@ -306,11 +306,11 @@ static void on_connected(struct world *w, struct port *p, const struct message *
     if (delivery_is_late(w, p) && p->received_ns - p->attempted_ns < w->timeout_ns / 16)
         p->stands_ns = world_between(w, w->timeout_ns / 12, w->timeout_ns / 2);
     delivery_of_state(w, p, ZKLI_PORT_CONNECTED);
-    if (delivery_is_loss_untold(w, p))
-        actors_write_on(w, p->client);
     int request;
     while ((request = list_pop(w, &p->unsent)) != NONE)
         transmit(w, p, request);
+    if (delivery_is_loss_untold(w, p))
+        actors_write_on(w, p->client);
     io_at(w, p, w->now_ns + w->timeout_ns / 3);
 }
 

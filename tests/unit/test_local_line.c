@@ -62,6 +62,30 @@ static void who_waits_behind_a_thread_that_waits_is_told_of_all_before(void) {
     end(s, l, waiters, COUNT(waiters), e);
 }
 
+/* Who came while that was not known. */
+static void all_in_line_are_told_when_the_servers_have_spoken(void) {
+    zkl_session *s = fake_session(HOSTS, NULL);
+    events *e = events_new();
+    actor *waiters[2] = {actor_new(), actor_new()};
+    zkl_lock *l = NULL;
+    fake_plant("/locks");
+    fake_plant("/locks/a");
+    fake_plant(OTHER);
+    REQUIRE_INT(zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.on_event = events_on, .arg = e)),
+                ZKL_OK);
+    fake_keep(LIST, true);
+    actor_acquire(waiters[0], l, ZKL_FOREVER);
+    WAIT_UNTIL(fake_has(LIST), SOON_MS);
+    actor_acquire(waiters[1], l, ZKL_FOREVER);
+    WAIT_UNTIL(events_count(e, ZKL_EVENT_QUEUED) == 1, SOON_MS);
+    CHECK_INT(position_of(e, 0), 1); /* at least */
+    fake_keep(LIST, false);
+    WAIT_UNTIL(events_count(e, ZKL_EVENT_QUEUED) == 3, SOON_MS);
+    CHECK_INT(position_of(e, 1), 1);
+    CHECK_INT(position_of(e, 2), 2);
+    end(s, l, waiters, COUNT(waiters), e);
+}
+
 static void who_is_granted_at_once_is_told_of_no_wait(void) {
     zkl_session *s = fake_session(HOSTS, NULL);
     events *e = events_new();
@@ -85,6 +109,8 @@ int main(int argc, char **argv) {
          who_waits_behind_a_thread_that_holds_is_told},
         {"who waits behind a thread that waits is told of all before",
          who_waits_behind_a_thread_that_waits_is_told_of_all_before},
+        {"all in line are told when the servers have spoken",
+         all_in_line_are_told_when_the_servers_have_spoken},
         {"who is granted at once is told of no wait", who_is_granted_at_once_is_told_of_no_wait},
     };
     return TEST_MAIN(argc, argv, "local_line", cases);

@@ -115,6 +115,45 @@ static void what_needs_no_request_is_handed_on(void) {
     fake_end(s, l);
 }
 
+static zkl_hold granted(zkl_lock *l) {
+    zkli_session_lock(l->session);
+    zkl_hold hold = l->current == NULL ? 0 : l->current->id;
+    zkli_session_unlock(l->session);
+    return hold;
+}
+
+struct late {
+    size_t times;
+    zkl_err err;
+};
+
+static void on_late(zkl_err err, zkl_hold hold, void *arg) {
+    struct late *late = arg;
+    (void)hold;
+    late->times++;
+    late->err = err;
+}
+
+/* It is too late when its caller is to be told, and is nothing. */
+static void what_is_handed_on_and_taken_back_is_not_counted(void) {
+    zkl_session *s = fake_session(HOSTS, &ZKL_SESSION_OPTIONS(.manual_dispatch = true));
+    zkl_lock *l = NULL;
+    struct late told = {0, ZKL_OK};
+    CHECK_INT(zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.linger_ms = 60000)), ZKL_OK);
+    CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
+    CHECK_INT(zkl_release(l), ZKL_OK);
+    CHECK_INT(zkl_acquire_async(l, 20, on_late, &told), ZKL_OK);
+    WAIT_UNTIL(granted(l) == 0, SOON_MS); /* taken back */
+    while (told.times == 0)
+        REQUIRE(zkl_session_dispatch(s, 1) >= 0);
+    CHECK_INT(told.err, ZKL_TIMEOUT);
+    CHECK_INT(of_lock(l).handed_on, 0);
+    CHECK_INT(zkl_acquire(l, ZKL_FOREVER), ZKL_OK);
+    CHECK_INT(of_lock(l).handed_on, 1);
+    CHECK_INT(zkl_release(l), ZKL_OK);
+    fake_end(s, l);
+}
+
 static void losses_are_counted_by_their_reason(void) {
     zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = fake_lock(s, "a");
@@ -131,13 +170,6 @@ static void losses_are_counted_by_their_reason(void) {
     CHECK_INT(sum_of(lock.held), 1); /* once */
     CHECK_INT(of_all(s).lost[ZKL_LOSS_SESSION], 1);
     fake_end(s, l);
-}
-
-static zkl_hold granted(zkl_lock *l) {
-    zkli_session_lock(l->session);
-    zkl_hold hold = l->current == NULL ? 0 : l->current->id;
-    zkli_session_unlock(l->session);
-    return hold;
 }
 
 static void on_done(zkl_err err, zkl_hold hold, void *arg) {
@@ -227,6 +259,8 @@ int main(int argc, char **argv) {
         {"acquires are counted by what they came to", acquires_are_counted_by_what_they_came_to},
         {"waits and holds are measured", waits_and_holds_are_measured},
         {"what needs no request is handed on", what_needs_no_request_is_handed_on},
+        {"what is handed on and taken back is not counted",
+         what_is_handed_on_and_taken_back_is_not_counted},
         {"losses are counted by their reason", losses_are_counted_by_their_reason},
         {"a hold that nobody was told of counts as none",
          a_hold_that_nobody_was_told_of_counts_as_none},
