@@ -275,8 +275,8 @@ void zkli_acquire_take_back(struct zkli_acquire *acquire, zkl_err why) {
 
 /* ---- The local queue ---- */
 
-/* Of who waits behind others of this process. For the first of them, the servers have the word: what
- * they have not said yet, they will. */
+/* Of who waits behind others of this process. For the first of them, the servers have the word:
+ * what they have not said yet, they will. */
 static void tell_place_in_line(struct zkl_lock *l, const struct zkli_acquire *acquire) {
     size_t before = l->current == NULL ? 0 : 1;
     const struct zkli_list *link = l->acquires.next;
