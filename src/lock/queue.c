@@ -275,8 +275,14 @@ void zkli_acquire_take_back(struct zkli_acquire *acquire, zkl_err why) {
 
 /* ---- The local queue ---- */
 
-/* Of who waits behind others of this process. For the first of them, the servers have the word:
- * what they have not said yet, they will. */
+/* Of who waits behind so many others of this process. For the first of them, the servers have the
+ * word: what they have not said yet, they will. */
+static void tell_place(struct zkl_lock *l, const struct zkli_acquire *acquire, size_t before) {
+    if (l->member != NULL && zkli_member_has_position(l->member))
+        before += zkli_member_position(l->member);
+    zkli_lock_post(l, acquire->events, (zkl_event){.type = ZKL_EVENT_QUEUED, .position = before});
+}
+
 static void tell_place_in_line(struct zkl_lock *l, const struct zkli_acquire *acquire) {
     size_t before = l->current == NULL ? 0 : 1;
     const struct zkli_list *link = l->acquires.next;
@@ -284,19 +290,16 @@ static void tell_place_in_line(struct zkl_lock *l, const struct zkli_acquire *ac
         return;
     for (; link != &l->acquires && link != &acquire->link; link = link->next)
         before++;
-    if (link == &l->acquires || before == 0)
-        return;
-    if (l->member != NULL && zkli_member_has_position(l->member))
-        before += zkli_member_position(l->member);
-    zkli_lock_post(l, acquire->events, (zkl_event){.type = ZKL_EVENT_QUEUED, .position = before});
+    if (link != &l->acquires && before > 0)
+        tell_place(l, acquire, before);
 }
 
 /* The servers have said where the first is. */
 static void tell_positions(struct zkl_lock *l) {
     zkli_lock_tell_position(l);
     const struct zkli_list *link = l->acquires.next;
-    while ((link = link->next) != &l->acquires)
-        tell_place_in_line(l, ZKLI_CONTAINER(link, struct zkli_acquire, link));
+    for (size_t before = 1; (link = link->next) != &l->acquires; before++)
+        tell_place(l, ZKLI_CONTAINER(link, struct zkli_acquire, link), before);
 }
 
 static void fail(struct zkl_lock *l, struct zkli_member *m) {
