@@ -76,8 +76,8 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_li
 
 /* ---- Statistics ------------------------------------------------------------------------------ */
 
-/* Of how long something took: at[0] counts what took less than 1 us, at[i] what took 2^(i-1) us and
- * less than 2^i, and the last one all that took 2^30 us (18 min) or more. It does not grow. */
+/* Counts of how long something took. at[0]: less than 1 us. at[i]: from 2^(i-1) us on, and less
+ * than 2^i. The last one: 2^30 us (18 min) and more. The struct does not grow. */
 #define ZKL_HISTOGRAM_SIZE 32
 typedef struct zkl_histogram {
     uint64_t at[ZKL_HISTOGRAM_SIZE];

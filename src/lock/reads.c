@@ -231,9 +231,7 @@ static zkl_err exchange_all(struct zkli_reads *reads, struct zkl_session *s) {
     zkli_list_init(&wanted);
     zkli_list_init(&answered);
     zkli_list_init(&reads->answered);
-    zkli_session_lock(s);
-    set_limit(reads, s);
-    zkli_session_unlock(s);
+    reads->limit = ZKLI_READS_BESIDE_LOCKS; /* until the session has been looked at */
     zkl_err err = add_wanted(reads, &wanted);
     zkli_session_lock(s);
     zkli_operation_begin(&reads->operation, zkli_operation_until_ns(s, s->connect_timeout_ms));

@@ -12,6 +12,16 @@ static size_t position_of(events *e, size_t nth) {
     return event.position;
 }
 
+static zkl_lock *lock_behind_another(zkl_session *s, events *e) {
+    zkl_lock *l = NULL;
+    fake_plant("/locks");
+    fake_plant("/locks/a");
+    fake_plant(OTHER);
+    REQUIRE_INT(zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.on_event = events_on, .arg = e)),
+                ZKL_OK);
+    return l;
+}
+
 static void end(zkl_session *s, zkl_lock *l, actor **actors, size_t count, events *e) {
     fake_end(s, l);
     for (size_t i = 0; i < count; i++)
@@ -48,12 +58,7 @@ static void who_waits_behind_a_thread_that_waits_is_told_of_all_before(void) {
     zkl_session *s = fake_session(HOSTS, NULL);
     events *e = events_new();
     actor *waiters[2] = {actor_new(), actor_new()};
-    zkl_lock *l = NULL;
-    fake_plant("/locks");
-    fake_plant("/locks/a");
-    fake_plant(OTHER);
-    REQUIRE_INT(zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.on_event = events_on, .arg = e)),
-                ZKL_OK);
+    zkl_lock *l = lock_behind_another(s, e);
     for (size_t i = 0; i < COUNT(waiters); i++) {
         actor_acquire(waiters[i], l, ZKL_FOREVER);
         WAIT_UNTIL(events_count(e, ZKL_EVENT_QUEUED) == i + 1, SOON_MS);
@@ -67,12 +72,7 @@ static void all_in_line_are_told_when_the_servers_have_spoken(void) {
     zkl_session *s = fake_session(HOSTS, NULL);
     events *e = events_new();
     actor *waiters[2] = {actor_new(), actor_new()};
-    zkl_lock *l = NULL;
-    fake_plant("/locks");
-    fake_plant("/locks/a");
-    fake_plant(OTHER);
-    REQUIRE_INT(zkl_lock_open(&l, s, "a", &ZKL_LOCK_OPTIONS(.on_event = events_on, .arg = e)),
-                ZKL_OK);
+    zkl_lock *l = lock_behind_another(s, e);
     fake_keep(LIST, true);
     actor_acquire(waiters[0], l, ZKL_FOREVER);
     WAIT_UNTIL(fake_has(LIST), SOON_MS);

@@ -201,6 +201,24 @@ static void a_hold_that_nobody_was_told_of_counts_as_none(void) {
     CHECK_INT(told, 1);
 }
 
+static int64_t least_certain_ms(zkl_session *s, int64_t ns) {
+    zkl_session_statistics stats = {.size = sizeof(stats)};
+    zkli_session_lock(s);
+    s->engine->counts.least_certain_ns = ns;
+    zkli_session_unlock(s);
+    CHECK_INT(zkl_session_stats(s, &stats, NULL), ZKL_OK);
+    return stats.least_certain_ms;
+}
+
+static void no_certainty_left_is_told_from_little(void) {
+    zkl_session *s = fake_session(HOSTS, NULL);
+    CHECK_INT(least_certain_ms(s, INT64_MAX), INT64_MAX);
+    CHECK_INT(least_certain_ms(s, 1999999), 1);
+    CHECK_INT(least_certain_ms(s, 1), 1);
+    CHECK_INT(least_certain_ms(s, 0), 0);
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+}
+
 static void programs_may_know_less_or_more(void) {
     zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = fake_lock(s, "a");
@@ -264,6 +282,7 @@ int main(int argc, char **argv) {
         {"losses are counted by their reason", losses_are_counted_by_their_reason},
         {"a hold that nobody was told of counts as none",
          a_hold_that_nobody_was_told_of_counts_as_none},
+        {"no certainty left is told from little", no_certainty_left_is_told_from_little},
         {"programs may know less or more", programs_may_know_less_or_more},
         {"what is not there has no counts", what_is_not_there_has_no_counts},
     };
