@@ -5,6 +5,11 @@
  * A client that comes with a session's id and password has that session. Its close is a request
  * like any other: it may be lost with the connection, and the library does not wait for its reply.
  * So the end is what a server says when one comes with the id once more: that there is none.
+ *
+ * A visit that is not answered does not wait for as long as the library would, which is 2/3 of the
+ * session's timeout. A server that follows answers only the newer one of two connections that come
+ * with an id at once (Learner.pendingRevalidations), and the other may be that of the session's own
+ * process, which lives.
  */
 #include "zk/zk_end.h"
 
@@ -20,6 +25,8 @@
 #include "base/clock.h"
 #include "zk/hosts.h"
 #include "zk/zk_log.h"
+
+#define FIRST_PATIENCE_NS INT64_C(1000000000) /* and twice as much each time */
 
 struct visit {
     pthread_mutex_t mutex;
@@ -92,15 +99,20 @@ static int visit(struct visit *v, const char *hosts, const struct zkli_credentia
 static zkl_err end_with(struct visit *v, const char *hosts, const struct zkli_credentials *session,
                         int64_t until_ns) {
     bool has_asked = false;
+    int64_t patience_ns = FIRST_PATIENCE_NS;
     for (;;) {
-        int state = visit(v, hosts, session, until_ns);
+        int64_t patient_until_ns = zkli_monotonic_ns() + patience_ns;
+        int state = visit(v, hosts, session,
+                          patient_until_ns < until_ns ? patient_until_ns : until_ns);
         if (state == ZOO_EXPIRED_SESSION_STATE)
             return has_asked ? ZKL_OK : ZKL_CLOSED;
         has_asked = has_asked || state == ZOO_CONNECTED_STATE;
         if (state == 0 && (errno == ENOMEM || errno == EMFILE || errno == ENFILE))
             return has_asked ? ZKL_UNSURE : ZKL_NOMEM;
-        if (state != ZOO_CONNECTED_STATE || zkli_monotonic_ns() >= until_ns)
+        if (state == 0 || state == ZOO_AUTH_FAILED_STATE || zkli_monotonic_ns() >= until_ns)
             return has_asked ? ZKL_UNSURE : ZKL_UNREACHABLE;
+        if (zkli_monotonic_ns() >= patient_until_ns)
+            patience_ns *= 2;
     }
 }
 

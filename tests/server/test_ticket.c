@@ -168,6 +168,23 @@ static void a_request_that_is_lost_is_made_again(void) {
     client_close(c);
 }
 
+/* As a server that follows does where the session's own process comes to it at the same moment. */
+static void a_request_to_be_let_in_that_is_not_answered_is_made_again(void) {
+    client *c = client_open(fresh_name("unanswered"), T_LONG);
+    char ticket[ZKL_TICKET_SIZE];
+    proxy *p = proxy_new();
+
+    take(c, ticket);
+    proxy_set_fault(p, &(proxy_fault){.direction = PROXY_TO_CLIENT,
+                                      .kind = PROXY_CONNECT,
+                                      .nth = 1,
+                                      .action = PROXY_SILENCE});
+    CHECK_INT(zkl_session_end(proxy_hosts(p), ticket, LIMIT_MS), ZKL_OK);
+    CHECK(proxy_struck_ns(p) > 0);
+    proxy_close(p);
+    client_close(c);
+}
+
 /* It may let us in while the call gives up, and that asks for the end. */
 static void a_server_that_does_not_let_us_in_leaves_us_unsure(void) {
     client *c = client_open(fresh_name("standing"), T_LONG);
@@ -285,6 +302,8 @@ int main(int argc, char **argv) {
         {"without a server nothing is asked", without_a_server_nothing_is_asked},
         {"an end that is not confirmed is UNSURE", an_end_that_is_not_confirmed_is_unsure},
         {"a request that is lost is made again", a_request_that_is_lost_is_made_again},
+        {"a request to be let in that is not answered is made again",
+         a_request_to_be_let_in_that_is_not_answered_is_made_again},
         {"a server that does not let us in leaves us unsure",
          a_server_that_does_not_let_us_in_leaves_us_unsure},
         {"there is no ticket without a connection", there_is_no_ticket_without_a_connection},
