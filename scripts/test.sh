@@ -13,7 +13,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly TIERS=(unit alloc sim server fault cli register soak package)
 # In this order: what fails early says most. Tiers in one row run beside each other, because their
 # programs wait most of the time.
-readonly ROWS=(unit alloc sim 'server fault cli' 'register soak' package)
+readonly ROWS=(unit alloc 'server fault cli' 'register soak' package)
+# Computes all the time: beside a row that mostly waits.
+readonly TIER_BESIDE=sim ROW_BESIDE="server fault cli"
 # Only when they are named.
 readonly TIERS_ON_REQUEST=(containers)
 # These print what they have done: one that has done nothing would pass as well.
@@ -85,19 +87,23 @@ chosen_any() { # TIER...
     return 1
 }
 
-# Runs the programs that ctest's options choose. Leaves in Skipped how many tests were skipped, and
-# in Results what read_results made of them.
-run_programs() { # ROW CTEST_OPTION...
-    local row=$1 junit=$BuildDir/junit/$1.xml status=0 begun=$EPOCHREALTIME
-    local programs tests failed
+# Leaves in Command what runs the programs that ctest's options choose.
+name_command() { # ROW CTEST_OPTION...
+    local row=$1
     shift
+    rm -f "$BuildDir/junit/$row.xml"
+    Command=(env -C "$BuildDir" ctest "$@" --no-tests=error --output-on-failure
+        -j "$TestsAtOnce" --output-junit "junit/$row.xml" --overwrite BuildName="$row"
+        --test-output-size-passed "$OUTPUT_MAX" --test-output-size-failed "$OUTPUT_MAX")
+}
+
+# Of programs that have run. Leaves in Skipped how many tests were skipped, and in Results what
+# read_results made of them.
+take_results() { # ROW STATUS BEGUN
+    local row=$1 status=$2 begun=$3
+    local programs tests failed
     Results=$TMPDIR/$row.results
-    rm -f "$junit"
-    in_group env -C "$BuildDir" ctest "$@" --no-tests=error --output-on-failure \
-        -j "$TestsAtOnce" --output-junit "junit/$row.xml" --overwrite BuildName="$row" \
-        --test-output-size-passed "$OUTPUT_MAX" --test-output-size-failed "$OUTPUT_MAX" ||
-        status=$?
-    read_results "$junit" "$Results"
+    read_results "$BuildDir/junit/$row.xml" "$Results"
     show_results figure "$Results" "$TELLING"
     show_results summary "$Results"
     read -r programs tests failed Skipped < <(show_totals "$Results")
@@ -106,6 +112,31 @@ run_programs() { # ROW CTEST_OPTION...
     Totals=$((Totals + tests)) TotalFailed=$((TotalFailed + failed))
     TotalSkipped=$((TotalSkipped + Skipped)) TotalPrograms=$((TotalPrograms + programs))
     ((status == 0)) || note_failure "tier $row:"$'\n'"$(show_results failure "$Results")"
+}
+
+run_programs() { # ROW CTEST_OPTION...
+    local status=0 begun=$EPOCHREALTIME
+    name_command "$@"
+    in_group "${Command[@]}" || status=$?
+    take_results "$1" "$status" "$begun"
+}
+
+start_beside() {
+    BegunBeside=$EPOCHREALTIME
+    name_command "$TIER_BESIDE" -L "^$TIER_BESIDE\$"
+    export -f step_aside
+    setsid bash -c 'step_aside; exec "$@"' step_aside "${Command[@]}" \
+        </dev/null >"$TMPDIR/beside.log" 2>&1 &
+    Beside=$!
+}
+
+finish_beside() {
+    local status=0
+    printf '\n==== %s, beside others ====\n' "$TIER_BESIDE"
+    give_processors "$Beside"
+    wait "$Beside" || status=$?
+    cat "$TMPDIR/beside.log"
+    take_results "$TIER_BESIDE" "$status" "$BegunBeside"
 }
 
 run_tiers() { # TIER...
@@ -248,13 +279,15 @@ main() {
         archive_server_classes "$TMPDIR/zookeeper.jsa"
     Totals=0 TotalFailed=0 TotalSkipped=0 TotalPrograms=0
     local row tier
-    local -a beside
+    local -a tiers
     for row in "${ROWS[@]}"; do
-        beside=()
+        tiers=()
         for tier in $row; do
-            ! chosen "$tier" || beside+=("$tier")
+            ! chosen "$tier" || tiers+=("$tier")
         done
-        ((${#beside[@]} == 0)) || run_tiers "${beside[@]}"
+        [[ $row != "$ROW_BESIDE" ]] || ! chosen "$TIER_BESIDE" || start_beside
+        ((${#tiers[@]} == 0)) || run_tiers "${tiers[@]}"
+        [[ $row != "$ROW_BESIDE" ]] || ! chosen "$TIER_BESIDE" || finish_beside
         [[ $row != unit || $MeasuresCore == no ]] || ! chosen unit || core_coverage
     done
     ! chosen containers || run_containers

@@ -59,6 +59,26 @@ end_job() { # SIGNAL
     wait "$Job" 2>/dev/null || :
 }
 
+# ---- what computes beside others ----
+
+# The caller and what it starts run on one processor, and only while nothing else wants that. The
+# caller is a session of its own: Linux shares the processors out among sessions first, and what a
+# process is within its own does not count for servers, which have sessions, too.
+step_aside() {
+    taskset -pc 0 "$BASHPID" >/dev/null || :
+    chrt --idle -p 0 "$BASHPID" || :
+    { echo 19 >/proc/self/autogroup; } 2>/dev/null || :
+}
+
+# That session may run on each processor that the caller may run on.
+give_processors() { # SESSION
+    local pid processors
+    processors=$(taskset -pc "$BASHPID")
+    while read -r pid; do
+        taskset -apc "${processors##* }" "$pid" >/dev/null 2>&1 || : # it has ended, perhaps
+    done < <(pgrep -s "$1")
+}
+
 # What is measured: prints the commit, with + behind it if the code in PATH... is not the commit's.
 # RECORD, which the caller writes to, is not code.
 commit_name() { # RECORD PATH...
