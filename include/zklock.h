@@ -171,7 +171,7 @@ typedef enum zkl_event_type {
     ZKL_EVENT_SUSPENDED = 4, /* session: the connection broke; holds stay until LOST, which may come
                                 before it */
     ZKL_EVENT_RESUMED = 5,   /* session: connected again */
-    ZKL_EVENT_WANTED = 6,    /* lock: another contender queued or asked (reserved, not sent yet) */
+    ZKL_EVENT_WANTED = 6,    /* lock: another client waits for the hold, or asks: see zkl_ask */
     ZKL_EVENT_REQUEUED = 7   /* lock: the place in the queue was lost, a new one is being taken */
 } zkl_event_type;
 
@@ -180,8 +180,8 @@ typedef struct zkl_event {
     zkl_event_type type;
     zkl_session *session;
     zkl_lock *lock;      /* NULL for an event of the session */
-    zkl_hold hold;       /* HELD and LOST: which hold; else 0 */
-    int64_t token;       /* HELD and LOST: its fencing token; else 0 */
+    zkl_hold hold;       /* HELD, LOST and WANTED: which hold; else 0 */
+    int64_t token;       /* HELD, LOST and WANTED: its fencing token; else 0 */
     size_t position;     /* QUEUED: so many are before, here and at the servers, or more; else 0 */
     bool is_new_session; /* RESUMED: the old session is over, this is another; else false */
     uint8_t reserved[7]; /* zero */
@@ -356,7 +356,7 @@ typedef struct zkl_lock_options {
     bool recursive;     /* the holding thread may acquire again; counted, at most 2^31-1 deep */
     int linger_ms;      /* how long the node stays after a release, idle: see zkl_lock_open [0] */
     int local_handoffs; /* times in a row that a release keeps the node: see zkl_lock_open [0] */
-    bool want_wanted;   /* reserved: false */
+    bool want_wanted;   /* WANTED is told, once a hold: see zkl_ask */
     zkl_event_fn on_event; /* events of this lock [none] */
     void *arg;             /* handed to on_event */
     const char *label;     /* shown for its contenders; cut as the session's [the session's] */
@@ -395,7 +395,6 @@ typedef struct zkl_lock_options {
  * **Returns:** ZKL_OK; ZKL_CLOSED: the session is closing; ZKL_NOMEM; ZKL_FORKED.
  * ZKL_INVALID: a NULL, a bad name, an option that is out of range or unknown, permits for another
  * kind.
- * ZKL_UNSUPPORTED: a reserved option.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,
                                            const zkl_lock_options *opts);

@@ -20,6 +20,7 @@ static const unsigned waits_for[] = {
     [ZKLI_KIND_WRITE] = EVERY_KIND,
     [ZKLI_KIND_READ] = EVERY_KIND & ~BIT(ZKLI_KIND_READ),
     [ZKLI_KIND_LEASE] = EVERY_KIND & ~BIT(ZKLI_KIND_LEASE),
+    [ZKLI_KIND_FOREIGN] = EVERY_KIND,
 };
 
 bool zkli_kind_waits_for(enum zkli_kind kind, enum zkli_kind other) {
@@ -63,6 +64,18 @@ const struct zkli_sibling *zkli_listing_kept(const struct zkli_listing *listing,
             first = other;
     }
     return first != NULL && zkli_node_name_may_be_kept(first->name) ? first : NULL;
+}
+
+bool zkli_listing_awaits(const struct zkli_listing *listing, enum zkli_kind kind, const char *own,
+                         int permits) {
+    size_t kept_out = 0, leases = 0;
+    for (size_t i = 0; i < listing->count; i++) {
+        const struct zkli_sibling *other = &listing->siblings[i];
+        leases += !other->is_leaving && other->kind == ZKLI_KIND_LEASE;
+        kept_out += !other->is_leaving && zkli_kind_waits_for(other->kind, kind) &&
+                    strcmp(other->name, own) != 0;
+    }
+    return kept_out > 0 || (kind == ZKLI_KIND_LEASE && leases > (size_t)permits);
 }
 
 bool zkli_listing_needs_czxid(const struct zkli_listing *listing) {

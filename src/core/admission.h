@@ -76,6 +76,10 @@ size_t zkli_listing_staying(const struct zkli_listing *listing, enum zkli_kind k
  * it is another's, or there is none. */
 const struct zkli_sibling *zkli_listing_kept(const struct zkli_listing *listing,
                                              enum zkli_kind kind);
+/* Whether anybody waits for the end of who holds by its own node: any other one that it keeps out.
+ * For whoever would keep it out has gone. permits: of a semaphore; else 0. */
+bool zkli_listing_awaits(const struct zkli_listing *listing, enum zkli_kind kind, const char *own,
+                         int permits);
 /* Whether any number in the listing is too near the counter's end to order by. */
 bool zkli_listing_needs_czxid(const struct zkli_listing *listing);
 

@@ -118,6 +118,7 @@ static unsigned op_of(const contender *c, enum zkli_contender_event_type type) {
         [ZKLI_EV_RECORDED] = ZKLI_ASK_RECORD,
         [ZKLI_EV_TOUCHED] = ZKLI_ASK_TOUCH,
         [ZKLI_EV_ASKED_TO_LET_GO] = ZKLI_ASK_LET_GO,
+        [ZKLI_EV_FOLLOWERS] = ZKLI_ASK_FOLLOWERS,
     };
     bool is_by_czxid = type == ZKLI_EV_LISTED && (c->in_flight & ZKLI_ASK_ORDER) != 0;
     return is_by_czxid ? ZKLI_ASK_ORDER : ops[type];
@@ -130,7 +131,7 @@ static unsigned decide_held(contender *c, const event *e) {
                    (e->result == ZKLI_RESULT_OK && c->owner != e->session_id);
     if (is_over)
         return ZKLI_DO_LOSE | zkli_contender_forget(c);
-    return e->is_asked ? zkli_contender_wanted(c) : 0;
+    return e->is_asked ? zkli_contender_awaited(c) : 0;
 }
 
 /* Sets the watch on the own node, if it is not set. */
@@ -140,12 +141,32 @@ static unsigned watch_own(contender *c, const event *e) {
     return is_due ? zkli_contender_send(c, ZKLI_ASK_OWN) : 0;
 }
 
+/* Looks whether anybody waits for its end, unless that is known, or a watch would tell. */
+static unsigned look_behind(contender *c, const event *e) {
+    bool is_due = c->tells_awaited && !c->is_awaited && e->is_connected &&
+                  c->children_watch != ZKLI_WATCHED && (c->in_flight & ZKLI_ASK_FOLLOWERS) == 0;
+    return is_due ? zkli_contender_send(c, ZKLI_ASK_FOLLOWERS) : 0;
+}
+
+/* What had no answer, or one in the middle of a turn, is asked again at the next heartbeat. An idle node may go on to be one if
+ * nobody is behind it. */
+static unsigned decide_followers(contender *c, const event *e) {
+    if (c->state != ZKLI_HELD || e->result != ZKLI_RESULT_OK)
+        return 0;
+    c->children_watch = ZKLI_WATCHED;
+    c->may_have_followers = e->listing->count > 1;
+    bool is_awaited = zkli_listing_awaits(e->listing, c->kind, c->node, c->recorded.count);
+    return is_awaited ? zkli_contender_awaited(c) : 0;
+}
+
 static unsigned on_reply(contender *c, const event *e) {
     unsigned op = op_of(c, e->type);
     if ((c->in_flight & op) == 0)
         return 0; /* void: we have left since */
     c->in_flight &= ~op;
     zkli_contender_set_results(c, op, e->result);
+    if (op == ZKLI_ASK_FOLLOWERS)
+        return decide_followers(c, e);
     note_reply(c, e);
     if (c->state == ZKLI_LEAVING)
         return zkli_contender_decide_leaving(c, e);
@@ -167,6 +188,8 @@ static unsigned resume(contender *c, const event *e) {
     if (c->state == ZKLI_HELD) {
         /* What was watched before may have fired with the connection. */
         unsigned wanted = e->type == ZKLI_EV_CONNECTED ? zkli_contender_wanted(c) : 0;
+        if (e->type == ZKLI_EV_CONNECTED)
+            c->children_watch = ZKLI_UNWATCHED;
         return wanted | zkli_contender_touch(c, e);
     }
     if (c->state == ZKLI_TURNING)
@@ -218,8 +241,8 @@ static unsigned on_own_event(contender *c, const event *e) {
     }
     if (zkli_contender_holds(c) && e->is_deleted)
         return ZKLI_DO_LOSE | zkli_contender_forget(c);
-    if (zkli_contender_holds(c)) /* one that may be kept is asked in this way to let go */
-        return c->may_be_kept ? watch_own(c, e) : 0;
+    if (zkli_contender_holds(c)) /* in this way it is asked to let go */
+        return c->may_be_kept || c->tells_awaited ? watch_own(c, e) : 0;
     bool rests = zkli_contender_rests(c) || (c->state == ZKLI_ADMITTED && c->in_flight == 0);
     if (!rests)
         return 0; /* decided when the flight is in */
@@ -245,13 +268,18 @@ static unsigned on_predecessor_event(contender *c, const event *e) {
     return zkli_contender_follow(c, e);
 }
 
+/* Each of its like that comes or goes is an event. */
+static bool is_shared(const contender *c) {
+    return c->kind == ZKLI_KIND_READ || c->kind == ZKLI_KIND_LEASE;
+}
+
 static unsigned on_directory_event(contender *c, const event *e) {
     if (e->type == ZKLI_EV_CHILDREN_EVENT)
         c->children_watch = ZKLI_UNWATCHED;
     else
         c->directory_watch = ZKLI_UNWATCHED;
     if (e->type == ZKLI_EV_CHILDREN_EVENT && zkli_contender_holds(c))
-        return zkli_contender_wanted(c);
+        return zkli_contender_wanted(c) | (is_shared(c) ? 0 : look_behind(c, e));
     return c->state == ZKLI_FRONT ? zkli_contender_front_again(c, e) : 0;
 }
 
@@ -268,9 +296,11 @@ static unsigned on_lease(contender *c, const event *e) {
 static unsigned on_heartbeat(contender *c, const event *e) {
     if (c->state == ZKLI_TURNING) /* nothing else would tell of its node's end meanwhile */
         return zkli_contender_turn_again(c, e);
-    if (c->state != ZKLI_HELD || c->own_watch == ZKLI_WATCHED || c->in_flight != 0)
+    if (c->state != ZKLI_HELD)
         return 0;
-    return zkli_contender_send(c, ZKLI_ASK_OWN);
+    bool is_unwatched = c->own_watch != ZKLI_WATCHED &&
+                        (c->in_flight & ~(unsigned)ZKLI_ASK_FOLLOWERS) == 0;
+    return (is_unwatched ? zkli_contender_send(c, ZKLI_ASK_OWN) : 0) | look_behind(c, e);
 }
 
 static unsigned on_idle(contender *c, const event *e) {
@@ -315,6 +345,7 @@ static unsigned (*const handlers[ZKLI_EVENT_TYPES])(contender *c, const event *e
     [ZKLI_EV_RECORDED] = on_reply,
     [ZKLI_EV_TOUCHED] = on_reply,
     [ZKLI_EV_ASKED_TO_LET_GO] = on_reply,
+    [ZKLI_EV_FOLLOWERS] = on_reply,
     [ZKLI_EV_OWN_EVENT] = on_own_event,
     [ZKLI_EV_PREDECESSOR_EVENT] = on_predecessor_event,
     [ZKLI_EV_DIRECTORY_EVENT] = on_directory_event,
@@ -348,8 +379,9 @@ static void set_notices(struct zkli_actions *actions, unsigned bits) {
     static const unsigned notices[ZKLI_NOTICES] = {
         [ZKLI_NOTICE_REQUEUED] = ZKLI_TELL_REQUEUED, [ZKLI_NOTICE_QUEUED] = ZKLI_TELL_QUEUED,
         [ZKLI_NOTICE_GRANTED] = ZKLI_DO_GRANT,       [ZKLI_NOTICE_TURNED] = ZKLI_TELL_TURNED,
-        [ZKLI_NOTICE_WANTED] = ZKLI_TELL_WANTED,     [ZKLI_NOTICE_FAILED] = ZKLI_DO_FAIL,
-        [ZKLI_NOTICE_LOST] = ZKLI_DO_LOSE,           [ZKLI_NOTICE_GONE] = ZKLI_DO_FORGET,
+        [ZKLI_NOTICE_WANTED] = ZKLI_TELL_WANTED,     [ZKLI_NOTICE_AWAITED] = ZKLI_TELL_AWAITED,
+        [ZKLI_NOTICE_FAILED] = ZKLI_DO_FAIL,         [ZKLI_NOTICE_LOST] = ZKLI_DO_LOSE,
+        [ZKLI_NOTICE_GONE] = ZKLI_DO_FORGET,
     };
     for (enum zkli_notice notice = 0; notice < ZKLI_NOTICES; notice++)
         if ((bits & notices[notice]) != 0)

@@ -62,9 +62,10 @@ enum {
     ZKLI_ASK_DIRECTORY = 1u << 10, /* read the directory's data */
     ZKLI_ASK_RECORD = 1u << 11,    /* set the directory's data, while our node is there */
     ZKLI_ASK_TOUCH = 1u << 12,     /* mark our node, for whoever watches it */
-    ZKLI_ASK_LET_GO = 1u << 13     /* mark the node in .found, for its owner */
+    ZKLI_ASK_LET_GO = 1u << 13,    /* mark the node in .found, for its owner */
+    ZKLI_ASK_FOLLOWERS = 1u << 14  /* list the children and watch them: does anybody wait for us? */
 };
-#define ZKLI_ASK_COUNT 14
+#define ZKLI_ASK_COUNT 15
 #define ZKLI_ASKS ((1u << ZKLI_ASK_COUNT) - 1)
 
 #define ZKLI_FLIGHT_MAX 4
@@ -83,7 +84,8 @@ enum zkli_notice {
     ZKLI_NOTICE_QUEUED,   /* .position has changed */
     ZKLI_NOTICE_GRANTED,  /* the acquisition succeeded */
     ZKLI_NOTICE_TURNED,   /* the hold is a reader's; or still a writer's, if there is an .error */
-    ZKLI_NOTICE_WANTED,   /* the hold is wanted by another client: its node is not to stay idle */
+    ZKLI_NOTICE_WANTED,   /* another client may want the hold: its node is not to stay idle */
+    ZKLI_NOTICE_AWAITED,  /* another client waits for the hold's end, or has asked for it */
     ZKLI_NOTICE_FAILED,   /* the acquisition failed: .error; the node may still be leaving */
     ZKLI_NOTICE_LOST,     /* the hold is over without a release */
     ZKLI_NOTICE_GONE,     /* nothing is left on the server: free it; late replies are void */
@@ -121,6 +123,7 @@ enum zkli_contender_event_type {
     ZKLI_EV_RECORDED,
     ZKLI_EV_TOUCHED,
     ZKLI_EV_ASKED_TO_LET_GO,
+    ZKLI_EV_FOLLOWERS, /* .listing */
     ZKLI_EV_OWN_EVENT, /* a watch fired: .is_deleted, or else changed */
     ZKLI_EV_PREDECESSOR_EVENT,
     ZKLI_EV_DIRECTORY_EVENT, /* its data */
@@ -192,6 +195,8 @@ struct zkli_contender {
     struct zkli_permits recorded; /* of a semaphore's directory; UNKNOWN: none for this listing */
     bool may_be_kept;             /* its node may stay while nobody holds by it */
     bool is_wanted;               /* so it may not any more */
+    bool tells_awaited;           /* AWAITED is told, once for its node */
+    bool is_awaited;
     /* A semaphore's: */
     int permits;        /* as asked for; 0: as recorded */
     bool has_agreed;    /* those were recorded when it first looked */
@@ -200,7 +205,8 @@ struct zkli_contender {
     bool is_predecessor_touched;
     bool is_last_look; /* it is; once listed since, that is as good as unmarked */
     enum zkli_node_watch directory_watch; /* FRONTING, FRONT */
-    /* Likewise; and of a node that may be kept: set by the listing that granted it. */
+    /* Likewise; and of a hold that tells, and of a node that may be kept: set by the listing that
+     * granted it. */
     enum zkli_node_watch children_watch;
     char found[ZKLI_CHILD_MAX + 1]; /* a node with our uuid, "" if none */
     size_t told_position;           /* + 1; 0: not told */
@@ -243,6 +249,15 @@ void zkli_contender_share_uuid(struct zkli_contender *c, const char *uuid);
 bool zkli_contender_is_ready(const struct zkli_contender *c, uint64_t connection);
 /* Its node may stay while nobody holds by it. Before CONNECTED. */
 void zkli_contender_keep(struct zkli_contender *c);
+/*
+ * The owner is told when another client waits for the hold. Before CONNECTED. Nobody writes
+ * anything for that: who holds has a watch on the children of the directory. The watch is set at
+ * the first heartbeat, so that a short hold costs nothing; and again when it has fired. Whoever
+ * shares the lock sets it at heartbeats only: each arrival of its like fires it.
+ */
+static inline void zkli_contender_tell_awaited(struct zkli_contender *c) {
+    c->tells_awaited = true;
+}
 /* Whether that is so now: nobody stood behind it when it was listed, and the watch on the children
  * that was set then would have told of anybody since. */
 bool zkli_contender_may_idle(const struct zkli_contender *c);

@@ -345,7 +345,8 @@ static unsigned decide_turn_searched(contender *c, const event *e) {
 }
 
 unsigned zkli_contender_decide_turning(contender *c, const event *e) {
-    if (e->type == ZKLI_EV_OWN_READ || (c->in_flight & ~(unsigned)ZKLI_ASK_OWN) != 0)
+    const unsigned aside = (unsigned)ZKLI_ASK_OWN | ZKLI_ASK_FOLLOWERS;
+    if (e->type == ZKLI_EV_OWN_READ || (c->in_flight & ~aside) != 0)
         return 0;
     return e->type == ZKLI_EV_TURNED ? decide_turned(c, e) : decide_turn_searched(c, e);
 }

@@ -139,6 +139,7 @@ void zkli_contender_forget_node(contender *c) {
     c->owes_touch = false;
     c->is_last_look = false;
     c->is_wanted = false;
+    c->is_awaited = false;
     c->directory_watch = c->children_watch = ZKLI_UNWATCHED;
 }
 
@@ -211,14 +212,20 @@ bool zkli_contender_parts_sharers(const contender *c) {
  * contender is admitted by any number. */
 bool zkli_contender_may_idle(const contender *c) {
     bool is_admitted_yet = c->kind != ZKLI_KIND_LEASE || c->position == 0;
-    return is_admitted_yet && c->state == ZKLI_HELD && c->children_watch == ZKLI_WATCHED &&
-           !c->may_have_followers && !c->is_wanted;
+    return c->may_be_kept && is_admitted_yet && c->state == ZKLI_HELD &&
+           c->children_watch == ZKLI_WATCHED && !c->may_have_followers && !c->is_wanted;
 }
 
 unsigned zkli_contender_wanted(contender *c) {
     bool is_news = c->may_be_kept && !c->is_wanted;
     c->is_wanted = c->is_wanted || is_news;
     return is_news ? ZKLI_TELL_WANTED : 0;
+}
+
+unsigned zkli_contender_awaited(contender *c) {
+    bool is_news = c->tells_awaited && !c->is_awaited;
+    c->is_awaited = c->is_awaited || is_news;
+    return zkli_contender_wanted(c) | (is_news ? ZKLI_TELL_AWAITED : 0);
 }
 
 unsigned zkli_contender_begin_anew(contender *c, const event *e) {
@@ -320,6 +327,8 @@ static bool has_place_by_number(const contender *c) {
 }
 
 unsigned zkli_contender_turn(contender *c, const event *e) {
+    c->is_awaited = false; /* others may wait for a reader, or nobody */
+    c->children_watch = ZKLI_UNWATCHED;
     if (!has_place_by_number(c))
         return ZKLI_TELL_TURNED;
     zkli_node_name_turn(c->reader, c->node);
@@ -328,7 +337,8 @@ unsigned zkli_contender_turn(contender *c, const event *e) {
 }
 
 unsigned zkli_contender_turn_again(contender *c, const event *e) {
-    if (!e->is_connected || (c->in_flight & ~(unsigned)ZKLI_ASK_OWN) != 0)
+    const unsigned aside = (unsigned)ZKLI_ASK_OWN | ZKLI_ASK_FOLLOWERS;
+    if (!e->is_connected || (c->in_flight & ~aside) != 0)
         return 0;
     return zkli_contender_search(c);
 }
@@ -348,7 +358,7 @@ unsigned zkli_contender_fail_or_retry(contender *c, const event *e, enum zkli_re
 
 static unsigned grant(contender *c) {
     zkli_contender_move(c, ZKLI_HELD);
-    return ZKLI_DO_GRANT;
+    return ZKLI_DO_GRANT | (c->is_wanted ? zkli_contender_awaited(c) : 0);
 }
 
 unsigned zkli_contender_touch(contender *c, const event *e) {
@@ -359,7 +369,8 @@ unsigned zkli_contender_touch(contender *c, const event *e) {
 unsigned zkli_contender_admit(contender *c, const event *e) {
     zkli_contender_move(c, ZKLI_ADMITTED);
     c->directory_watch = ZKLI_UNWATCHED;
-    if (!c->may_be_kept)
+    /* It does not tell of those who were there before it. */
+    if (!c->may_be_kept || (c->tells_awaited && c->may_have_followers))
         c->children_watch = ZKLI_UNWATCHED;
     c->owes_touch = c->kind == ZKLI_KIND_LEASE && c->may_have_followers;
     unsigned touch = zkli_contender_touch(c, e);

@@ -14,14 +14,15 @@ enum {
     ZKLI_DO_GRANT = 1u << 18,
     ZKLI_TELL_TURNED = 1u << 19,
     ZKLI_TELL_WANTED = 1u << 20,
-    ZKLI_DO_FAIL = 1u << 21,
-    ZKLI_DO_LOSE = 1u << 22,
-    ZKLI_DO_FORGET = 1u << 23,
-    ZKLI_DO_RETRY = 1u << 24,
-    ZKLI_DO_AWAIT_SESSION = 1u << 25
+    ZKLI_TELL_AWAITED = 1u << 21,
+    ZKLI_DO_FAIL = 1u << 22,
+    ZKLI_DO_LOSE = 1u << 23,
+    ZKLI_DO_FORGET = 1u << 24,
+    ZKLI_DO_RETRY = 1u << 25,
+    ZKLI_DO_AWAIT_SESSION = 1u << 26
 };
 /* In flight beside the rest of a contender that is admitted: they decide nothing alone. */
-#define ZKLI_ASKS_ASIDE ((unsigned)ZKLI_ASK_OWN | ZKLI_ASK_TOUCH)
+#define ZKLI_ASKS_ASIDE ((unsigned)ZKLI_ASK_OWN | ZKLI_ASK_TOUCH | ZKLI_ASK_FOLLOWERS)
 
 typedef struct zkli_contender contender;
 typedef struct zkli_contender_event event;
@@ -58,8 +59,10 @@ unsigned zkli_contender_requeue(contender *c, const event *e);
 void zkli_contender_forget_node(contender *c);
 /* The fresh uuid is ours. */
 void zkli_contender_take_uuid(contender *c, const event *e);
-/* Another client wants what this one holds; told once. */
+/* Another client may want what this one holds; told once. */
 unsigned zkli_contender_wanted(contender *c);
+/* Another client does; told once. */
+unsigned zkli_contender_awaited(contender *c);
 /* Barrier and list, to find a node with our uuid. */
 unsigned zkli_contender_search(contender *c);
 /* Lists; behind a barrier after a reconnect. The news that asks for the listing may have come from

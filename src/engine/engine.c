@@ -43,6 +43,8 @@ static enum zkli_contender_event_type event_of(unsigned ask) {
         return ZKLI_EV_TOUCHED;
     case ZKLI_ASK_LET_GO:
         return ZKLI_EV_ASKED_TO_LET_GO;
+    case ZKLI_ASK_FOLLOWERS:
+        return ZKLI_EV_FOLLOWERS;
     }
     return ZKLI_EV_LISTED;
 }
@@ -74,6 +76,19 @@ static void note_marks(struct zkli_contender_event *event, const struct zkli_rep
     event->is_asked = data.is_asked;
 }
 
+static enum zkli_result take_listing(struct zkli_listing *ret_listing, struct zkli_dir *dir,
+                                     const struct zkli_reply *reply) {
+    struct zkli_engine *e = dir->engine;
+    if (reply->result != ZKLI_RESULT_OK)
+        return reply->result;
+    if (!zkli_listing_parse(ret_listing, e, reply))
+        return ZKLI_RESULT_NOMEM;
+    zkli_members_were_listed(dir, ret_listing);
+    zkli_dir_mark_leaving(dir, e->siblings, ret_listing->count);
+    zkli_orphans_find(dir, ret_listing);
+    return ZKLI_RESULT_OK;
+}
+
 /* ask: a ZKLI_ASK_ other than LIST. */
 static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply *reply) {
     struct zkli_engine *e = m->engine;
@@ -83,15 +98,21 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
         .czxid = reply->stat.czxid,
         .owner = reply->stat.owner,
     };
+    struct zkli_listing listing = {.count = 0};
     if (ask == ZKLI_ASK_CREATE && reply->result == ZKLI_RESULT_OK)
         event.node = zkli_path_last(reply->path);
+    if (ask == ZKLI_ASK_FOLLOWERS) {
+        event.result = take_listing(&listing, m->dir, reply);
+        event.listing = &listing;
+    }
     bool makes_node = ask == ZKLI_ASK_CREATE || ask == ZKLI_ASK_TURN;
     if (makes_node && reply->result == ZKLI_RESULT_LOST)
         zkli_orphans_expect(m->dir); /* it may be done late */
     bool is_mark = ask == ZKLI_ASK_TOUCH || ask == ZKLI_ASK_LET_GO;
     if (is_mark && !zkli_requests_note_mark(m, ask, reply, &event.result))
         return;
-    if (ask == ZKLI_ASK_OWN && reply->result == ZKLI_RESULT_OK && m->core.may_be_kept)
+    bool may_be_asked = m->core.may_be_kept || m->core.tells_awaited;
+    if (ask == ZKLI_ASK_OWN && reply->result == ZKLI_RESULT_OK && may_be_asked)
         note_marks(&event, reply);
     if (ask == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_OK &&
         m->core.kind == ZKLI_KIND_LEASE)
@@ -171,14 +192,7 @@ static void answer_list(struct zkli_engine *e, struct zkli_list *askers,
     /* The members, and so the directory, live until settle. */
     struct zkli_dir *dir = ZKLI_CONTAINER(askers->next, struct zkli_member, asker)->dir;
     struct zkli_listing listing = {.count = 0};
-    enum zkli_result result = reply->result;
-    if (result == ZKLI_RESULT_OK && !zkli_listing_parse(&listing, e, reply))
-        result = ZKLI_RESULT_NOMEM;
-    if (result == ZKLI_RESULT_OK) {
-        zkli_members_were_listed(dir, &listing);
-        zkli_dir_mark_leaving(dir, e->siblings, listing.count);
-        zkli_orphans_find(dir, &listing);
-    }
+    enum zkli_result result = take_listing(&listing, dir, reply);
     e->listing = &listing;
     struct zkli_list *link;
     while ((link = zkli_list_take_first(askers)) != NULL)

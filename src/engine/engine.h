@@ -146,7 +146,8 @@ struct zkli_wish {
     enum zkli_kind kind;
     const char *label; /* copied and cut; NULL: the session's */
     bool is_try;
-    bool may_be_kept; /* its node, while nobody holds by it */
+    bool may_be_kept;   /* its node, while nobody holds by it */
+    bool tells_awaited; /* AWAITED, when another client waits for the hold */
     struct zkli_thread thread;
     uint64_t owner; /* what the node's data say of it; 0: nothing */
     /* Of a semaphore: */
@@ -196,6 +197,9 @@ bool zkli_member_may_be_handed_on(const struct zkli_member *m);
  * more, and it may be handed on until then. */
 bool zkli_member_may_idle(const struct zkli_member *m);
 void zkli_member_idle(struct zkli_member *m);
+/* From now on AWAITED is told; whether it was, of its node. */
+void zkli_member_tell_awaited(struct zkli_member *m);
+bool zkli_member_is_awaited(const struct zkli_member *m);
 /* Whether it is neither granted nor given up, nor about to be. */
 bool zkli_member_is_waiting(const struct zkli_member *m);
 /* Whether it stands in the queue, or is about to, behind others as far as it knows. And whether

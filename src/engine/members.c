@@ -95,6 +95,8 @@ zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e,
     m->core.permits = wish->permits;
     if (wish->may_be_kept)
         zkli_contender_keep(&m->core);
+    if (wish->tells_awaited)
+        zkli_contender_tell_awaited(&m->core);
     if (dir->permits.state == ZKLI_PERMITS_UNKNOWN && wish->session_id == e->session_id)
         dir->permits = wish->recorded;
     m->begun_ns = e->now_ns;
@@ -184,7 +186,8 @@ static void adjust(struct zkli_member *m) {
         zkli_list_remove(&m->dir_link);
         zkli_list_prepend(&m->dir->members, &m->dir_link);
         zkli_watcher_drop(&m->watchers[ZKLI_WATCHED_PREDECESSOR]);
-        zkli_member_set_budget(m, m->node_bytes, (core->may_be_kept ? 2 : 1) * m->node_bytes);
+        size_t watches = core->may_be_kept || core->tells_awaited ? 2 : 1;
+        zkli_member_set_budget(m, m->node_bytes, watches * m->node_bytes);
     } else if (core->state == ZKLI_CLEARING) {
         drop_watchers(m, ZKLI_WATCHED_OWN);
     } else if (core->state == ZKLI_LEAVING) {
@@ -459,6 +462,14 @@ struct zkli_permits zkli_member_permits(const struct zkli_member *m) {
 
 bool zkli_member_may_idle(const struct zkli_member *m) {
     return zkli_contender_may_idle(&m->core) && zkli_member_may_be_handed_on(m);
+}
+
+void zkli_member_tell_awaited(struct zkli_member *m) {
+    zkli_contender_tell_awaited(&m->core);
+}
+
+bool zkli_member_is_awaited(const struct zkli_member *m) {
+    return m->core.is_awaited;
 }
 
 void zkli_member_idle(struct zkli_member *m) {

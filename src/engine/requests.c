@@ -323,6 +323,14 @@ static bool send_watching_read(struct zkli_engine *e, unsigned slot, struct zkli
     return true;
 }
 
+static bool send_watching_list(struct zkli_engine *e, unsigned slot, struct zkli_watch *watch) {
+    if (!e->port->ops->list(e->port, slot, watch->path, true))
+        return false;
+    e->slots[slot].watch = watch;
+    zkli_watch_asked(watch);
+    return true;
+}
+
 static bool send_request(struct zkli_member *m, unsigned ask, unsigned slot) {
     struct zkli_engine *e = m->engine;
     char path[ZKLI_PATH_MAX];
@@ -348,6 +356,8 @@ static bool send_request(struct zkli_member *m, unsigned ask, unsigned slot) {
         return send_mark(m, ask, slot);
     case ZKLI_ASK_TURN:
         return send_turn(m, slot);
+    case ZKLI_ASK_FOLLOWERS:
+        return send_watching_list(e, slot, m->watchers[ZKLI_WATCHED_CHILDREN].watch);
     }
     zkli_dir_child_path(path, m->dir, m->core.node);
     if (ask == ZKLI_ASK_OWNER)
@@ -369,6 +379,8 @@ static bool point_watchers(struct zkli_member *m, unsigned ask) {
         return point_to_child(m, ZKLI_WATCHED_OWN, m->core.node);
     if (ask == ZKLI_ASK_PREDECESSOR)
         return point_to_child(m, ZKLI_WATCHED_PREDECESSOR, m->core.predecessor);
+    if (ask == ZKLI_ASK_FOLLOWERS)
+        return zkli_watcher_point_to(&m->watchers[ZKLI_WATCHED_CHILDREN], m->dir->path);
     return (!zkli_contender_watches_directory(&m->core) ||
             zkli_watcher_point_to(&m->watchers[ZKLI_WATCHED_DIRECTORY], m->dir->path)) &&
            (!zkli_contender_watches_children(&m->core) ||

@@ -13,7 +13,7 @@ static zkl_err check_options(const zkl_lock_options *o) {
         return ZKL_INVALID;
     if ((o->permits > 0 && o->kind != ZKL_SEMAPHORE) || o->owner > ZKL_OWNER_MAX)
         return ZKL_INVALID;
-    return o->want_wanted ? ZKL_UNSUPPORTED : ZKL_OK;
+    return ZKL_OK;
 }
 
 static enum zkli_kind kind_of(zkl_kind kind) {
@@ -45,6 +45,7 @@ static struct zkl_lock *lock_new(struct zkl_session *s, const char *name,
     l->turns_max = o->local_handoffs;
     l->permits = o->permits;
     l->linger_ms = o->linger_ms;
+    l->tells_wanted = o->want_wanted;
     l->owner = o->owner;
     zkli_lock_init_stay(l);
     l->on_event = o->on_event;

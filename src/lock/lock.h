@@ -57,6 +57,7 @@ struct zkli_hold {
     int turns; /* how often its node was handed on before */
     int64_t token;
     int64_t begun_ns;
+    bool was_wanted;              /* and its thread told of that, if it wants to be */
     bool is_reader;               /* by a writer's handle: it has become a reader's */
     unsigned disturbed;           /* so many of its writes have to be sent again */
     struct zkli_member *member;   /* NULL: lost */
@@ -70,6 +71,7 @@ struct zkl_lock {
     bool is_recursive;
     int turns_max;                /* how often in a row a node is handed on */
     int linger_ms;                /* how long a node may stay idle; 0: it may not */
+    bool tells_wanted;            /* WANTED, once a hold */
     int permits;                  /* a semaphore's; 0: as recorded */
     struct zkli_permits recorded; /* as they were last read */
     int64_t recorded_in;          /* the session that read them */

@@ -23,6 +23,12 @@ static void tell(struct zkli_hold *hold, zkl_event_type type) {
                    (zkl_event){.type = type, .hold = hold->id, .token = hold->token});
 }
 
+static void tell_wanted(struct zkli_hold *hold) {
+    if (hold->lock->tells_wanted && !hold->was_wanted)
+        tell(hold, ZKL_EVENT_WANTED);
+    hold->was_wanted = true;
+}
+
 /* ---- The hold ---- */
 
 zkl_err zkli_acquire_too_late(const struct zkli_acquire *acquire) {
@@ -124,6 +130,8 @@ static void turn(struct zkli_hold *hold) {
 /* Of a contender that holds. */
 static void hold_notify(void *arg, struct zkli_member *m, enum zkli_notice notice) {
     (void)m;
+    if (notice == ZKLI_NOTICE_AWAITED)
+        tell_wanted(arg);
     if (notice == ZKLI_NOTICE_LOST)
         lose_all(arg);
     if (notice == ZKLI_NOTICE_TURNED)
@@ -169,6 +177,8 @@ static struct zkli_hold *grant(struct zkl_lock *l, struct zkli_member *m) {
     l->member = NULL;
     l->current = hold;
     tell(hold, ZKL_EVENT_HELD);
+    if (zkli_member_is_awaited(m))
+        tell_wanted(hold);
     if (acquire->all == NULL)
         zkli_acquire_finish(acquire, ZKL_OK);
     else
@@ -218,7 +228,11 @@ static bool grant_idle(struct zkl_lock *l) {
 /* Who is left reads. */
 static void inherit(struct zkli_hold *heir, struct zkli_member *m) {
     zkli_member_attach(m, hold_notify, heir);
+    if (heir->lock->tells_wanted)
+        zkli_member_tell_awaited(m);
     zkli_member_turn(m); /* of no effect on a reader */
+    if (zkli_member_is_awaited(m))
+        tell_wanted(heir);
 }
 
 /* A grant whose caller has not woken up, and that is not to be. */
@@ -339,6 +353,7 @@ static void lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notic
         break;
     case ZKLI_NOTICE_TURNED: /* of those that hold: hold_notify */
     case ZKLI_NOTICE_WANTED:
+    case ZKLI_NOTICE_AWAITED:
     case ZKLI_NOTICE_LOST:
     case ZKLI_NOTICE_GONE:
     case ZKLI_NOTICES:
@@ -366,6 +381,7 @@ static struct zkli_wish wish_of(const struct zkli_acquire *acquire) {
                               .thread = acquire->thread,
                               .owner = l->said,
                               .may_be_kept = l->linger_ms > 0 && acquire->all == NULL,
+                              .tells_awaited = l->tells_wanted,
                               .permits = l->permits,
                               .recorded = l->recorded,
                               .session_id = l->recorded_in};

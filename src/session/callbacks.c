@@ -17,7 +17,7 @@
 /* What one acquire may have to tell, until the last of it is told. */
 struct zkli_events {
     unsigned references;
-    struct zkli_callback queued, requeued, held, lost;
+    struct zkli_callback queued, requeued, held, lost, wanted;
 };
 
 static _Thread_local bool is_in_callback;
@@ -102,8 +102,8 @@ struct zkli_events *zkli_events_new(zkl_event_fn fn, void *arg, const void *owne
     if (events == NULL)
         return NULL;
     events->references = 1;
-    struct zkli_callback *all[] = {&events->queued, &events->requeued, &events->held,
-                                   &events->lost};
+    struct zkli_callback *all[] = {&events->queued, &events->requeued, &events->held, &events->lost,
+                                   &events->wanted};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         zkli_callback_init(all[i], fn, arg, owner);
         all[i]->events = events;
@@ -130,9 +130,11 @@ void zkli_events_post(struct zkl_session *s, struct zkli_events *events, const z
     case ZKL_EVENT_LOST:
         zkli_callback_post(s, &events->lost, event);
         break;
+    case ZKL_EVENT_WANTED:
+        zkli_callback_post(s, &events->wanted, event);
+        break;
     case ZKL_EVENT_SUSPENDED:
     case ZKL_EVENT_RESUMED:
-    case ZKL_EVENT_WANTED:
         break; /* no events of an acquire */
     }
 }

@@ -160,7 +160,6 @@ static void bad_lock_options_are_refused(void) {
         {{.size = sizeof(zkl_lock_options), .permits = 1}, ZKL_INVALID},
         {{.size = sizeof(zkl_lock_options), .linger_ms = -1}, ZKL_INVALID},
         {{.size = sizeof(zkl_lock_options), .local_handoffs = -1}, ZKL_INVALID},
-        {{.size = sizeof(zkl_lock_options), .want_wanted = true}, ZKL_UNSUPPORTED},
     };
     zkl_session *s = session_open(server_hosts(), T_LONG, NULL);
 

@@ -177,6 +177,7 @@ static void check_handle(struct world *w, struct holders *holders, int client, s
     if (!is_uprooted(w, client, h, hold, node)) {
         check_excluded(w, holders, client, h, kind_of(hold));
         check_backing(w, client, h, node);
+        checks_awaited(w, client, h, hold, node);
         if (node->kind == ZKLI_KIND_LEASE)
             w->permit_holders[w->permit_holder_count++] = (struct permit_holder){
                 client, h->name, h->limit, node->place};
@@ -346,20 +347,14 @@ void checks_event(struct world *w, struct handle *handle, const zkl_event *event
         check_kept(w, client, handle, event->hold);
         handle->lost[handle->lost_count++ % (THREADS_MAX + 1)] = event->hold;
         break;
+    case ZKL_EVENT_WANTED:
+        checks_wanted(w, client, handle, event);
+        break;
     case ZKL_EVENT_QUEUED:
     case ZKL_EVENT_SUSPENDED:
     case ZKL_EVENT_RESUMED:
-    case ZKL_EVENT_WANTED:
         break;
     }
-}
-
-/* A thread that was granted a hold and has not given it up looks. */
-int checks_node_of(struct world *w, const struct actor *a) {
-    const struct zkli_hold *hold = zkli_lock_find_good_hold(a->lock, a->hold);
-    char path[ZKLI_PATH_MAX];
-    bool has_node = hold != NULL && zkli_member_path(hold->member, path, sizeof(path));
-    return has_node ? world_name(w, path) : 0;
 }
 
 void checks_hold(struct world *w, int client, int handle, zkl_hold hold) {

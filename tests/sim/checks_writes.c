@@ -20,6 +20,14 @@ static void check_order(struct world *w, int number) {
     }
 }
 
+/* A thread that was granted a hold and has not given it up looks. */
+int checks_node_of(struct world *w, const struct actor *a) {
+    const struct zkli_hold *hold = zkli_lock_find_good_hold(a->lock, a->hold);
+    char path[ZKLI_PATH_MAX];
+    bool has_node = hold != NULL && zkli_member_path(hold->member, path, sizeof(path));
+    return has_node ? world_name(w, path) : 0;
+}
+
 /* The set of the register, under the guard that comes first. */
 void checks_write_committed(struct world *w, const struct txn *txn, int guard_name) {
     struct written *written = &w->writes[txn->data];

@@ -32,7 +32,8 @@ bool handle_open(struct client *c, int i) {
         &h->lock, &c->session, names[h->name],
         &ZKL_LOCK_OPTIONS(.kind = kind, .permits = follows ? 0 : w->permits[name],
                           .recursive = h->is_recursive, .local_handoffs = h->turns_max,
-                          .linger_ms = h->lingers ? linger_ms : 0, .on_event = on_event, .arg = h));
+                          .linger_ms = h->lingers ? linger_ms : 0,
+                          .want_wanted = linger_ms % 2 == 0, .on_event = on_event, .arg = h));
     if (err == ZKL_OK)
         h->kind = h->lock->kind;
     return err == ZKL_OK;

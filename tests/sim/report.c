@@ -28,6 +28,7 @@ static void print_locks(const struct figures *f, FILE *out) {
     row(out, "grants beside readers", f->shared, n);
     row(out, "nodes that stayed idle", f->idle, n);
     row(out, "holds by an idle node", f->lingered, n);
+    row(out, "holds wanted by others", f->wanted, n);
     row(out, "nodes asked to let go", f->asked, n);
     row(out, "tries that had to ask", f->tried, n);
     row(out, "permits", f->permits, n);

@@ -261,6 +261,10 @@ void checks_note_latest(struct latest *latest, int64_t czxid, bool is_shared);
 void checks_write_committed(struct world *w, const struct txn *txn, int guard_name);
 /* (checks_linger.c) A hold by a node that may linger. */
 void checks_lingered(struct world *w, int client, struct handle *h, const struct zkli_member *m);
+/* (checks_wanted.c) A hold is said to be wanted; and what it is by, that is certain. */
+void checks_wanted(struct world *w, int client, struct handle *h, const zkl_event *event);
+void checks_awaited(struct world *w, int client, struct handle *h, const struct zkli_hold *hold,
+                    const struct name *own);
 /* After every event: a node that nobody holds by. */
 void checks_idle(struct world *w, int client, struct handle *h);
 /* The set of a contender's data, which may ask the node's owner to let go. */

@@ -336,10 +336,15 @@ struct handle {
     int64_t idle_ns;      /* since when its node is idle, by the client's clock; 0: it is not */
     int64_t asked_ns;     /* since when it can know that it was asked to let go; or 0 */
     unsigned asked_beats; /* sent and acknowledged since, one after the other */
-    int64_t waited_ns;    /* when a wait by it last ended in vain */
-    unsigned writes;      /* whose callers go on, and are not told yet */
-    zkl_hold part;        /* a hold beside others, whose caller has not woken up; or 0 */
-    zkl_hold seen;        /* the hold whose node this is */
+    zkl_hold wanted[THREADS_MAX + 1]; /* the last holds that WANTED was told for */
+    unsigned wanted_count;
+    zkl_hold awaited;        /* the last one that was looked at, whether it ought to be; */
+    int64_t awaited_beat_ns; /* at this heartbeat; */
+    unsigned awaited_beats;  /* and so many in a row since it ought to be */
+    int64_t waited_ns;       /* when a wait by it last ended in vain */
+    unsigned writes;         /* whose callers go on, and are not told yet */
+    zkl_hold part;           /* a hold beside others, whose caller has not woken up; or 0 */
+    zkl_hold seen;           /* the hold whose node this is */
     int node;
     zkl_hold lost[THREADS_MAX + 1];     /* the last holds that LOST was told for */
     zkl_hold released[THREADS_MAX + 1]; /* the last holds given up while they were good */

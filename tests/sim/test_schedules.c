@@ -61,6 +61,7 @@ static void the_simulation_is_not_idle(void) {
     CU_ASSERT_TRUE(f->shared >= f->schedules / 20);
     CU_ASSERT_TRUE(f->idle >= f->schedules / 5);
     CU_ASSERT_TRUE(f->lingered >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->wanted >= f->schedules / 5);
     CU_ASSERT_TRUE(f->asked >= f->schedules / 5);
     CU_ASSERT_TRUE(f->tried >= f->schedules / 20);
     CU_ASSERT_TRUE(f->places_taken >= f->schedules / 2);

@@ -46,7 +46,7 @@ const char *const checker_names[CHECKERS] = {
     [CHECK_DELETES] = "deletes",     [CHECK_WRITES] = "writes",
     [CHECK_KEPT] = "kept",           [CHECK_TURNS] = "turns",
     [CHECK_PERMITS] = "permits",     [CHECK_LINGER] = "linger",
-    [CHECK_TOGETHER] = "together",
+    [CHECK_TOGETHER] = "together",   [CHECK_WANTED] = "wanted",
 };
 
 /* ---- Randomness and time ---- */

@@ -69,6 +69,11 @@ void client_be_handing_on(client *c, int turns) {
     reopen(c, ZKL_LOCK_OPTIONS(.local_handoffs = turns));
 }
 
+void client_be_wanting(client *c, zkl_kind kind, int linger_ms) {
+    reopen(c, ZKL_LOCK_OPTIONS(.kind = kind, .permits = kind == ZKL_SEMAPHORE,
+                               .linger_ms = linger_ms, .want_wanted = true));
+}
+
 void client_be_permit(client *c, int permits) {
     reopen(c, ZKL_LOCK_OPTIONS(.kind = ZKL_SEMAPHORE, .permits = permits));
 }

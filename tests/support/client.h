@@ -29,6 +29,8 @@ void client_be(client *c, zkl_kind kind);
 void client_be_lingering(client *c, zkl_kind kind, int linger_ms);
 /* As one whose node is handed on between threads, so often in a row. */
 void client_be_handing_on(client *c, int turns);
+/* As one that is told by WANTED. */
+void client_be_wanting(client *c, zkl_kind kind, int linger_ms);
 /* As one of a semaphore's, with so many permits. */
 void client_be_permit(client *c, int permits);
 /* Acquires and releases. The node of a proxied client that lingers stays then, and is watched. Its

@@ -374,7 +374,7 @@ enum zkli_contender_event_type reply_to(unsigned op) {
         ZKLI_EV_PARENT,     ZKLI_EV_CREATED,         ZKLI_EV_BARRIER,          ZKLI_EV_LISTED,
         ZKLI_EV_LISTED,     ZKLI_EV_OWN_READ,        ZKLI_EV_PREDECESSOR_READ, ZKLI_EV_DELETED,
         ZKLI_EV_OWNER_READ, ZKLI_EV_TURNED,          ZKLI_EV_DIRECTORY_READ,   ZKLI_EV_RECORDED,
-        ZKLI_EV_TOUCHED,    ZKLI_EV_ASKED_TO_LET_GO,
+        ZKLI_EV_TOUCHED,    ZKLI_EV_ASKED_TO_LET_GO, ZKLI_EV_FOLLOWERS,
     };
     return types[__builtin_ctz(op)];
 }

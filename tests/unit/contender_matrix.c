@@ -21,6 +21,7 @@ bool matrix_has(enum zkli_contender_event_type type, unsigned v) {
     case ZKLI_EV_RECORDED:
     case ZKLI_EV_TOUCHED:
     case ZKLI_EV_ASKED_TO_LET_GO:
+    case ZKLI_EV_FOLLOWERS:
         return v < RESULTS;
     case ZKLI_EV_OWN_EVENT:
     case ZKLI_EV_PREDECESSOR_EVENT:

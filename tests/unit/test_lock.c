@@ -28,7 +28,6 @@ static void options_that_make_no_sense_are_refused(void) {
         {{.kind = (zkl_kind)(ZKL_SEMAPHORE + 1)}, ZKL_INVALID},
         {{.kind = ZKL_SEMAPHORE, .permits = -1}, ZKL_INVALID},
         {{.permits = 1}, ZKL_INVALID},
-        {{.want_wanted = true}, ZKL_UNSUPPORTED},
     };
     zkl_session *s = fake_session(HOSTS, NULL);
     zkl_lock *l = NULL;

@@ -1,0 +1,72 @@
+/*
+ * ask - the call that asks those who hold a lock to let go: it marks their nodes. Each of them has
+ * a watch on its own node, and hears of the mark.
+ */
+#include <stdio.h>
+
+#include "base/path.h"
+#include "lock/change.h"
+#include "lock/lock.h"
+
+static bool compute(struct zkli_change *change, const struct zkli_reply *reply) {
+    struct zkli_node_data data;
+    bool is_ours = zkli_node_data_parse(&data, reply->data, reply->data_length);
+    change->result = is_ours ? ZKL_OK : ZKL_UNSUPPORTED;
+    if (!is_ours || data.is_asked)
+        return false;
+    change->length = zkli_node_data_set(change->data, reply->data, reply->data_length,
+                                        ZKLI_NODE_ASK, 1);
+    change->result = ZKL_UNSUPPORTED; /* the line has no room left */
+    return change->length > 0;
+}
+
+static zkl_err ask(zkl_session *s, const char *path, int64_t until_ns) {
+    struct zkli_change change = {
+        .session = s, .path = path, .what = "the mark", .compute = compute};
+    zkli_session_lock(s);
+    zkl_err err = zkli_change_end_of_session(s->engine);
+    if (err == ZKL_OK)
+        err = zkli_change_run(&change, until_ns);
+    zkli_session_unlock(s);
+    return err;
+}
+
+/* One after the other: there is one holder, or they are few. */
+static zkl_err ask_holders(zkl_session *s, const char *name, const zkl_queue *queue,
+                           int64_t until_ns) {
+    char directory[ZKLI_PATH_MAX], path[ZKLI_PATH_MAX];
+    zkl_err result = ZKL_NOT_HELD;
+    (void)zkli_path_join(directory, sizeof(directory), s->root, name); /* it was listed */
+    for (size_t i = 0; i < zkl_queue_count(queue); i++) {
+        const zkl_contender *contender = zkl_queue_at(queue, i);
+        if (!contender->is_holder)
+            continue;
+        if (!zkli_path_join(path, sizeof(path), directory, contender->node))
+            continue; /* no node of ours has such a name */
+        zkl_err err = ask(s, path, until_ns);
+        if (err != ZKL_OK && err != ZKL_UNSUPPORTED)
+            return err;
+        if (result != ZKL_OK)
+            result = err;
+    }
+    return result;
+}
+
+zkl_err zkl_ask(zkl_session *s, const char *name) {
+    zkl_queue *queue;
+    zkl_err err = zkl_inspect(s, name, &queue);
+    if (err != ZKL_OK)
+        return err;
+    if (zkli_session_begin(s)) {
+        zkli_session_lock(s);
+        int64_t until_ns = zkli_operation_until_ns(s, s->connect_timeout_ms);
+        zkli_session_unlock(s);
+        err = ask_holders(s, name, queue, until_ns);
+        zkli_session_lock(s);
+        zkli_session_unlock_and_release(s);
+    } else {
+        err = ZKL_FORKED;
+    }
+    zkl_queue_free(queue);
+    return err;
+}

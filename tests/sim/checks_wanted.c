@@ -1,0 +1,83 @@
+/*
+ * checks_wanted - what must hold of the word that a hold is wanted: it is told where another waits
+ * or has asked, once a hold, and not without a reason; see sim.h.
+ */
+#include "sim/sim.h"
+
+#include "core/admission.h"
+
+/* Heartbeats that come back until it has looked. It may be granted behind the first, and the answer
+ * may be lost with a connection, and the next one, too. */
+#define BEATS_MAX 4
+
+static bool is_behind(const struct name *other, const struct name *own) {
+    return other->lock == own->lock && other->kind != ZKLI_KIND_NONE && other->czxid != 0 &&
+           other->place > own->place;
+}
+
+/* There has been another that waits for it, or its node was marked; under whichever name. */
+static bool has_reason(const struct world *w, const struct name *own) {
+    for (int i = 1; i < w->name_count; i++) {
+        const struct name *other = &w->names[i];
+        bool is_its_own = other->lock == own->lock && other->place == own->place;
+        bool waits = zkli_kind_waits_for(other->kind, own->kind) ||
+                     own->kind == ZKLI_KIND_LEASE; /* how many there were is not known */
+        bool was_there = other->gone_zxid == 0 || other->gone_zxid > own->czxid;
+        if ((is_its_own && other->asked_zxid != 0) || (is_behind(other, own) && waits && was_there))
+            return true;
+    }
+    return false;
+}
+
+static bool was_told(const struct handle *h, zkl_hold hold) {
+    for (int i = 0; i <= THREADS_MAX; i++)
+        if (h->wanted[i] == hold)
+            return true;
+    return false;
+}
+
+void checks_wanted(struct world *w, int client, struct handle *h, const zkl_event *event) {
+    const struct name *own = &w->names[checks_node(w, h)];
+    TRACE(w, "client %d is told that its hold of %c is wanted", client, 'a' + h->name);
+    w->figures->wanted++;
+    if (!h->lock->tells_wanted || was_told(h, event->hold))
+        world_violate(w, CHECK_WANTED, "client %d is told twice that its hold of %c is wanted",
+                      client, 'a' + h->name);
+    if (own->czxid != 0 && !has_reason(w, own))
+        world_violate(w, CHECK_WANTED, "client %d is told that %s is wanted, and nobody waits",
+                      client, own->text);
+    h->wanted[h->wanted_count++ % (THREADS_MAX + 1)] = event->hold;
+}
+
+static bool is_awaited(const struct world *w, const struct name *own) {
+    for (int i = 0; i < w->truth.count; i++) {
+        const struct name *other = &w->names[w->truth.nodes[i].name];
+        if (is_behind(other, own) && zkli_kind_waits_for(other->kind, own->kind))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * A holder looks at a heartbeat, or was told by a watch since it had looked. So of a heartbeat that
+ * is sent after another waits, the answer comes before that of the next one. (Where memory is
+ * short, the look is refused again and again.)
+ */
+void checks_awaited(struct world *w, int client, struct handle *h, const struct zkli_hold *hold,
+                    const struct name *own) {
+    const struct client *c = &w->list[client];
+    int64_t touched_ns = c->session.engine->lease.touched_ns;
+    bool is_inside = zkli_member_owner(hold->member) != hold; /* another hold, which is told */
+    if (!h->lock->tells_wanted || is_inside || touched_ns == h->awaited_beat_ns)
+        return;
+    h->awaited_beat_ns = touched_ns;
+    bool is_turning = zkli_member_is_turning(hold->member); /* it looks when that is over */
+    bool is_due = !is_turning && !was_told(h, hold->id) && c->refused_percent == 0 &&
+                  is_awaited(w, own);
+    if (!is_due || h->awaited != hold->id)
+        h->awaited_beats = 0;
+    h->awaited = hold->id;
+    if (is_due && ++h->awaited_beats > BEATS_MAX)
+        world_violate(w, CHECK_WANTED, "client %d is not told that %s is wanted", client,
+                      own->text);
+}
