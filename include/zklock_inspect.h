@@ -74,7 +74,7 @@ typedef void (*zkl_list_fn)(const char *name, size_t contenders, void *arg);
 ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_list_fn fn,
                                       void *arg);
 
-/* ---- Asking a holder to let go ---------------------------------------------------------------- */
+/* ---- Asking a holder to let go --------------------------------------------------------------- */
 
 /*
  * Asks those who hold the lock to let go, whoever they are. Each that was opened with .want_wanted

@@ -148,8 +148,8 @@ static unsigned look_behind(contender *c, const event *e) {
     return is_due ? zkli_contender_send(c, ZKLI_ASK_FOLLOWERS) : 0;
 }
 
-/* What had no answer, or one in the middle of a turn, is asked again at the next heartbeat. An idle node may go on to be one if
- * nobody is behind it. */
+/* What had no answer, or one in the middle of a turn, is asked again at the next heartbeat. A node
+ * that may be kept may be idle if nobody is behind it. */
 static unsigned decide_followers(contender *c, const event *e) {
     if (c->state != ZKLI_HELD || e->result != ZKLI_RESULT_OK)
         return 0;

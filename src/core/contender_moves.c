@@ -328,7 +328,8 @@ static bool has_place_by_number(const contender *c) {
 
 unsigned zkli_contender_turn(contender *c, const event *e) {
     c->is_awaited = false; /* others may wait for a reader, or nobody */
-    c->children_watch = ZKLI_UNWATCHED;
+    if (c->tells_awaited)
+        c->children_watch = ZKLI_UNWATCHED;
     if (!has_place_by_number(c))
         return ZKLI_TELL_TURNED;
     zkli_node_name_turn(c->reader, c->node);

@@ -54,8 +54,8 @@ void checks_write_committed(struct world *w, const struct txn *txn, int guard_na
 }
 
 /* Of a write that is not made again: what the servers have answered is what its caller is told. But
- * if they did not find a guard that has become a reader's, or is about to, it is to be sent again. Then
- * that reply may be lost, or the hold may end before. */
+ * if they did not find a guard that has become a reader's, or is about to, it is to be sent again.
+ * Then that reply may be lost, or the hold may end before. */
 static void check_answer(struct world *w, const struct writing *writing, zkl_err result) {
     const struct written *written = &w->writes[writing->number];
     bool is_answer = result == ZKL_OK || result == ZKL_NO_NODE || result == ZKL_BAD_VERSION ||
