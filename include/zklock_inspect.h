@@ -82,14 +82,14 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_li
  * hold by this.
  *
  * A holder with .want_wanted is told without being asked, too, when another client waits for its
- * hold. It looks at the queue at its first heartbeat, T/16 after the grant at the latest, and has a
- * watch on it from then on; so who waits writes nothing. A reader, or the holder of a permit, looks
- * again at heartbeats only. WANTED comes once a hold, by whatever cause, after HELD. It does not
+ * hold. It looks at the queue at its first heartbeat, T/16 after the grant at the latest. From then
+ * on it has a watch, so who waits writes nothing. A reader, or the holder of a permit, looks again
+ * at heartbeats only. WANTED comes once a hold, by whatever cause, after HELD. It does not
  * come for threads that wait on the same handle.
  *
  * Blocks for up to twice connect_timeout_ms of the session.
- * **Returns:** ZKL_OK: all were asked, but for those of other libraries; the holders that there
- * were when the queue was read.
+ * **Returns:** ZKL_OK: all were asked who held it when the queue was read, but for those of other
+ * libraries.
  * ZKL_NOT_HELD: nobody holds it. ZKL_UNSUPPORTED: only other libraries' contenders do.
  * ZKL_DENIED: its node may not be written. ZKL_UNREACHABLE: not every one was asked.
  * Else as zkl_inspect.

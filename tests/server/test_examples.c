@@ -120,9 +120,30 @@ static void each_line_has_its_number(void) {
     (void)fclose(f);
 }
 
+/* Others wait all the time but for the last term: nobody leads for as long as a term may be. */
+static void leaders_take_turns(void) {
+    int64_t tokens[2 * PROGRAMS];
+    size_t terms = 0;
+    const int64_t begun_ms = clock_ms();
+    run_all((const char *const[ARGUMENTS]){"./example_leader", fresh_name("leader"), "2"});
+    const int64_t took_ms = clock_ms() - begun_ms;
+    CHECK_RANGE(took_ms, 0, (int64_t)2 * PROGRAMS * 2000);
+    for (size_t i = 0; i < PROGRAMS; i++) {
+        const char *at = Programs[i].text;
+        CHECK_INT(count(at, "leads by token"), 2);
+        while ((at = strstr(at, "token ")) != NULL && terms < COUNT(tokens))
+            tokens[terms++] = strtoll(at += strlen("token "), NULL, 10);
+        CHECK_INT(count(Programs[i].text, "deposed"), 0);
+    }
+    CHECK_INT(terms, COUNT(tokens));
+    for (size_t i = 0; i < terms; i++)
+        for (size_t j = 0; j < i; j++)
+            CHECK(tokens[i] != tokens[j]);
+}
+
 static void without_arguments_they_say_how_they_are_used(void) {
     static const char *const names[] = {"./example_workers", "./example_migrate",
-                                        "./example_fenced"};
+                                        "./example_fenced", "./example_leader"};
     for (size_t i = 0; i < COUNT(names); i++) {
         start(&Programs[0], (const char *const[ARGUMENTS]){names[i]});
         finish(&Programs[0]);
@@ -135,6 +156,7 @@ int main(int argc, char **argv) {
         {"workers share their permits", workers_share_their_permits},
         {"one migrates, and the others find it done", one_migrates_and_the_others_find_it_done},
         {"each line has its number", each_line_has_its_number},
+        {"leaders take turns", leaders_take_turns},
         {"without arguments they say how they are used",
          without_arguments_they_say_how_they_are_used},
     };

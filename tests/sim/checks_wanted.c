@@ -1,6 +1,6 @@
 /*
- * checks_wanted - what must hold of the word that a hold is wanted: it is told where another waits
- * or has asked, once a hold, and not without a reason; see sim.h.
+ * checks_wanted - a hold is said to be wanted where another waits for it or has asked, once, and
+ * not without a reason; see sim.h.
  */
 #include "sim/sim.h"
 
@@ -59,8 +59,8 @@ static bool is_awaited(const struct world *w, const struct name *own) {
 }
 
 /*
- * A holder looks at a heartbeat, or was told by a watch since it had looked. So of a heartbeat that
- * is sent after another waits, the answer comes before that of the next one. (Where memory is
+ * A holder looks at a heartbeat, or its watch has told since it had looked. It has the answer before
+ * the next heartbeat's. (Where memory is
  * short, the look is refused again and again.)
  */
 void checks_awaited(struct world *w, int client, struct handle *h, const struct zkli_hold *hold,
