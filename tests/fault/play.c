@@ -448,6 +448,7 @@ static bool open_lock(play *p, role who, zkl_session *s) {
                                                                   : p->scenario->kinds[who],
                                  .permits = permits,
                                  .linger_ms = is_watched ? p->scenario->linger_ms : 0,
+                                 .want_wanted = is_watched && p->scenario->wants_to_know,
                                  .on_event = is_watched ? events_on : NULL, .arg = p->events)) ==
                ZKL_OK ||
            play_fail(p, "no lock");

@@ -52,6 +52,7 @@ typedef struct scenario {
     bool is_resized;       /* by the holder; then the protagonist says no number */
     bool has_forerunner;   /* holds, too, as a reader or by a second permit; else it waits */
     int linger_ms;         /* of the protagonist's handle */
+    bool wants_to_know;    /* the protagonist, that others wait for it */
     bool takes_several;    /* the protagonist, at once: that lock, and MORE that nobody wants */
     bool has_no_directory; /* the protagonist has to make it */
     bool is_close;         /* its end is the session's */

@@ -5,6 +5,7 @@
 #include "scenario.h"
 
 #include "scenario_told.h"
+#include "scenario_wanted.h"
 #include "session/session.h"
 #include "steps.h"
 #include "support/target.h"
@@ -543,6 +544,8 @@ const scenario Scenarios[SCENARIOS] = {
     {.name = "linger, again", .run = run_again, .linger_ms = 2000, .beats = 1},
     {.name = "linger, wanted", .run = run_wanted, .linger_ms = 2 * LIMIT_MS, .beats = 1},
     {.name = "linger, tried", .run = run_tried, .linger_ms = 2 * LIMIT_MS, .beats = 1},
+    {.name = "wanted", .run = run_told_wanted, .wants_to_know = true, .beats = 2},
+    {.name = "ask", .run = run_ask, .is_taken = true, .beats = 1},
     {.name = "return, waiting", .run = run_return_waiting, .is_taken = true, .beats = 3},
     {.name = "return, unsure", .run = run_return_unsure, .beats = 3},
     {.name = "expiry", .run = run_expiry, .is_taken = true, .loses_its_place = true, .beats = 2},

@@ -5,7 +5,7 @@
 #include "play.h"
 
 enum {
-    SCENARIOS = 35
+    SCENARIOS = 37
 };
 
 extern const scenario Scenarios[SCENARIOS];
