@@ -39,7 +39,8 @@ static bool was_told(const struct handle *h, zkl_hold hold) {
 void checks_wanted(struct world *w, int client, struct handle *h, const zkl_event *event) {
     const struct zkli_hold *hold = zkli_lock_find_hold(h->lock, event->hold);
     char path[ZKLI_PATH_MAX];
-    bool has_node = hold != NULL && zkli_member_path(hold->member, path, sizeof(path));
+    bool has_node = hold != NULL && hold->member != NULL &&
+                    zkli_member_path(hold->member, path, sizeof(path));
     const struct name *own = has_node ? &w->names[world_name(w, path)] : NULL;
     TRACE(w, "client %d is told that its hold of %c is wanted", client, 'a' + h->name);
     w->figures->wanted++;
@@ -62,8 +63,8 @@ static bool is_awaited(const struct world *w, const struct name *own) {
 }
 
 /*
- * A holder looks at a heartbeat, or its watch has told since it had looked. It has the answer before
- * the next heartbeat's. (Where memory is short, the look is refused again and again.)
+ * A holder looks at a heartbeat, or its watch has told since it had looked. The answer comes before
+ * that of the next heartbeat. (Where memory is short, the look is refused again and again.)
  */
 void checks_awaited(struct world *w, int client, struct handle *h, const struct zkli_hold *hold,
                     const struct name *own) {
