@@ -36,8 +36,8 @@
  *
  * **Blocking calls** are zkl_session_open, _close and _end, zkl_acquire and zkl_acquire_all (a try,
  * too), zkl_release_wait, zkl_downgrade and zkl_set_permits. So are guarded writes, zkl_inspect,
- * zkl_list and zkl_find_deadlocks. In a callback they return ZKL_IN_CALLBACK. zkl_lock_close,
- * zkl_fence_check and zkl_fence_begin can wait, too.
+ * zkl_list, zkl_ask and zkl_find_deadlocks. In a callback they return ZKL_IN_CALLBACK.
+ * zkl_lock_close, zkl_fence_check and zkl_fence_begin can wait, too.
  *
  * **Fork:** A daemon opens its sessions after fork() or daemon(). In a child of fork(), every call
  * on an inherited object returns ZKL_FORKED, close included, and frees nothing. A function that
@@ -198,8 +198,8 @@ ZKL_API const char *zkl_event_name(zkl_event_type type);
  * So an event is a hint, which may be late. zkl_held tells the moment: ask it before each piece of
  * work. To be warned before the loss, watch zkl_remaining_ms fall.
  *
- * Out of memory, QUEUED events may be dropped, and no others. is_new_session may then be true on
- * neighboring RESUMED events, too.
+ * Out of memory, QUEUED and WANTED may be dropped, and no others. is_new_session may then be true
+ * on neighboring RESUMED events, too.
  *
  * A callback may call zkl_release_hold, zkl_cancel, zkl_lock_close and all else that does not
  * block. A blocking call returns ZKL_IN_CALLBACK. The library's thread has no hold, and calls about

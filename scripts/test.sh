@@ -278,16 +278,20 @@ main() {
     [[ ${ZKLOCK_HOSTS-} ]] || ! chosen_any server fault cli register soak ||
         archive_server_classes "$TMPDIR/zookeeper.jsa"
     Totals=0 TotalFailed=0 TotalSkipped=0 TotalPrograms=0
-    local row tier
+    local row tier is_beside
     local -a tiers
     for row in "${ROWS[@]}"; do
         tiers=()
         for tier in $row; do
             ! chosen "$tier" || tiers+=("$tier")
         done
-        [[ $row != "$ROW_BESIDE" ]] || ! chosen "$TIER_BESIDE" || start_beside
+        is_beside=no
+        if [[ $row == "$ROW_BESIDE" ]] && chosen "$TIER_BESIDE"; then
+            if ((${#tiers[@]})); then is_beside=yes; else tiers=("$TIER_BESIDE"); fi
+        fi
+        [[ $is_beside == no ]] || start_beside
         ((${#tiers[@]} == 0)) || run_tiers "${tiers[@]}"
-        [[ $row != "$ROW_BESIDE" ]] || ! chosen "$TIER_BESIDE" || finish_beside
+        [[ $is_beside == no ]] || finish_beside
         [[ $row != unit || $MeasuresCore == no ]] || ! chosen unit || core_coverage
     done
     ! chosen containers || run_containers

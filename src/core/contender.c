@@ -6,6 +6,7 @@
  * flight is out. So no decision is made on half a flight.
  */
 #include <assert.h>
+#include <limits.h>
 #include <string.h>
 
 #include "core/contender_moves.h"
@@ -143,7 +144,7 @@ static unsigned watch_own(contender *c, const event *e) {
 
 /* Looks whether anybody waits for its end, unless that is known, or a watch would tell. */
 static unsigned look_behind(contender *c, const event *e) {
-    bool is_due = c->tells_awaited && !c->is_awaited && e->is_connected &&
+    bool is_due = c->state == ZKLI_HELD && c->tells_awaited && !c->is_awaited && e->is_connected &&
                   c->children_watch != ZKLI_WATCHED && (c->in_flight & ZKLI_ASK_FOLLOWERS) == 0;
     return is_due ? zkli_contender_send(c, ZKLI_ASK_FOLLOWERS) : 0;
 }
@@ -155,7 +156,10 @@ static unsigned decide_followers(contender *c, const event *e) {
         return 0;
     c->children_watch = ZKLI_WATCHED;
     c->may_have_followers = e->listing->count > 1;
-    bool is_awaited = zkli_listing_awaits(e->listing, c->kind, c->node, c->recorded.count);
+    struct zkli_permits now = zkli_listing_permits(e->listing, e->permits);
+    bool is_known = now.state == ZKLI_PERMITS_RECORDED; /* else the number may have changed */
+    bool is_awaited = zkli_listing_awaits(e->listing, c->kind, c->node,
+                                          is_known ? now.count : INT_MAX);
     return is_awaited ? zkli_contender_awaited(c) : 0;
 }
 

@@ -308,6 +308,8 @@ static unsigned end_turn(contender *c, int error) {
     c->error = error;
     c->reader[0] = '\0';
     c->own_watch = ZKLI_UNWATCHED; /* meanwhile it may have fired */
+    if (c->tells_awaited)
+        c->children_watch = ZKLI_UNWATCHED; /* likewise */
     zkli_contender_move(c, ZKLI_HELD);
     return ZKLI_TELL_TURNED;
 }

@@ -179,7 +179,9 @@ static void adjust(struct zkli_member *m) {
     drop_unless(m, ZKLI_WATCHED_OWN, core->node[0] != '\0'); /* else it was another node's */
     drop_unless(m, ZKLI_WATCHED_PREDECESSOR, core->state != ZKLI_FRONTING);
     drop_unless(m, ZKLI_WATCHED_DIRECTORY, core->directory_watch == ZKLI_WATCHED);
-    drop_unless(m, ZKLI_WATCHED_CHILDREN, core->children_watch == ZKLI_WATCHED);
+    drop_unless(m, ZKLI_WATCHED_CHILDREN,
+                core->children_watch == ZKLI_WATCHED ||
+                    (core->in_flight & ZKLI_ASK_FOLLOWERS) != 0);
     if (zkli_contender_holds(core) || zkli_contender_rests(core))
         m->retry_wait_ns = 0; /* the servers answer */
     if (core->state == ZKLI_HELD) {

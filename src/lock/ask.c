@@ -2,11 +2,21 @@
  * ask - the call that asks those who hold a lock to let go: it marks their nodes. Each of them has
  * a watch on its own node, and hears of the mark.
  */
-#include <stdio.h>
+#include <string.h>
 
 #include "base/path.h"
 #include "lock/change.h"
 #include "lock/lock.h"
+
+struct asking {
+    struct zkli_change change;
+    bool is_there; /* its node, and it may be asked */
+};
+
+static void done(struct zkli_change *change, zkl_err result, bool is_there) {
+    (void)result;
+    ZKLI_CONTAINER(change, struct asking, change)->is_there = is_there;
+}
 
 static bool compute(struct zkli_change *change, const struct zkli_reply *reply) {
     struct zkli_node_data data;
@@ -20,30 +30,45 @@ static bool compute(struct zkli_change *change, const struct zkli_reply *reply) 
     return change->length > 0;
 }
 
-static zkl_err ask(zkl_session *s, const char *path, int64_t until_ns) {
-    struct zkli_change change = {
-        .session = s, .path = path, .what = "the mark", .compute = compute};
+static zkl_err ask(zkl_session *s, const char *path, int64_t until_ns, bool *ret_is_there) {
+    struct asking asking = {
+        .change = {
+            .session = s, .path = path, .what = "the mark", .compute = compute, .done = done}};
     zkli_session_lock(s);
     zkl_err err = zkli_change_end_of_session(s->engine);
     if (err == ZKL_OK)
-        err = zkli_change_run(&change, until_ns);
+        err = zkli_change_run(&asking.change, until_ns);
     zkli_session_unlock(s);
+    *ret_is_there = asking.is_there;
     return err;
+}
+
+/* By its node; by the reader's, if it was a writer's that has become one. */
+static zkl_err ask_holder(zkl_session *s, const char *directory, const zkl_contender *holder,
+                          int64_t until_ns) {
+    char path[ZKLI_PATH_MAX], reader[ZKLI_CHILD_MAX + 1];
+    bool is_there = false;
+    if (!zkli_path_join(path, sizeof(path), directory, holder->node))
+        return ZKL_UNSUPPORTED; /* no node of ours has such a name */
+    zkl_err err = ask(s, path, until_ns, &is_there);
+    if (err != ZKL_OK || is_there || holder->kind != ZKL_WRITE)
+        return err;
+    zkli_node_name_turn(reader, holder->node);
+    (void)zkli_path_join(path, sizeof(path), directory, reader); /* it is as long */
+    return ask(s, path, until_ns, &is_there);
 }
 
 /* One after the other: there is one holder, or they are few. */
 static zkl_err ask_holders(zkl_session *s, const char *name, const zkl_queue *queue,
                            int64_t until_ns) {
-    char directory[ZKLI_PATH_MAX], path[ZKLI_PATH_MAX];
+    char directory[ZKLI_PATH_MAX];
     zkl_err result = ZKL_NOT_HELD;
     (void)zkli_path_join(directory, sizeof(directory), s->root, name); /* it was listed */
     for (size_t i = 0; i < zkl_queue_count(queue); i++) {
         const zkl_contender *contender = zkl_queue_at(queue, i);
         if (!contender->is_holder)
             continue;
-        if (!zkli_path_join(path, sizeof(path), directory, contender->node))
-            continue; /* no node of ours has such a name */
-        zkl_err err = ask(s, path, until_ns);
+        zkl_err err = ask_holder(s, directory, contender, until_ns);
         if (err != ZKL_OK && err != ZKL_UNSUPPORTED)
             return err;
         if (result != ZKL_OK)
@@ -52,21 +77,27 @@ static zkl_err ask_holders(zkl_session *s, const char *name, const zkl_queue *qu
     return result;
 }
 
-zkl_err zkl_ask(zkl_session *s, const char *name) {
+/* The session stays until the call is through, though it may be closed. */
+static zkl_err look_and_ask(zkl_session *s, const char *name) {
     zkl_queue *queue;
     zkl_err err = zkl_inspect(s, name, &queue);
     if (err != ZKL_OK)
         return err;
-    if (zkli_session_begin(s)) {
-        zkli_session_lock(s);
-        int64_t until_ns = zkli_operation_until_ns(s, s->connect_timeout_ms);
-        zkli_session_unlock(s);
-        err = ask_holders(s, name, queue, until_ns);
-        zkli_session_lock(s);
-        zkli_session_unlock_and_release(s);
-    } else {
-        err = ZKL_FORKED;
-    }
+    zkli_session_lock(s);
+    int64_t until_ns = zkli_operation_until_ns(s, s->connect_timeout_ms);
+    zkli_session_unlock(s);
+    err = ask_holders(s, name, queue, until_ns);
     zkl_queue_free(queue);
+    return err;
+}
+
+zkl_err zkl_ask(zkl_session *s, const char *name) {
+    if (s == NULL)
+        return ZKL_INVALID;
+    if (!zkli_session_begin(s))
+        return ZKL_FORKED;
+    zkl_err err = look_and_ask(s, name);
+    zkli_session_lock(s);
+    zkli_session_unlock_and_release(s);
     return err;
 }

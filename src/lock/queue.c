@@ -127,11 +127,19 @@ static void turn(struct zkli_hold *hold) {
                         l->name, zkl_errname(err));
 }
 
+static void tell_all_wanted(struct zkli_hold *hold) {
+    struct zkli_list *link = &hold->nest;
+    do {
+        tell_wanted(ZKLI_CONTAINER(link, struct zkli_hold, nest));
+        link = link->next;
+    } while (link != &hold->nest);
+}
+
 /* Of a contender that holds. */
 static void hold_notify(void *arg, struct zkli_member *m, enum zkli_notice notice) {
     (void)m;
     if (notice == ZKLI_NOTICE_AWAITED)
-        tell_wanted(arg);
+        tell_all_wanted(arg);
     if (notice == ZKLI_NOTICE_LOST)
         lose_all(arg);
     if (notice == ZKLI_NOTICE_TURNED)
@@ -211,6 +219,10 @@ void zkli_hold_nest(struct zkli_hold *outer, struct zkli_acquire *acquire) {
     struct zkli_hold *hold = hold_begin(acquire, outer->member);
     zkli_list_append(&outer->nest, &hold->nest);
     tell(hold, ZKL_EVENT_HELD);
+    if (hold->lock->tells_wanted)
+        zkli_member_tell_awaited(hold->member);
+    if (zkli_member_is_awaited(hold->member))
+        tell_wanted(hold);
 }
 
 /* The next in line holds by it, as if it had been handed on. False: it is not as good as that. */
@@ -228,11 +240,7 @@ static bool grant_idle(struct zkl_lock *l) {
 /* Who is left reads. */
 static void inherit(struct zkli_hold *heir, struct zkli_member *m) {
     zkli_member_attach(m, hold_notify, heir);
-    if (heir->lock->tells_wanted)
-        zkli_member_tell_awaited(m);
     zkli_member_turn(m); /* of no effect on a reader */
-    if (zkli_member_is_awaited(m))
-        tell_wanted(heir);
 }
 
 /* A grant whose caller has not woken up, and that is not to be. */

@@ -84,7 +84,8 @@ void zkli_callback_post(struct zkl_session *s, struct zkli_callback *kept, const
     bool is_free = !zkli_list_is_linked(&kept->link);
     struct zkli_callback *c = is_free ? kept : malloc(sizeof(*c));
     if (c == NULL) {
-        add_to_line(s, kept, event);
+        if (event->type != ZKL_EVENT_WANTED) /* there is one in the line, of an earlier hold */
+            add_to_line(s, kept, event);
         return;
     }
     if (!is_free)

@@ -71,10 +71,10 @@ static bool may_be_let_in(zhandle_t *handle) {
     return state == ZOO_CONNECTED_STATE || state == ZOO_ASSOCIATING_STATE;
 }
 
-/* Comes with the id, and asks for the end of what there is. The state that was found, or CONNECTED
- * where it may be let in while it is closed; 0: the client library could not begin. */
+/* Comes with the id, and asks for the end of what there is. The state that was found; 0: the client
+ * library could not begin. *ret_may_ask: it may be let in while it is closed, or was. */
 static int visit(struct visit *v, const char *hosts, const struct zkli_credentials *session,
-                 int64_t until_ns) {
+                 int64_t until_ns, bool *ret_may_ask) {
     clientid_t id = {.client_id = session->id};
     memcpy(id.passwd, session->password, sizeof(id.passwd));
     v->state = ZOO_NOTCONNECTED_STATE;
@@ -90,23 +90,23 @@ static int visit(struct visit *v, const char *hosts, const struct zkli_credentia
     if (handle == NULL)
         return 0;
     int state = await_state(v, until_ns);
-    if (!is_decided(state) && may_be_let_in(handle))
-        state = ZOO_CONNECTED_STATE;
+    *ret_may_ask = state == ZOO_CONNECTED_STATE || (!is_decided(state) && may_be_let_in(handle));
     (void)zookeeper_close(handle); /* if it is connected, with the request to end the session */
     return state;
 }
 
 static zkl_err end_with(struct visit *v, const char *hosts, const struct zkli_credentials *session,
                         int64_t until_ns) {
-    bool has_asked = false;
+    bool was_let_in = false, has_asked = false; /* or may have */
     int64_t patience_ns = FIRST_PATIENCE_NS;
     for (;;) {
-        int64_t patient_until_ns = zkli_monotonic_ns() + patience_ns;
-        int state = visit(v, hosts, session,
-                          patient_until_ns < until_ns ? patient_until_ns : until_ns);
+        int64_t now_ns = zkli_monotonic_ns(), patient_until_ns = now_ns + patience_ns;
+        bool is_last = until_ns - now_ns < 3 * patience_ns, may_ask = false;
+        int state = visit(v, hosts, session, is_last ? until_ns : patient_until_ns, &may_ask);
         if (state == ZOO_EXPIRED_SESSION_STATE)
-            return has_asked ? ZKL_OK : ZKL_CLOSED;
-        has_asked = has_asked || state == ZOO_CONNECTED_STATE;
+            return was_let_in ? ZKL_OK : ZKL_CLOSED;
+        was_let_in = was_let_in || state == ZOO_CONNECTED_STATE;
+        has_asked = has_asked || may_ask;
         if (state == 0 && (errno == ENOMEM || errno == EMFILE || errno == ENFILE))
             return has_asked ? ZKL_UNSURE : ZKL_NOMEM;
         if (state == 0 || state == ZOO_AUTH_FAILED_STATE || zkli_monotonic_ns() >= until_ns)

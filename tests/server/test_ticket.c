@@ -185,6 +185,23 @@ static void a_request_to_be_let_in_that_is_not_answered_is_made_again(void) {
     client_close(c);
 }
 
+static void who_comes_again_is_told_that_it_was_over_before(void) {
+    client *c = client_open(fresh_name("over"), T_LONG);
+    char ticket[ZKL_TICKET_SIZE];
+    proxy *p = proxy_new();
+
+    take(c, ticket);
+    CHECK_INT(zkl_session_end(server_hosts(), ticket, LIMIT_MS), ZKL_OK);
+    proxy_set_fault(p, &(proxy_fault){.direction = PROXY_TO_CLIENT,
+                                      .kind = PROXY_CONNECT,
+                                      .nth = 1,
+                                      .action = PROXY_SILENCE});
+    CHECK_INT(zkl_session_end(proxy_hosts(p), ticket, LIMIT_MS), ZKL_CLOSED);
+    CHECK(proxy_struck_ns(p) > 0);
+    proxy_close(p);
+    client_close(c);
+}
+
 /* It may let us in while the call gives up, and that asks for the end. */
 static void a_server_that_does_not_let_us_in_leaves_us_unsure(void) {
     client *c = client_open(fresh_name("standing"), T_LONG);
@@ -304,6 +321,8 @@ int main(int argc, char **argv) {
         {"a request that is lost is made again", a_request_that_is_lost_is_made_again},
         {"a request to be let in that is not answered is made again",
          a_request_to_be_let_in_that_is_not_answered_is_made_again},
+        {"who comes again is told that it was over before",
+         who_comes_again_is_told_that_it_was_over_before},
         {"a server that does not let us in leaves us unsure",
          a_server_that_does_not_let_us_in_leaves_us_unsure},
         {"there is no ticket without a connection", there_is_no_ticket_without_a_connection},

@@ -70,8 +70,7 @@ void checks_awaited(struct world *w, int client, struct handle *h, const struct 
                     const struct name *own) {
     const struct client *c = &w->list[client];
     int64_t touched_ns = c->session.engine->lease.touched_ns;
-    bool is_inside = zkli_member_owner(hold->member) != hold; /* another hold, which is told */
-    if (!h->lock->tells_wanted || is_inside || touched_ns == h->awaited_beat_ns)
+    if (!h->lock->tells_wanted || touched_ns == h->awaited_beat_ns)
         return;
     h->awaited_beat_ns = touched_ns;
     bool is_turning = zkli_member_is_turning(hold->member); /* it looks when that is over */
