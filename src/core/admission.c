@@ -66,18 +66,6 @@ const struct zkli_sibling *zkli_listing_kept(const struct zkli_listing *listing,
     return first != NULL && zkli_node_name_may_be_kept(first->name) ? first : NULL;
 }
 
-bool zkli_listing_awaits(const struct zkli_listing *listing, enum zkli_kind kind, const char *own,
-                         int permits) {
-    size_t kept_out = 0, leases = 0;
-    for (size_t i = 0; i < listing->count; i++) {
-        const struct zkli_sibling *other = &listing->siblings[i];
-        leases += !other->is_leaving && other->kind == ZKLI_KIND_LEASE;
-        kept_out += !other->is_leaving && zkli_kind_waits_for(other->kind, kind) &&
-                    strcmp(other->name, own) != 0;
-    }
-    return kept_out > 0 || (kind == ZKLI_KIND_LEASE && leases > (size_t)permits);
-}
-
 bool zkli_listing_needs_czxid(const struct zkli_listing *listing) {
     if (listing->is_by_czxid)
         return false;
@@ -100,6 +88,32 @@ static const struct zkli_sibling *find(const struct zkli_listing *listing, const
         if (strcmp(listing->siblings[i].name, name) == 0)
             return &listing->siblings[i];
     return NULL;
+}
+
+/* Of a semaphore's: one behind it, and more than may hold. */
+static bool is_awaited_by_lease(const struct zkli_listing *listing, const struct zkli_sibling *own,
+                                int permits) {
+    size_t leases = 0;
+    bool is_last = true;
+    for (size_t i = 0; i < listing->count; i++) {
+        const struct zkli_sibling *other = &listing->siblings[i];
+        bool counts = !other->is_leaving && other->kind == ZKLI_KIND_LEASE;
+        leases += counts;
+        is_last = is_last && !(counts && zkli_sibling_is_before(own, other));
+    }
+    return !is_last && leases > (size_t)permits && !zkli_listing_needs_czxid(listing);
+}
+
+bool zkli_listing_awaits(const struct zkli_listing *listing, enum zkli_kind kind,
+                         const char *own_name, int permits) {
+    const struct zkli_sibling *own = find(listing, own_name);
+    size_t kept_out = 0;
+    for (size_t i = 0; i < listing->count; i++) {
+        const struct zkli_sibling *other = &listing->siblings[i];
+        kept_out += other != own && !other->is_leaving && zkli_kind_waits_for(other->kind, kind);
+    }
+    return kept_out > 0 ||
+           (kind == ZKLI_KIND_LEASE && own != NULL && is_awaited_by_lease(listing, own, permits));
 }
 
 /*

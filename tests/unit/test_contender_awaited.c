@@ -214,7 +214,12 @@ static void who_waits_is_told_by_kinds(void) {
     const struct zkli_listing three = {.siblings = leases, .count = 3};
     CHECK(zkli_listing_awaits(&three, ZKLI_KIND_LEASE, "own", 2));
     CHECK(!zkli_listing_awaits(&three, ZKLI_KIND_LEASE, "own", 3));
+    CHECK(!zkli_listing_awaits(&three, ZKLI_KIND_LEASE, "b", 1)); /* there were more permits */
+    CHECK(zkli_listing_awaits(&three, ZKLI_KIND_LEASE, "a", 1));
     leases[0].is_leaving = true;
+    CHECK(!zkli_listing_awaits(&three, ZKLI_KIND_LEASE, "own", 2));
+    leases[0].is_leaving = false;
+    leases[2].order = ZKLI_COUNTER_END;
     CHECK(!zkli_listing_awaits(&three, ZKLI_KIND_LEASE, "own", 2));
 }
 
