@@ -90,14 +90,14 @@ static const struct zkli_sibling *find(const struct zkli_listing *listing, const
     return NULL;
 }
 
-/* Of a semaphore's: one behind it, and more than may hold. */
+/* Of a semaphore's, beside none but its like: one behind it, and more than may hold. */
 static bool is_awaited_by_lease(const struct zkli_listing *listing, const struct zkli_sibling *own,
                                 int permits) {
     size_t leases = 0;
     bool is_last = true;
     for (size_t i = 0; i < listing->count; i++) {
         const struct zkli_sibling *other = &listing->siblings[i];
-        bool counts = !other->is_leaving && other->kind == ZKLI_KIND_LEASE;
+        bool counts = !other->is_leaving;
         leases += counts;
         is_last = is_last && !(counts && zkli_sibling_is_before(own, other));
     }

@@ -145,6 +145,20 @@ static void one_that_may_be_kept_looks_for_who_was_there(void) {
     CHECK_ACTIONS(followed_by(&b, ZKLI_KIND_MUTEX), ZKLI_TELL_AWAITED | ZKLI_TELL_WANTED);
 }
 
+/* It stands since a listing that showed nobody. */
+static void one_that_may_be_kept_has_its_watch(void) {
+    struct bench b;
+    bench_init(&b, false);
+    zkli_contender_keep(&b.c);
+    zkli_contender_tell_awaited(&b.c);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), CREATE_AND_LIST);
+    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(&b, ALONE), ZKLI_DO_GRANT);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_ASK_OWN);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CHILDREN_EVENT), ZKLI_TELL_WANTED | ZKLI_ASK_FOLLOWERS);
+    CHECK_ACTIONS(followed_by(&b, ZKLI_KIND_MUTEX), ZKLI_TELL_AWAITED);
+}
+
 static void who_shares_looks_at_heartbeats_only(void) {
     struct bench b;
     to_held_and_tells(&b);
@@ -219,6 +233,7 @@ static void who_waits_is_told_by_kinds(void) {
     leases[0].is_leaving = true;
     CHECK(!zkli_listing_awaits(&three, ZKLI_KIND_LEASE, "own", 2));
     leases[0].is_leaving = false;
+    CHECK(!zkli_listing_awaits(&three, ZKLI_KIND_LEASE, "gone", 1));
     leases[2].order = ZKLI_COUNTER_END;
     CHECK(!zkli_listing_awaits(&three, ZKLI_KIND_LEASE, "own", 2));
 }
@@ -235,6 +250,7 @@ int main(int argc, char **argv) {
         {"one that may be kept is wanted then", one_that_may_be_kept_is_wanted_then},
         {"one that may be kept looks for who was there",
          one_that_may_be_kept_looks_for_who_was_there},
+        {"one that may be kept has its watch", one_that_may_be_kept_has_its_watch},
         {"who shares looks at heartbeats only", who_shares_looks_at_heartbeats_only},
         {"it may become a reader while it looks", it_may_become_a_reader_while_it_looks},
         {"an answer that comes late is void", an_answer_that_comes_late_is_void},
