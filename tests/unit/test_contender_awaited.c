@@ -178,6 +178,7 @@ static void it_may_become_a_reader_while_it_looks(void) {
     CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_ASK_OWN | ZKLI_ASK_FOLLOWERS);
     reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK);
     CHECK_ACTIONS(news(&b, ZKLI_EV_TURN), ZKLI_ASK_TURN);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_CHILDREN_EVENT), 0); /* its own doing, perhaps */
     CHECK_ACTIONS(reply(&b, ZKLI_EV_TURNED, ZKLI_RESULT_OK), ZKLI_TELL_TURNED);
     CHECK_STATE(&b, "held");
     CHECK_ACTIONS(followed_by(&b, ZKLI_KIND_READ), 0);
@@ -199,6 +200,27 @@ static void an_answer_that_comes_late_is_void(void) {
     CHECK_ACTIONS(news(&b, ZKLI_EV_RELEASE), ZKLI_ASK_DELETE);
     CHECK_ACTIONS(followed_by(&b, ZKLI_KIND_MUTEX), 0);
     CHECK_STATE(&b, "leaving");
+}
+
+/* By the number of permits that the listing is of. */
+static void more_leases_than_permits_are_told(void) {
+    for (int permits = 1; permits <= 2; permits++) {
+        struct bench b;
+        to_held_and_tells(&b);
+        b.c.kind = ZKLI_KIND_LEASE;
+        bench_record(&b, permits, 2);
+        b.permits = b.directory;
+        struct zkli_sibling siblings[] = {{b.c.node, ZKLI_KIND_LEASE, 1, false},
+                                          {"behind", ZKLI_KIND_LEASE, 2, false}};
+        const struct zkli_listing listing = {.siblings = siblings,
+                                             .count = 2,
+                                             .czxid = b.directory.czxid,
+                                             .version = b.directory.version};
+        news(&b, ZKLI_EV_HEARTBEAT);
+        CHECK_ACTIONS(
+            say(&b, (struct zkli_contender_event){.type = ZKLI_EV_FOLLOWERS, .listing = &listing}),
+            permits == 1 ? ZKLI_TELL_AWAITED : 0);
+    }
 }
 
 /* By kind: who waits for a holder of another. */
@@ -254,6 +276,7 @@ int main(int argc, char **argv) {
         {"who shares looks at heartbeats only", who_shares_looks_at_heartbeats_only},
         {"it may become a reader while it looks", it_may_become_a_reader_while_it_looks},
         {"an answer that comes late is void", an_answer_that_comes_late_is_void},
+        {"more leases than permits are told", more_leases_than_permits_are_told},
         {"who waits is told by kinds", who_waits_is_told_by_kinds},
     };
     return TEST_MAIN(argc, argv, "contender_awaited", cases);
