@@ -205,8 +205,8 @@ struct zkli_contender {
     bool is_predecessor_touched;
     bool is_last_look; /* it is; once listed since, that is as good as unmarked */
     enum zkli_node_watch directory_watch; /* FRONTING, FRONT */
-    /* Likewise; and of a hold that tells, and of a node that may be kept: set by the listing that
-     * granted it. */
+    /* Likewise; and of a node that may be kept: set by the listing that granted it; and of a hold
+     * that tells. */
     enum zkli_node_watch children_watch;
     char found[ZKLI_CHILD_MAX + 1]; /* a node with our uuid, "" if none */
     size_t told_position;           /* + 1; 0: not told */
@@ -250,8 +250,8 @@ bool zkli_contender_is_ready(const struct zkli_contender *c, uint64_t connection
 /* Its node may stay while nobody holds by it. Before CONNECTED. */
 void zkli_contender_keep(struct zkli_contender *c);
 /*
- * The owner is told when another client waits for the hold. Before CONNECTED. Nobody writes
- * anything for that: who holds has a watch on the children of the directory. The watch is set at
+ * From now on the owner is told when another client waits for the hold. Nobody writes anything
+ * for that: who holds has a watch on the children of the directory. The watch is set at
  * the first heartbeat, so that a short hold costs nothing; and again when it has fired. Whoever
  * shares the lock sets it at heartbeats only: each arrival of its like fires it.
  */

@@ -347,8 +347,7 @@ static unsigned decide_turn_searched(contender *c, const event *e) {
 }
 
 unsigned zkli_contender_decide_turning(contender *c, const event *e) {
-    const unsigned aside = (unsigned)ZKLI_ASK_OWN | ZKLI_ASK_FOLLOWERS;
-    if (e->type == ZKLI_EV_OWN_READ || (c->in_flight & ~aside) != 0)
+    if (e->type == ZKLI_EV_OWN_READ || (c->in_flight & ~ZKLI_ASKS_ASIDE) != 0)
         return 0;
     return e->type == ZKLI_EV_TURNED ? decide_turned(c, e) : decide_turn_searched(c, e);
 }

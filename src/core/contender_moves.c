@@ -338,8 +338,7 @@ unsigned zkli_contender_turn(contender *c, const event *e) {
 }
 
 unsigned zkli_contender_turn_again(contender *c, const event *e) {
-    const unsigned aside = (unsigned)ZKLI_ASK_OWN | ZKLI_ASK_FOLLOWERS;
-    if (!e->is_connected || (c->in_flight & ~aside) != 0)
+    if (!e->is_connected || (c->in_flight & ~ZKLI_ASKS_ASIDE) != 0)
         return 0;
     return zkli_contender_search(c);
 }

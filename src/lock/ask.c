@@ -2,8 +2,6 @@
  * ask - the call that asks those who hold a lock to let go: it marks their nodes. Each of them has
  * a watch on its own node, and hears of the mark.
  */
-#include <string.h>
-
 #include "base/path.h"
 #include "lock/change.h"
 #include "lock/lock.h"

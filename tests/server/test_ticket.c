@@ -168,6 +168,13 @@ static void a_request_that_is_lost_is_made_again(void) {
     client_close(c);
 }
 
+static void leave_first_unanswered(proxy *p) {
+    proxy_set_fault(p, &(proxy_fault){.direction = PROXY_TO_CLIENT,
+                                      .kind = PROXY_CONNECT,
+                                      .nth = 1,
+                                      .action = PROXY_SILENCE});
+}
+
 /* As a server that follows does where the session's own process comes to it at the same moment. */
 static void a_request_to_be_let_in_that_is_not_answered_is_made_again(void) {
     client *c = client_open(fresh_name("unanswered"), T_LONG);
@@ -175,10 +182,7 @@ static void a_request_to_be_let_in_that_is_not_answered_is_made_again(void) {
     proxy *p = proxy_new();
 
     take(c, ticket);
-    proxy_set_fault(p, &(proxy_fault){.direction = PROXY_TO_CLIENT,
-                                      .kind = PROXY_CONNECT,
-                                      .nth = 1,
-                                      .action = PROXY_SILENCE});
+    leave_first_unanswered(p);
     CHECK_INT(zkl_session_end(proxy_hosts(p), ticket, LIMIT_MS), ZKL_OK);
     CHECK(proxy_struck_ns(p) > 0);
     proxy_close(p);
@@ -192,10 +196,7 @@ static void who_comes_again_is_told_that_it_was_over_before(void) {
 
     take(c, ticket);
     CHECK_INT(zkl_session_end(server_hosts(), ticket, LIMIT_MS), ZKL_OK);
-    proxy_set_fault(p, &(proxy_fault){.direction = PROXY_TO_CLIENT,
-                                      .kind = PROXY_CONNECT,
-                                      .nth = 1,
-                                      .action = PROXY_SILENCE});
+    leave_first_unanswered(p);
     CHECK_INT(zkl_session_end(proxy_hosts(p), ticket, LIMIT_MS), ZKL_CLOSED);
     CHECK(proxy_struck_ns(p) > 0);
     proxy_close(p);

@@ -132,15 +132,19 @@ static void one_that_may_be_kept_is_wanted_then(void) {
     CHECK(!zkli_contender_may_idle(&b.c));
 }
 
+static void to_kept_and_tells(struct bench *b, enum crowd crowd) {
+    bench_init(b, false);
+    zkli_contender_keep(&b->c);
+    zkli_contender_tell_awaited(&b->c);
+    CHECK_ACTIONS(news(b, ZKLI_EV_CONNECTED), CREATE_AND_LIST);
+    reply(b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
+    CHECK_ACTIONS(listed(b, crowd), ZKLI_DO_GRANT);
+}
+
 /* The watch of the listing that granted it does not tell of those who were there. */
 static void one_that_may_be_kept_looks_for_who_was_there(void) {
     struct bench b;
-    bench_init(&b, false);
-    zkli_contender_keep(&b.c);
-    zkli_contender_tell_awaited(&b.c);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), CREATE_AND_LIST);
-    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
-    CHECK_ACTIONS(listed(&b, FIRST), ZKLI_DO_GRANT);
+    to_kept_and_tells(&b, FIRST);
     CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_ASK_OWN | ZKLI_ASK_FOLLOWERS);
     CHECK_ACTIONS(followed_by(&b, ZKLI_KIND_MUTEX), ZKLI_TELL_AWAITED | ZKLI_TELL_WANTED);
 }
@@ -148,12 +152,7 @@ static void one_that_may_be_kept_looks_for_who_was_there(void) {
 /* It stands since a listing that showed nobody. */
 static void one_that_may_be_kept_has_its_watch(void) {
     struct bench b;
-    bench_init(&b, false);
-    zkli_contender_keep(&b.c);
-    zkli_contender_tell_awaited(&b.c);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_CONNECTED), CREATE_AND_LIST);
-    reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
-    CHECK_ACTIONS(listed(&b, ALONE), ZKLI_DO_GRANT);
+    to_kept_and_tells(&b, ALONE);
     CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_ASK_OWN);
     CHECK_ACTIONS(news(&b, ZKLI_EV_CHILDREN_EVENT), ZKLI_TELL_WANTED | ZKLI_ASK_FOLLOWERS);
     CHECK_ACTIONS(followed_by(&b, ZKLI_KIND_MUTEX), ZKLI_TELL_AWAITED);
