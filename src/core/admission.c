@@ -107,10 +107,13 @@ static bool is_awaited_by_lease(const struct zkli_listing *listing, const struct
 bool zkli_listing_awaits(const struct zkli_listing *listing, enum zkli_kind kind,
                          const char *own_name, int permits) {
     const struct zkli_sibling *own = find(listing, own_name);
+    bool has_order = own != NULL && !zkli_listing_needs_czxid(listing);
     size_t kept_out = 0;
     for (size_t i = 0; i < listing->count; i++) {
         const struct zkli_sibling *other = &listing->siblings[i];
-        kept_out += other != own && !other->is_leaving && zkli_kind_waits_for(other->kind, kind);
+        bool is_before = has_order && zkli_sibling_is_before(other, own);
+        kept_out += other != own && !is_before && !other->is_leaving &&
+                    zkli_kind_waits_for(other->kind, kind);
     }
     return kept_out > 0 ||
            (kind == ZKLI_KIND_LEASE && own != NULL && is_awaited_by_lease(listing, own, permits));

@@ -50,6 +50,13 @@ static void leave_conn(struct world *w, struct port *p, bool is_reset) {
     p->conn = NONE;
 }
 
+/* It may be connected again before it tells of that. What is late then, and slow besides, may prove
+ * too little. */
+static void stand_still(struct world *w, struct port *p) {
+    p->stands_ns = world_between(w, 20, 250) * MS;
+    w->disturbances += p->client == w->keeper && w->log_takes_ns > 0;
+}
+
 static void lose_connection(struct world *w, struct port *p, int64_t again_ns) {
     bool was_connected = p->state == PORT_CONNECTED;
     leave_conn(w, p, false);
@@ -57,8 +64,8 @@ static void lose_connection(struct world *w, struct port *p, int64_t again_ns) {
     p->attempt_until_ns = 0;
     if (was_connected) {
         TRACE(w, "client %d has lost its connection", p->client);
-        if (world_chance(w, 15)) /* it may be connected again before it tells of that */
-            p->stands_ns = world_between(w, 20, 250) * MS;
+        if (world_chance(w, 15))
+            stand_still(w, p);
         delivery_of_state(w, p, ZKLI_PORT_CONNECTING);
     }
     fail_all(w, p, &p->in_flight);
