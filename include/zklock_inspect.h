@@ -99,6 +99,36 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_li
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_ask(zkl_session *s, const char *name);
 
+/* ---- Ending a hold from outside -------------------------------------------------------------- */
+
+/*
+ * Ends the hold of one contender, whatever it is doing, or its place in the queue. contender is its
+ * node, as zkl_contender has it in .node. There are two steps.
+ *
+ * - The node is marked. That ends the hold: its owner is told by ZKL_EVENT_LOST, and the library
+ *   deletes the node. The same goes for all who hold by it: in nested holds, and a thread that it
+ *   was handed on to. A node that lingers goes. Who waits by it takes a new place behind the
+ *   others, as REQUEUED says.
+ * - The owner may be stopped, or cut off from the servers. Then the node is deleted when the
+ *   owner's session timeout has passed since the mark was committed. By then the owner does not
+ *   count itself as the holder any more.
+ *
+ * So nobody is granted the lock while the one before is certain of it. That is not so for
+ * contenders of other libraries: their nodes are deleted at once.
+ *
+ * Blocks for up to timeout_ms, or without a limit (ZKL_FOREVER). Where an owner is cut off, that
+ * has to be more than its session timeout. ZKL_TIMEOUT leaves the mark. The next call goes on from
+ * there, and counts the session timeout anew.
+ * **Returns:** ZKL_OK: the node is gone.
+ * ZKL_NOT_HELD: there is no such node. ZKL_TIMEOUT.
+ * ZKL_INVALID: also, contender is no contender's name.
+ * ZKL_UNSUPPORTED: the ACL of the node was changed after it was made, so its owner may not be told
+ * of a mark; or its data are none that this library knows.
+ * ZKL_DENIED; ZKL_SERVER; ZKL_AUTH_FAILED; ZKL_CLOSED; ZKL_IN_CALLBACK; ZKL_NOMEM; ZKL_FORKED.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_break(zkl_session *s, const char *name, const char *contender,
+                                       int64_t timeout_ms);
+
 /* ---- Statistics ------------------------------------------------------------------------------ */
 
 /* Counts of how long something took. at[0]: less than 1 us. at[i]: from 2^(i-1) us on, and less
@@ -113,7 +143,8 @@ typedef struct zkl_histogram {
 typedef enum zkl_loss {
     ZKL_LOSS_UNCERTAIN = 0, /* no heartbeat was committed in time */
     ZKL_LOSS_SESSION = 1,   /* the servers had ended the session, or rejected its credentials */
-    ZKL_LOSS_NODE = 2       /* another program had deleted the node; or nobody could tell */
+    ZKL_LOSS_NODE = 2,      /* another program had deleted the node; or nobody could tell */
+    ZKL_LOSS_BROKEN = 3     /* zkl_break was called */
 } zkl_loss;
 #define ZKL_LOSSES_MAX 8  /* room for newer reasons */
 #define ZKL_ERRORS_MAX 64 /* likewise for errors */

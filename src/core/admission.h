@@ -77,9 +77,9 @@ size_t zkli_listing_staying(const struct zkli_listing *listing, enum zkli_kind k
 const struct zkli_sibling *zkli_listing_kept(const struct zkli_listing *listing,
                                              enum zkli_kind kind);
 /* Whether anybody waits for the end of who holds by its own node: one behind it that it keeps out.
- * Whoever is before it has gone, and a server may not know that yet. permits: of a semaphore; else 0.
- * Where it has become smaller, one that holds behind it counts, too, for it cannot be told from one
- * that waits. Where numbers cannot be trusted, no other of a semaphore's counts. */
+ * Whoever is before it has gone, and a server may not know that yet. permits: of a semaphore; else
+ * 0. Where it has become smaller, one that holds behind it counts, too, for it cannot be told from
+ * one that waits. Where numbers cannot be trusted, no other of a semaphore's counts. */
 bool zkli_listing_awaits(const struct zkli_listing *listing, enum zkli_kind kind,
                          const char *own_name, int permits);
 /* Whether any number in the listing is too near the counter's end to order by. */

@@ -163,11 +163,7 @@ static unsigned decide_followers(contender *c, const event *e) {
     return is_awaited ? zkli_contender_awaited(c) : 0;
 }
 
-static unsigned on_reply(contender *c, const event *e) {
-    unsigned op = op_of(c, e->type);
-    if ((c->in_flight & op) == 0)
-        return 0; /* void: we have left since */
-    c->in_flight &= ~op;
+static unsigned decide_reply(contender *c, unsigned op, const event *e) {
     zkli_contender_set_results(c, op, e->result);
     if (op == ZKLI_ASK_FOLLOWERS)
         return decide_followers(c, e);
@@ -182,6 +178,20 @@ static unsigned on_reply(contender *c, const event *e) {
         return decide_held(c, e);
     bool is_last = (c->in_flight & ~(unsigned)ZKLI_ASK_TOUCH) == 0; /* that decides nothing else */
     return is_last ? zkli_contender_decide(c, e) : 0;
+}
+
+/* Who waits by a node that is marked as broken takes it for deleted, and a new place. The node is
+ * found and deleted as one that no contender knows. */
+static unsigned on_reply(contender *c, const event *e) {
+    unsigned op = op_of(c, e->type);
+    event gone = *e;
+    gone.result = ZKLI_RESULT_NO_NODE;
+    if ((c->in_flight & op) == 0)
+        return 0; /* void: we have left since */
+    c->in_flight &= ~op;
+    if (e->is_broken && zkli_contender_holds(c))
+        return ZKLI_DO_LOSE | zkli_contender_leave(c, e);
+    return decide_reply(c, op, e->is_broken ? &gone : e);
 }
 
 static unsigned resume(contender *c, const event *e) {
@@ -245,8 +255,8 @@ static unsigned on_own_event(contender *c, const event *e) {
     }
     if (zkli_contender_holds(c) && e->is_deleted)
         return ZKLI_DO_LOSE | zkli_contender_forget(c);
-    if (zkli_contender_holds(c)) /* in this way it is asked to let go */
-        return c->may_be_kept || c->tells_awaited ? watch_own(c, e) : 0;
+    if (c->state == ZKLI_HELD) /* by a mark; our own is read at the next heartbeat */
+        return (c->in_flight & ZKLI_ASK_TOUCH) != 0 ? 0 : watch_own(c, e);
     bool rests = zkli_contender_rests(c) || (c->state == ZKLI_ADMITTED && c->in_flight == 0);
     if (!rests)
         return 0; /* decided when the flight is in */
@@ -302,9 +312,7 @@ static unsigned on_heartbeat(contender *c, const event *e) {
         return zkli_contender_turn_again(c, e);
     if (c->state != ZKLI_HELD)
         return 0;
-    bool is_unwatched = c->own_watch != ZKLI_WATCHED &&
-                        (c->in_flight & ~(unsigned)ZKLI_ASK_FOLLOWERS) == 0;
-    return (is_unwatched ? zkli_contender_send(c, ZKLI_ASK_OWN) : 0) | look_behind(c, e);
+    return watch_own(c, e) | look_behind(c, e);
 }
 
 static unsigned on_idle(contender *c, const event *e) {

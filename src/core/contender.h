@@ -147,6 +147,7 @@ struct zkli_contender_event {
     bool is_connected;
     bool is_certain;        /* the lease, at this moment */
     bool is_ample;          /* certain, and for long enough to begin a hold on */
+    bool must_look_first;   /* its node has to be watched when it begins to hold */
     bool is_to_be_replaced; /* the session, by another: no node is made in this one */
     uint64_t connection;    /* number of the present connection, also across sessions */
     int64_t session_id;
@@ -161,6 +162,7 @@ struct zkli_contender_event {
     bool is_deleted;
     bool is_touched; /* PREDECESSOR_READ: it is marked as admitted */
     bool is_asked;   /* OWN_READ: to let go */
+    bool is_broken;  /* OWN_READ: the node is marked: its hold is over, or its place */
     int error;       /* a zkl_err */
     unsigned unsent; /* RELEASE, ABANDON: requests taken back: no reply will come */
 };

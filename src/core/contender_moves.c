@@ -374,7 +374,8 @@ unsigned zkli_contender_admit(contender *c, const event *e) {
         c->children_watch = ZKLI_UNWATCHED;
     c->owes_touch = c->kind == ZKLI_KIND_LEASE && c->may_have_followers;
     unsigned touch = zkli_contender_touch(c, e);
-    bool is_grant = e->is_ample && !c->is_grouped;
+    bool may_begin = c->own_watch == ZKLI_WATCHED || !e->must_look_first;
+    bool is_grant = e->is_ample && may_begin && !c->is_grouped;
     return touch | (is_grant ? grant(c) : zkli_contender_try_to_hold(c, e));
 }
 

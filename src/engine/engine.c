@@ -68,12 +68,16 @@ static void log_refusal(const struct zkli_member *m, unsigned ask, const struct 
                                : "");
 }
 
-static void note_marks(struct zkli_contender_event *event, const struct zkli_reply *reply) {
+static void note_marks(struct zkli_contender_event *event, unsigned ask,
+                       const struct zkli_reply *reply) {
     struct zkli_node_data data;
-    if (!zkli_node_data_parse(&data, reply->data, reply->data_length))
+    bool is_own = ask == ZKLI_ASK_OWN;
+    if ((!is_own && ask != ZKLI_ASK_PREDECESSOR) ||
+        !zkli_node_data_parse(&data, reply->data, reply->data_length))
         return;
     event->is_touched = data.is_touched;
-    event->is_asked = data.is_asked;
+    event->is_asked = is_own && data.is_asked;
+    event->is_broken = is_own && data.is_broken;
 }
 
 static enum zkli_result take_listing(struct zkli_listing *ret_listing, struct zkli_dir *dir,
@@ -87,6 +91,16 @@ static enum zkli_result take_listing(struct zkli_listing *ret_listing, struct zk
     zkli_dir_mark_leaving(dir, e->siblings, ret_listing->count);
     zkli_orphans_find(dir, ret_listing);
     return ZKLI_RESULT_OK;
+}
+
+/* A waiter takes a node of its own that is marked for deleted. So that is left to be deleted. */
+static void step_by_mark(struct zkli_member *m, struct zkli_contender_event *event) {
+    char node[ZKLI_CHILD_MAX + 1];
+    bool waits = zkli_member_is_waiting(m);
+    memcpy(node, m->core.node, sizeof(node));
+    zkli_member_step(m, event);
+    if (waits && node[0] != '\0')
+        zkli_orphans_leave(m->dir, node); /* unless the read was void */
 }
 
 /* ask: a ZKLI_ASK_ other than LIST. */
@@ -111,12 +125,8 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
     bool is_mark = ask == ZKLI_ASK_TOUCH || ask == ZKLI_ASK_LET_GO;
     if (is_mark && !zkli_requests_note_mark(m, ask, reply, &event.result))
         return;
-    bool may_be_asked = m->core.may_be_kept || m->core.tells_awaited;
-    if (ask == ZKLI_ASK_OWN && reply->result == ZKLI_RESULT_OK && may_be_asked)
-        note_marks(&event, reply);
-    if (ask == ZKLI_ASK_PREDECESSOR && reply->result == ZKLI_RESULT_OK &&
-        m->core.kind == ZKLI_KIND_LEASE)
-        note_marks(&event, reply);
+    if (reply->result == ZKLI_RESULT_OK)
+        note_marks(&event, ask, reply);
     if (ask == ZKLI_ASK_DIRECTORY && reply->result == ZKLI_RESULT_OK)
         m->dir->permits = zkli_permits_parse(reply->data, reply->data_length, reply->stat.czxid,
                                              reply->stat.version);
@@ -135,7 +145,10 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
     if (is_refused && !m->was_refused) /* not again at each retry */
         log_refusal(m, ask, reply);
     m->was_refused = m->was_refused || is_refused;
-    zkli_member_step(m, &event);
+    if (event.is_broken)
+        step_by_mark(m, &event);
+    else
+        zkli_member_step(m, &event);
 }
 
 static void answer_group(struct zkli_group *group, const struct zkli_reply *reply) {
@@ -350,7 +363,15 @@ static void send_all(struct zkli_engine *e) {
 void zkli_engine_enter(struct zkli_engine *e) {
     e->now_ns = e->host->now_ns(e->host_arg);
     zkli_lease_check(e);
+    zkli_timers_run(&e->blind, e->now_ns);
     zkli_members_hand_out(e); /* so that no call finds a hold that is over */
+}
+
+/* When the next hold ends, if nothing happens before. */
+static int64_t next_end_ns(const struct zkli_engine *e) {
+    int64_t blind_ns = zkli_timers_next(&e->blind), certain_ns = e->lease.certain_until_ns;
+    bool is_certain = e->lease_grade != ZKLI_LEASE_UNCERTAIN;
+    return is_certain && certain_ns < blind_ns ? certain_ns : blind_ns;
 }
 
 int64_t zkli_engine_settle(struct zkli_engine *e) {
@@ -363,10 +384,8 @@ int64_t zkli_engine_settle(struct zkli_engine *e) {
     } while (!zkli_list_is_empty(&e->noticed) || !zkli_list_is_empty(&e->changed_groups));
     if (e->pace == ZKLI_PACE_REST && e->in_flight > 0)
         zkli_look_later(e); /* there is no heartbeat that would find it asleep */
-    int64_t next_ns = zkli_timers_next(&e->timers);
-    bool ends_sooner = e->lease_grade != ZKLI_LEASE_UNCERTAIN &&
-                       e->lease.certain_until_ns < next_ns;
-    return ends_sooner ? e->lease.certain_until_ns : next_ns;
+    int64_t next_ns = zkli_timers_next(&e->timers), end_ns = next_end_ns(e);
+    return end_ns < next_ns ? end_ns : next_ns;
 }
 
 void zkli_engine_tick(struct zkli_engine *e) {
@@ -436,10 +455,6 @@ struct zkli_port *zkli_engine_port(const struct zkli_engine *e) {
 
 int64_t zkli_engine_now_ns(const struct zkli_engine *e) {
     return e->now_ns;
-}
-
-int64_t zkli_engine_certain_until_ns(const struct zkli_engine *e) {
-    return e->lease.certain_until_ns;
 }
 
 uint64_t zkli_engine_news(const struct zkli_engine *e) {

@@ -110,7 +110,6 @@ size_t zkli_engine_chroot_length(const struct zkli_engine *e);
 struct zkli_port *zkli_engine_port(const struct zkli_engine *e);
 /* The time when it was entered. */
 int64_t zkli_engine_now_ns(const struct zkli_engine *e);
-int64_t zkli_engine_certain_until_ns(const struct zkli_engine *e);
 /* Counts what was handed out. A thread that settles before it waits looks again if this grew. */
 uint64_t zkli_engine_news(const struct zkli_engine *e);
 
@@ -224,6 +223,8 @@ void zkli_member_attach(struct zkli_member *m, zkli_notify_fn notify, void *arg)
 /* Writes the path of its node. False: too small. */
 bool zkli_member_path(const struct zkli_member *m, char *ret_path, size_t size);
 int64_t zkli_member_token(const struct zkli_member *m);
+/* Until when its hold is certain. */
+int64_t zkli_member_certain_until_ns(const struct zkli_member *m);
 /* How many contenders are before it, as far as it was told. */
 size_t zkli_member_position(const struct zkli_member *m);
 /* Why it failed, or did not become a reader; ZKL_OK: it did. */
@@ -266,6 +267,8 @@ struct zkli_query {
 void zkli_query_ask(struct zkli_engine *e, struct zkli_query *query);
 /* The same after a while: it was not sent, or refused for the moment. */
 void zkli_query_ask_later(struct zkli_engine *e, struct zkli_query *query);
+/* It is not asked before it is asked for again; the end of all sessions ends it all the same. */
+void zkli_query_rest(struct zkli_engine *e, struct zkli_query *query);
 /* Takes it out of the line. False: it is not there, and may be under way. */
 bool zkli_query_withdraw(struct zkli_query *query);
 /* The same, and the reply to one that is under way is void. */

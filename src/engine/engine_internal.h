@@ -120,12 +120,15 @@ struct zkli_member {
     struct zkli_ordering *ordering;
     struct zkli_timer retry;
     int64_t retry_wait_ns;
-    int64_t begun_ns;      /* when the acquire began */
-    bool was_refused;      /* the log has it */
-    bool is_bound;         /* its node goes with the hold */
-    int64_t refused_czxid; /* of its last node that no heartbeat could check, or 0 */
-    int64_t asked_ns;      /* when a heartbeat last looked for its node, or it was made */
-    size_t node_bytes;     /* of the budgets */
+    int64_t blind_until_ns;      /* its hold is certain so long, while no watch on its node stands;
+                                    ZKLI_NEVER: one does */
+    struct zkli_timer blind_end; /* in engine->blind, while it holds */
+    int64_t begun_ns;            /* when the acquire began */
+    bool was_refused;            /* the log has it */
+    bool is_bound;               /* its node goes with the hold */
+    int64_t refused_czxid;       /* of its last node that no heartbeat could check, or 0 */
+    int64_t asked_ns;            /* when a heartbeat last looked for its node, or it was made */
+    size_t node_bytes;           /* of the budgets */
     size_t watch_bytes;
     struct zkli_thread thread;
     zkl_loss loss;  /* of a hold that is lost */
@@ -260,13 +263,15 @@ struct zkli_engine {
     unsigned in_flight;
     struct zkli_list later; /* queries that are to be asked again after a while */
     struct zkli_timer later_end;
+    struct zkli_list resting;
     struct zkli_list deferred;     /* queries whose turn has come, and whose data wait for room */
     size_t data_in_flight;         /* bytes of queries' data */
     struct zkli_sibling *siblings; /* scratch for one listing */
     size_t siblings_max;
     const struct zkli_listing *listing; /* the one being delivered */
     struct zkli_timers timers;
-    uint64_t news; /* counts what was handed out */
+    struct zkli_timers blind; /* ends of holds, looked at whenever the engine is entered */
+    uint64_t news;            /* counts what was handed out */
     struct zkli_engine_counts counts;
     struct zkli_list watches[ZKLI_BUCKETS];
     struct zkli_list fired; /* watchers of watches that fired */
@@ -360,6 +365,21 @@ bool zkli_queries_send_deferred(struct zkli_engine *e);
 /* Tells the caller who waits; reply as in .done. */
 void zkli_query_done(struct zkli_engine *e, struct zkli_query *query,
                      const struct zkli_reply *reply);
+
+/* ---- Sight (sight.c) ---- */
+
+/* Whether the watch on its node would tell of a mark. While a writer becomes a reader it would not:
+ * its own transaction fires it. */
+bool zkli_sight_is_clear(const struct zkli_member *m);
+/* After a step: what was so before it. */
+void zkli_sight_note(struct zkli_member *m, bool had_node, bool was_clear);
+/* Whether it holds, and has so little time to look that it does not wait for a heartbeat. */
+bool zkli_sight_is_short(const struct zkli_member *m);
+/* Its node is closed to us since it was watched. zkl_break deletes none whose ACL has been changed.
+ */
+void zkli_sight_forgo(struct zkli_member *m);
+/* Whether a hold that begins blind would have less time than others. */
+bool zkli_sight_is_needed(const struct zkli_member *m);
 
 /* ---- Directories (directories.c) ---- */
 
@@ -528,6 +548,8 @@ void zkli_look_later(struct zkli_engine *e);
 
 /* The reply to a create in this directory was lost with its connection. */
 void zkli_orphans_expect(struct zkli_dir *dir);
+/* A node of ours that its contender counts as deleted: has it deleted, unless one knows it. */
+void zkli_orphans_leave(struct zkli_dir *dir, const char *child);
 /* Looks through the listing if it may show orphans, and has members delete those of the session. */
 void zkli_orphans_find(struct zkli_dir *dir, const struct zkli_listing *listing);
 /* The session is over, and so are all nodes of it. */

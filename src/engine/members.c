@@ -17,6 +17,12 @@ static void retry(void *arg) {
     zkli_member_step(arg, &event);
 }
 
+/* It is certain no longer. */
+static void end_blind(void *arg) {
+    struct zkli_contender_event event = {.type = ZKLI_EV_LEASE};
+    zkli_member_step(arg, &event);
+}
+
 struct zkli_member *zkli_member_init(struct zkli_member *m, struct zkli_engine *e,
                                      struct zkli_dir *dir) {
     if (m == NULL)
@@ -29,6 +35,8 @@ struct zkli_member *zkli_member_init(struct zkli_member *m, struct zkli_engine *
         m->watchers[what] = (struct zkli_watcher){.member = m, .what = what};
     m->asked_ns = e->now_ns;
     zkli_timer_init(&m->retry, retry, m);
+    m->blind_until_ns = ZKLI_NEVER;
+    zkli_timer_init(&m->blind_end, end_blind, m);
     dir->member_count++;
     zkli_list_append(&dir->members, &m->dir_link);
     zkli_list_append(&e->members, &m->link);
@@ -150,6 +158,7 @@ static void detach(struct zkli_member *m) {
     zkli_requests_forget(m);
     drop_watchers(m, ZKLI_WATCHED_OWN);
     zkli_timer_clear(&m->engine->timers, &m->retry);
+    zkli_timer_clear(&m->engine->blind, &m->blind_end);
     zkli_list_remove(&m->link);
     zkli_list_remove(&m->dir_link);
     zkli_member_set_budget(m, 0, 0);
@@ -240,12 +249,21 @@ bool zkli_lease_is_ample(const struct zkli_engine *e) {
 }
 
 /* Of a hold; if it is lost, this is why. */
-static void note_end(struct zkli_member *m, enum zkli_contender_event_type type) {
-    m->loss = type == ZKLI_EV_EXPIRED ? ZKL_LOSS_SESSION
-              : type == ZKLI_EV_LEASE ? ZKL_LOSS_UNCERTAIN
-                                      : ZKL_LOSS_NODE;
-    if (type == ZKLI_EV_LEASE)
+static void note_end(struct zkli_member *m, const struct zkli_contender_event *event) {
+    m->loss = event->type == ZKLI_EV_EXPIRED ? ZKL_LOSS_SESSION
+              : event->type == ZKLI_EV_LEASE ? ZKL_LOSS_UNCERTAIN
+              : event->is_broken             ? ZKL_LOSS_BROKEN
+                                             : ZKL_LOSS_NODE;
+    if (event->type == ZKLI_EV_LEASE)
         m->engine->counts.least_certain_ns = 0;
+    if (event->is_broken)
+        zkli_engine_log(m->engine, ZKL_LOG_WARN, "the hold of %s is over: zkl_break was called",
+                        m->dir->path);
+}
+
+static void look_at_once(struct zkli_member *m) {
+    struct zkli_contender_event event = {.type = ZKLI_EV_HEARTBEAT};
+    zkli_member_step(m, &event);
 }
 
 void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event) {
@@ -253,8 +271,9 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     if (m->core.state == ZKLI_GONE)
         return;
     event->is_connected = zkli_is_connected(e);
-    event->is_certain = zkli_engine_is_certain(e);
+    event->is_certain = e->now_ns < zkli_member_certain_until_ns(m);
     event->is_ample = zkli_lease_is_ample(e);
+    event->must_look_first = zkli_sight_is_needed(m);
     event->is_to_be_replaced = zkli_is_to_be_replaced(e);
     event->connection = e->connection;
     event->session_id = e->session_id;
@@ -262,6 +281,7 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     event->permits = &m->dir->permits;
     enum zkli_contender_state before = m->core.state;
     bool held = zkli_contender_holds(&m->core);
+    bool had_node = m->core.node[0] != '\0', saw = zkli_sight_is_clear(m);
     struct zkli_actions actions = zkli_contender_step(&m->core, event);
     if (zkli_uuid_is_same(m->core.uuid, e->fresh_uuid))
         zkli_engine_refresh_uuid(e);
@@ -269,7 +289,8 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
         zkli_engine_log(e, ZKL_LOG_INFO, "deleting a node of ours that was left in %s",
                         m->dir->path);
     if (held && !zkli_contender_holds(&m->core))
-        note_end(m, event->type);
+        note_end(m, event);
+    zkli_sight_note(m, had_node, saw);
     if (m->core.node[0] != '\0')
         m->dir->made_level = 0; /* it has been used: the servers remove it when it is empty */
     e->standing += stands(m->core.state);
@@ -283,6 +304,9 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     if (m->group != NULL)
         zkli_group_note_change(m->group);
     carry_out(m, &actions);
+    bool begins = m->core.state == ZKLI_HELD && before != ZKLI_HELD; /* or has become a reader's */
+    if (begins && zkli_sight_is_short(m))
+        look_at_once(m);
 }
 
 void zkli_member_begin_anew(struct zkli_member *m) {
@@ -320,8 +344,13 @@ void zkli_member_node_gone(struct zkli_member *m) {
  * as fired: a waiter is refused, and a holder asks at each heartbeat. (A turn ends with reads.) */
 void zkli_member_unwatch(struct zkli_member *m) {
     struct zkli_contender_event event = {.type = ZKLI_EV_OWN_EVENT};
-    if (m->core.state != ZKLI_TURNING)
-        zkli_member_step(m, &event);
+    bool saw = zkli_sight_is_clear(m);
+    if (m->core.state == ZKLI_TURNING)
+        return;
+    zkli_member_step(m, &event);
+    if (!saw || !zkli_contender_holds(&m->core))
+        return;
+    zkli_sight_forgo(m);
 }
 
 void zkli_members_end_hold(struct zkli_engine *e, const char *path) {
@@ -455,7 +484,7 @@ void zkli_member_bind(struct zkli_member *m) {
 bool zkli_member_may_be_handed_on(const struct zkli_member *m) {
     const struct zkli_engine *e = m->engine;
     return m->core.state == ZKLI_HELD && !m->core.has_turned && !m->is_bound &&
-           zkli_lease_is_ample(e) && zkli_is_connected(e);
+           zkli_lease_is_ample(e) && !zkli_sight_is_needed(m) && zkli_is_connected(e);
 }
 
 struct zkli_permits zkli_member_permits(const struct zkli_member *m) {

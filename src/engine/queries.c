@@ -17,6 +17,7 @@ static void join_later(void *arg) {
 void zkli_queries_init(struct zkli_engine *e) {
     zkli_list_init(&e->deferred);
     zkli_list_init(&e->later);
+    zkli_list_init(&e->resting);
     zkli_timer_init(&e->later_end, join_later, e);
 }
 
@@ -32,6 +33,12 @@ void zkli_query_ask_later(struct zkli_engine *e, struct zkli_query *query) {
     zkli_list_append(&e->later, &query->work.link);
     if (!e->later_end.is_set)
         zkli_timer_set(&e->timers, &e->later_end, e->now_ns + ZKLI_RETRY_FIRST_NS);
+}
+
+void zkli_query_rest(struct zkli_engine *e, struct zkli_query *query) {
+    query->work = (struct zkli_work){.kind = ZKLI_WORK_QUERY};
+    query->is_sent = false;
+    zkli_list_append(&e->resting, &query->work.link);
 }
 
 void zkli_query_forget(struct zkli_engine *e, struct zkli_query *query) {
@@ -63,6 +70,7 @@ void zkli_queries_end(struct zkli_engine *e) {
     struct zkli_list *link;
     zkli_list_move_all(&e->work, &e->deferred);
     zkli_list_move_all(&e->work, &e->later);
+    zkli_list_move_all(&e->work, &e->resting);
     zkli_timer_clear(&e->timers, &e->later_end);
     while ((link = zkli_list_take_first(&e->work)) != NULL) {
         struct zkli_work *work = ZKLI_CONTAINER(link, struct zkli_work, link);

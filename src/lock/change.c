@@ -1,11 +1,18 @@
 /* change - see change.h. */
 #include "lock/change.h"
 
-static void finish(struct zkli_change *c, zkl_err result, bool is_there) {
+void zkli_change_forget(struct zkli_change *c) {
     zkli_query_forget(c->session->engine, &c->query);
+}
+
+/* If nobody waits for it, it may be begun again by what is told. */
+static void finish(struct zkli_change *c, zkl_err result, bool is_there) {
+    bool is_waited_for = c->is_waited_for;
+    zkli_change_forget(c);
     if (c->done != NULL)
         c->done(c, result, is_there);
-    zkli_operation_finish(&c->operation, result);
+    if (is_waited_for)
+        zkli_operation_finish(&c->operation, result);
 }
 
 static void on_deadline(void *arg) {
@@ -27,21 +34,24 @@ static void on_read(struct zkli_change *c, const struct zkli_reply *reply) {
         finish(c, c->result, true);
         return;
     }
-    c->set = (struct zkli_op){.type = ZKLI_OP_SET,
-                              .path = c->path,
-                              .data = c->data,
-                              .length = (int32_t)c->length,
-                              .version = reply->stat.version};
+    c->op = (struct zkli_op){.type = c->is_removal ? ZKLI_OP_DELETE : ZKLI_OP_SET,
+                             .path = c->path,
+                             .data = c->data,
+                             .length = (int32_t)c->length,
+                             .version = reply->stat.version};
     c->query.kind = ZKLI_QUERY_MULTI;
-    c->query.ops = &c->set;
+    c->query.ops = &c->op;
     c->query.op_count = 1;
     zkli_query_ask(c->session->engine, &c->query);
 }
 
 static void on_refused(struct zkli_change *c, const struct zkli_reply *reply) {
-    zkli_engine_log(
-        c->session->engine, ZKL_LOG_ERROR, "the server refuses to %s %s at %s (code %d)",
-        c->query.kind == ZKLI_QUERY_GET ? "read" : "set", c->what, c->path, reply->code);
+    const char *verb = c->query.kind == ZKLI_QUERY_GET ? "read"
+                       : c->is_removal                 ? "delete the node with"
+                                                       : "set";
+    zkli_engine_log(c->session->engine, ZKL_LOG_ERROR,
+                    "the server refuses to %s %s at %s (code %d)", verb, c->what, c->path,
+                    reply->code);
     finish(c, reply->result == ZKLI_RESULT_DENIED ? ZKL_DENIED : ZKL_SERVER, true);
 }
 
@@ -101,12 +111,22 @@ static void on_answer(struct zkli_query *query, const struct zkli_reply *reply) 
     }
 }
 
-zkl_err zkli_change_run(struct zkli_change *c, int64_t until_ns) {
+void zkli_change_rest(struct zkli_change *c) {
+    zkli_query_rest(c->session->engine, &c->query);
+}
+
+void zkli_change_begin(struct zkli_change *c) {
+    zkli_change_forget(c);
     c->query = (struct zkli_query){.done = on_answer};
+    ask_to_read(c);
+}
+
+zkl_err zkli_change_run(struct zkli_change *c, int64_t until_ns) {
+    c->is_waited_for = true;
     if (!zkli_operation_init(&c->operation, c->session, on_deadline, c))
         return ZKL_NOMEM;
     zkli_operation_begin(&c->operation, until_ns);
-    ask_to_read(c);
+    zkli_change_begin(c);
     zkl_err err = zkli_operation_wait(&c->operation);
     zkli_operation_fini(&c->operation);
     return err;

@@ -21,10 +21,9 @@ static bool leave_held(struct zkl_lock *l, const struct zkli_hold *hold) {
 }
 
 static int64_t leave_with_remaining_ms(struct zkl_lock *l, const struct zkli_hold *hold) {
-    const struct zkli_engine *e = l->session->engine;
-    int64_t remaining_ms = 0;
+    int64_t remaining_ms = 0, now_ns = zkli_engine_now_ns(l->session->engine);
     if (hold != NULL)
-        remaining_ms = (zkli_engine_certain_until_ns(e) - zkli_engine_now_ns(e)) / ZKLI_NS_PER_MS;
+        remaining_ms = (zkli_member_certain_until_ns(hold->member) - now_ns) / ZKLI_NS_PER_MS;
     zkli_lock_leave(l);
     return remaining_ms;
 }

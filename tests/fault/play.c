@@ -514,7 +514,7 @@ static bool check_news(play *p) {
 
     if (!play_is_gentle(p) || !p->session) /* who closes its session loses what it held */
         return true;
-    if (lost > 0 || (requeued > 0 && !p->scenario->loses_its_place))
+    if (lost != p->scenario->loses_its_hold || (requeued > 0 && !p->scenario->loses_its_place))
         return play_fail(p, "%zu LOST, %zu REQUEUED", lost, requeued);
     return true;
 }

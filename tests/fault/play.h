@@ -57,6 +57,7 @@ typedef struct scenario {
     bool has_no_directory; /* the protagonist has to make it */
     bool is_close;         /* its end is the session's */
     bool loses_its_place;  /* by itself, without a fault */
+    bool loses_its_hold;   /* likewise */
     size_t beats;          /* heartbeats that are frames of it; later ones come by time */
     size_t pings;          /* the client's own, likewise; then the session beats lazily */
 } scenario;

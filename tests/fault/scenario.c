@@ -546,6 +546,8 @@ const scenario Scenarios[SCENARIOS] = {
     {.name = "linger, tried", .run = run_tried, .linger_ms = 2 * LIMIT_MS, .beats = 1},
     {.name = "wanted", .run = run_told_wanted, .wants_to_know = true, .beats = 2},
     {.name = "ask", .run = run_ask, .is_taken = true, .beats = 1},
+    {.name = "break", .run = run_break, .is_taken = true, .beats = 1},
+    {.name = "broken", .run = run_broken, .loses_its_hold = true, .beats = 1},
     {.name = "return, waiting", .run = run_return_waiting, .is_taken = true, .beats = 3},
     {.name = "return, unsure", .run = run_return_unsure, .beats = 3},
     {.name = "expiry", .run = run_expiry, .is_taken = true, .loses_its_place = true, .beats = 2},

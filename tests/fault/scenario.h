@@ -5,7 +5,7 @@
 #include "play.h"
 
 enum {
-    SCENARIOS = 37
+    SCENARIOS = 39
 };
 
 extern const scenario Scenarios[SCENARIOS];

@@ -46,3 +46,57 @@ bool run_ask(play *p) {
     play_frames_end(p);
     return play_await_fault(p) && play_holder_leaves(p) && step_comes_again(p);
 }
+
+/* ---- A hold that is ended from outside ---- */
+
+/* Of the only node that stands in the queue. */
+static zkl_err end_hold_by(zkl_session *session, const play *p) {
+    char path[RAW_PATH_MAX];
+    if (!raw_child_path(p->crew->raw, p->dir, 0, path))
+        return ZKL_NOT_HELD;
+    return zkl_break(session, p->name, strrchr(path, '/') + 1, LIMIT_MS);
+}
+
+static zkl_err end_the_holders(void *arg) {
+    const play *p = arg;
+    return end_hold_by(p->session, p);
+}
+
+/* Whatever happens on the way, it is done when it says so, and the holder knows. */
+bool run_break(play *p) {
+    actor_begin(p->parts[PROTAGONIST].actor, end_the_holders, p);
+    const zkl_err said = play_result(p, PROTAGONIST, LIMIT_MS);
+    if (said != ZKL_OK)
+        return play_fail(p, "the end of a hold says %s",
+                         said == ACTOR_BUSY ? "nothing" : zkl_errname(said));
+    if (play_is_valid(p, HOLDER) || raw_child_count(p->crew->raw, p->dir) != 0)
+        return play_fail(p, "the end of a hold says OK, and it goes on");
+    play_frames_end(p);
+    const zkl_err released = actor_release(p->parts[HOLDER].actor, p->parts[HOLDER].lock);
+    if (released != ZKL_LOST)
+        return play_fail(p, "the holder's release says %s", zkl_errname(released));
+    return play_await_fault(p) && step_comes_again(p);
+}
+
+static zkl_err end_the_protagonists(void *arg) {
+    const play *p = arg;
+    return end_hold_by(p->crew->session, p);
+}
+
+/* It may be lost before, by the fault; the node may go with its session. */
+bool run_broken(play *p) {
+    if (!step_takes(p))
+        return false;
+    actor_begin(p->parts[HOLDER].actor, end_the_protagonists, p);
+    const zkl_err said = play_result(p, HOLDER, LIMIT_MS);
+    if (said != ZKL_OK && (said != ZKL_NOT_HELD || play_is_gentle(p)))
+        return play_fail(p, "the end of a hold says %s",
+                         said == ACTOR_BUSY ? "nothing" : zkl_errname(said));
+    if (play_is_valid(p, PROTAGONIST))
+        return play_fail(p, "it holds, and its hold has been ended");
+    play_frames_end(p);
+    const zkl_err released = play_release(p);
+    if (released != ZKL_LOST)
+        return play_fail(p, "the release says %s", zkl_errname(released));
+    return play_await_fault(p) && step_comes_again(p);
+}

@@ -1,4 +1,4 @@
-/* Scenarios of holders that are told that others wait, or asked to let go, for scenario.c. */
+/* Scenarios of holders that are told that others wait, asked to let go, or broken; scenario.c. */
 #ifndef FAULT_SCENARIO_WANTED_H
 #define FAULT_SCENARIO_WANTED_H
 
@@ -8,5 +8,8 @@
 bool run_told_wanted(play *p);
 /* The protagonist asks the holder. */
 bool run_ask(play *p);
+/* The protagonist ends the holder's hold; or its own is ended. */
+bool run_break(play *p);
+bool run_broken(play *p);
 
 #endif

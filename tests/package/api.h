@@ -72,6 +72,7 @@
     X(zkl_err, zkl_session_stats, \
       (zkl_session *, zkl_session_statistics *, zkl_lock_statistics *)) \
     X(zkl_err, zkl_ask, (zkl_session *, const char *)) \
+    X(zkl_err, zkl_break, (zkl_session *, const char *, const char *, int64_t)) \
     X(zkl_err, zkl_find_deadlocks, (zkl_session *, const char *, zkl_deadlock_fn, void *)) \
     X(zkl_err, zkl_fence_open, (zkl_fence **, const char *, const zkl_fence_options *)) \
     X(zkl_err, zkl_fence_close, (zkl_fence *)) \

@@ -49,6 +49,10 @@ static bool is_certain(const struct client *c) {
     return zkli_lease_is_certain(&c->session.engine->lease, client_clock(c));
 }
 
+static bool is_certain_of(const struct client *c, const struct zkli_hold *hold) {
+    return client_clock(c) < zkli_member_certain_until_ns(hold->member);
+}
+
 /* The node of the handle's hold; its name is looked up once. */
 static int node_of(struct world *w, struct handle *h, const struct zkli_hold *hold) {
     if (h->seen == hold->id && w->names[h->node].kind == hold->member->core.kind)
@@ -137,9 +141,10 @@ static void check_lease(struct world *w, int client) {
                       client);
 }
 
-static void check_told(struct world *w, int client, struct handle *h) {
+static void check_told(struct world *w, int client, struct handle *h,
+                       const struct zkli_hold *hold) {
     const struct client *c = &w->list[client];
-    if (is_certain(c) || c->is_paused) {
+    if (is_certain_of(c, hold) || c->is_paused) {
         h->uncertain_since_ns = 0;
     } else if (h->uncertain_since_ns == 0) {
         h->uncertain_since_ns = w->now_ns;
@@ -170,14 +175,16 @@ static void check_handle(struct world *w, struct holders *holders, int client, s
     const struct zkli_hold *hold = !c->is_open || has_none ? NULL : current_hold(h);
     if (hold == NULL)
         return;
-    check_told(w, client, h);
-    if (!is_certain(c))
+    h->blind_until_ns = hold->member->blind_until_ns;
+    check_told(w, client, h, hold);
+    if (!is_certain_of(c, hold))
         return;
     const struct name *node = backing_node(w, h, hold);
     if (!is_uprooted(w, client, h, hold, node)) {
         check_excluded(w, holders, client, h, kind_of(hold));
         check_backing(w, client, h, node);
         checks_awaited(w, client, h, hold, node);
+        breaks_check_hold(w, client, h, hold, node);
         if (node->kind == ZKLI_KIND_LEASE)
             w->permit_holders[w->permit_holder_count++] = (struct permit_holder){
                 client, h->name, h->limit, node->place};
@@ -290,6 +297,7 @@ static void check_loss(struct world *w, int client, const struct handle *h,
     const struct client *c = &w->list[client];
     const struct name *node = &w->names[h->node];
     bool has_reason = h->seen != event->hold || h->part == event->hold || node->gone_zxid != 0 ||
+                      node->broken_zxid != 0 || client_clock(c) >= h->blind_until_ns ||
                       c->is_closing || !c->was_certain || !is_certain(c);
     if (!has_reason)
         world_violate(w, CHECK_LOSS, "client %d is told that %c is lost, without a reason", client,
@@ -300,17 +308,6 @@ static void check_loss(struct world *w, int client, const struct handle *h,
     if (has_hold(h->released, event->hold))
         world_violate(w, CHECK_LOSS, "client %d is told that a hold of %c is lost that it released",
                       client, 'a' + h->name);
-}
-
-/* Nothing else has happened, and the library could have kept it. */
-static void check_kept(struct world *w, int client, const struct handle *h, zkl_hold hold) {
-    if (h->part == hold || client != w->keeper || w->disturbances != w->keeper_disturbances ||
-        w->now_ns > w->keeper_until_ns || w->list[client].is_closing || w->phase != PHASE_RUN ||
-        w->keeper_may_lose || w->names[h->node].gone_zxid != 0)
-        return;
-    world_violate(w, CHECK_KEPT,
-                  "client %d has lost %c, and only its server was silent, or the log", client,
-                  'a' + h->name);
 }
 
 void checks_released(struct handle *h, zkl_hold hold) {
@@ -344,7 +341,7 @@ void checks_event(struct world *w, struct handle *handle, const zkl_event *event
         TRACE(w, "client %d has lost %c", client, 'a' + handle->name);
         w->figures->losses++;
         check_loss(w, client, handle, event);
-        check_kept(w, client, handle, event->hold);
+        scene_check_kept(w, client, handle, event->hold);
         handle->lost[handle->lost_count++ % (THREADS_MAX + 1)] = event->hold;
         break;
     case ZKL_EVENT_WANTED:
@@ -373,7 +370,8 @@ static void note_gone(struct world *w, int number, const struct txn *txn) {
     permits_committed(w, number, txn->zxid, 0);
     if (txn->type != TXN_DELETE || txn->session == 0 || node->lock == NONE)
         return;
-    if (w->session_client[txn->session] != node->client)
+    bool is_broken = node->broken_zxid != 0 || node->client == NONE;
+    if (w->session_client[txn->session] != node->client && !is_broken)
         world_violate(w, CHECK_DELETES, "client %d deletes %s of client %d",
                       w->session_client[txn->session], node->text, node->client);
 }
@@ -383,6 +381,7 @@ static void note_created(struct world *w, const struct txn *txn) {
     node->czxid = node->place = txn->zxid;
     node->made_ns = w->now_ns;
     node->asked_zxid = 0;
+    node->broken_zxid = 0;
     node->turned_into = 0;
     node->gone_zxid = 0;
     node->was_uprooted = false;
@@ -420,6 +419,7 @@ static void note_set(struct world *w, const struct txn *txn) {
     TRACE(w, "  set %s to %s", w->names[txn->name].text, w->texts[txn->data].bytes);
     permits_committed(w, txn->name, txn->zxid, txn->data);
     checks_asked(w, txn);
+    breaks_committed(w, txn);
     w->figures->touches += w->names[txn->name].kind == ZKLI_KIND_LEASE;
 }
 

@@ -280,12 +280,13 @@ void client_open(struct world *w, unsigned client, unsigned unused) {
     zkli_list_init(&c->told);
     zkli_list_init(&c->session.places);
     c->is_telling = false;
-    static char hosts[] = "simulated:1";
+    static char hosts[] = "simulated:1", root[] = "/locks";
     s->hosts = hosts;
+    s->root = root;
     s->references = 1;
     s->process = zkli_process_number();
     s->engine = zkli_engine_new(&(struct zkli_engine_options){
-        .host = &host, .host_arg = c, .root = "/locks", .keeps_session = world_chance(w, 20)});
+        .host = &host, .host_arg = c, .root = root, .keeps_session = world_chance(w, 20)});
     assert(s->engine != NULL);
     TRACE(w, "client %u begins", client);
     zkli_session_lock(s);

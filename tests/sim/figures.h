@@ -56,7 +56,8 @@ enum checker {
     CHECK_ADMISSION, /* after quiet, who waits is kept out by somebody */
     CHECK_LOSS,      /* a hold ends by release or with LOST, in time, and for a reason */
     CHECK_KEPT,      /* a hold outlasts a silent server, and a log that stalls for a while */
-    CHECK_DELETES,   /* nobody deletes another's node */
+    CHECK_DELETES,   /* nobody deletes another's node that is not marked */
+    CHECK_BREAKS,    /* a mark ends the hold; an operator is told what is so */
     CHECK_WRITES, /* guarded writes: in the order of the holds, and what their callers are told */
     CHECKERS
 };
@@ -73,6 +74,7 @@ struct figures {
     uint64_t grants, hand_offs, handed_on, nested, shared, idle, lingered, wanted, asked, tried,
         permits, touches, resizes, mismatches, turns, losses, requeues, timeouts, busy, cancels,
         closes, unreachable, late;
+    uint64_t breaks, broken, broken_by_deletion, breaks_too_short;
     uint64_t again, again_refused, again_lost, given_up, given_up_early, unreleased;
     uint64_t refused, forgotten, looks, double_faults, without_quorum, elections, expiries, moves,
         writes, lost_replies, late_creates, late_pings, lost_touches, told_late, watches_resent,

@@ -282,6 +282,18 @@ bool scene_stalled_log(struct world *w) {
     return true;
 }
 
+/* Nothing else has happened, and the library could have kept it. */
+void scene_check_kept(struct world *w, int client, const struct handle *h, zkl_hold hold) {
+    if (h->part == hold || client != w->keeper || w->disturbances != w->keeper_disturbances ||
+        w->now_ns > w->keeper_until_ns || w->list[client].is_closing || w->phase != PHASE_RUN ||
+        w->keeper_may_lose || w->names[h->node].gone_zxid != 0 ||
+        w->names[h->node].broken_zxid != 0)
+        return;
+    world_violate(w, CHECK_KEPT,
+                  "client %d has lost %c, and only its server was silent, or the log", client,
+                  'a' + h->name);
+}
+
 void scene_act(struct world *w, unsigned client, unsigned number) {
     const struct client *c = &w->list[client];
     if (w->phase != PHASE_RUN || !c->is_open || c->port == NONE ||

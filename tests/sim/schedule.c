@@ -32,6 +32,8 @@
 #define RESIZED_PERCENT 50
 /* Of those with more than one lock: in which several are acquired at once, now and then. */
 #define TOGETHER_PERCENT 60
+/* Of those in which an operator ends holds, now and then. */
+#define BREAKING_PERCENT 50
 /* Of those near the counter's end: where a semaphore is among the locks, and elsewhere. */
 #define COUNTED_END_PERCENT 30
 #define END_PERCENT 10
@@ -92,6 +94,8 @@ static void start(struct world *w) {
     }
     if (world_chance(w, 30))
         world_at(w, world_between(w, 1, w->timeout_ns), EVENT_STRANGER, 0, 0);
+    if (world_chance(w, BREAKING_PERCENT))
+        world_at(w, world_between(w, 1, w->timeout_ns), EVENT_BREAK, 0, 0);
     for (int i = 0; i < w->locks; i++)
         if (w->permits[i] > 0 && world_chance(w, RESIZED_PERCENT))
             world_at(w, world_between(w, 1, w->timeout_ns), EVENT_RESIZE, (unsigned)i, 0);
@@ -213,21 +217,37 @@ static void elect(struct world *w, unsigned a, unsigned b) {
 }
 
 static void (*const handlers[EVENT_KINDS])(struct world *w, unsigned a, unsigned b) = {
-    [EVENT_UP] = conn_up,           [EVENT_DOWN] = conn_down,
-    [EVENT_LATE] = server_late,     [EVENT_LINK] = quorum_link,
-    [EVENT_LOGGED] = quorum_logged, [EVENT_APPLY] = quorum_apply,
-    [EVENT_LEADER] = quorum_leader, [EVENT_FOLLOWER] = quorum_follower,
-    [EVENT_EXPIRY] = quorum_expiry, [EVENT_END_DUE] = quorum_end_due,
-    [EVENT_ELECT] = elect,          [EVENT_HEAL] = fault_heal,
-    [EVENT_IO] = port_io,           [EVENT_DELIVER] = port_deliver,
-    [EVENT_OPEN_PORT] = port_begin, [EVENT_CLOSE_PORT] = port_close,
-    [EVENT_TICK] = client_tick,     [EVENT_WAKE] = client_wake,
-    [EVENT_SHUT] = client_shut,     [EVENT_OPEN] = client_open,
-    [EVENT_ACTOR] = actor_act,      [EVENT_DEADLINE] = actor_deadline,
-    [EVENT_TELL] = told_next,       [EVENT_FAULT] = fault_strike,
-    [EVENT_DOOM] = fault_doom,      [EVENT_SCENE] = scene_act,
-    [EVENT_STRANGER] = stranger,    [EVENT_RESIZE] = permits_resize,
-    [EVENT_PHASE] = enter_phase,    [EVENT_DRAINED] = look_whether_drained,
+    [EVENT_UP] = conn_up,
+    [EVENT_DOWN] = conn_down,
+    [EVENT_LATE] = server_late,
+    [EVENT_LINK] = quorum_link,
+    [EVENT_LOGGED] = quorum_logged,
+    [EVENT_APPLY] = quorum_apply,
+    [EVENT_LEADER] = quorum_leader,
+    [EVENT_FOLLOWER] = quorum_follower,
+    [EVENT_EXPIRY] = quorum_expiry,
+    [EVENT_END_DUE] = quorum_end_due,
+    [EVENT_ELECT] = elect,
+    [EVENT_HEAL] = fault_heal,
+    [EVENT_IO] = port_io,
+    [EVENT_DELIVER] = port_deliver,
+    [EVENT_OPEN_PORT] = port_begin,
+    [EVENT_CLOSE_PORT] = port_close,
+    [EVENT_TICK] = client_tick,
+    [EVENT_WAKE] = client_wake,
+    [EVENT_SHUT] = client_shut,
+    [EVENT_OPEN] = client_open,
+    [EVENT_ACTOR] = actor_act,
+    [EVENT_DEADLINE] = actor_deadline,
+    [EVENT_TELL] = told_next,
+    [EVENT_FAULT] = fault_strike,
+    [EVENT_DOOM] = fault_doom,
+    [EVENT_SCENE] = scene_act,
+    [EVENT_STRANGER] = stranger,
+    [EVENT_RESIZE] = permits_resize,
+    [EVENT_BREAK] = breaks_begin,
+    [EVENT_PHASE] = enter_phase,
+    [EVENT_DRAINED] = look_whether_drained,
 };
 
 /* After a violation: what is still open is closed, so that nothing leaks. */

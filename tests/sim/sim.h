@@ -308,6 +308,18 @@ void permits_check_grant(struct world *w, const struct handle *h, const struct n
 /* After every event. */
 void permits_check_holders(struct world *w);
 
+/* ---- breaks.c ---- */
+
+/* An operator ends the hold of somebody, or a place in a queue. */
+void breaks_begin(struct world *w, unsigned unused, unsigned unused_too);
+/* Something happened in this client's session; or it is shut. */
+void breaks_look(struct world *w, int client);
+/* A set of a contender's data. */
+void breaks_committed(struct world *w, const struct txn *txn);
+/* A hold that is certain. */
+void breaks_check_hold(struct world *w, int client, struct handle *h, const struct zkli_hold *hold,
+                       const struct name *node);
+
 /* ---- faults.c ---- */
 
 /* One of the faults, if one is possible now, or later. */
@@ -333,6 +345,8 @@ void fault_count(struct world *w);
 bool scene_turning_stall(struct world *w);
 bool scene_late_pings(struct world *w);
 bool scene_lost_touch(struct world *w);
+/* A hold is lost. */
+void scene_check_kept(struct world *w, int client, const struct handle *h, zkl_hold hold);
 /* The scenes after which a hold has to be there still. False: this is not the time. */
 bool scene_silent_server(struct world *w);
 bool scene_stalled_log(struct world *w);

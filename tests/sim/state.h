@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "engine/engine_internal.h"
+#include "lock/break.h"
 #include "lock/lock.h"
 #include "sim/figures.h"
 
@@ -44,17 +45,18 @@ struct name {
     int parent; /* of the root: NONE */
     int lock;   /* a child of which lock's directory; NONE */
     enum zkli_kind kind;
-    int client;         /* who created it; NONE: a stranger */
-    int64_t czxid;      /* of the node, when it was committed */
-    int64_t made_ns;    /* when that was */
-    int64_t place;      /* the same; of a reader that was a writer, the writer's */
-    int turned_into;    /* a writer: the reader's in its place; 0: none */
-    int64_t gone_zxid;  /* 0: not deleted */
-    int64_t asked_zxid; /* its owner was first asked to let go; 0: it was not */
-    bool was_uprooted;  /* by an operator */
-    unsigned wakes;     /* waiting contenders that were told of its end */
-    int woken;          /* the node of the last of them */
-    bool is_end_told;   /* by its watch, to who created it */
+    int client;          /* who created it; NONE: a stranger */
+    int64_t czxid;       /* of the node, when it was committed */
+    int64_t made_ns;     /* when that was */
+    int64_t place;       /* the same; of a reader that was a writer, the writer's */
+    int turned_into;     /* a writer: the reader's in its place; 0: none */
+    int64_t gone_zxid;   /* 0: not deleted */
+    int64_t asked_zxid;  /* its owner was first asked to let go; 0: it was not */
+    int64_t broken_zxid; /* it was marked as broken; 0: it was not */
+    bool was_uprooted;   /* by an operator */
+    unsigned wakes;      /* waiting contenders that were told of its end */
+    int woken;           /* the node of the last of them */
+    bool is_end_told;    /* by its watch, to who created it */
 };
 
 /* Data of a node, by its number in w->texts. The number 0 is the empty one. */
@@ -353,6 +355,10 @@ struct handle {
     int64_t known_ns; /* since when its node's end can be known, by the client's clock; or 0 */
     uint64_t known_connection;
     unsigned known_beats; /* sent and acknowledged since, one after the other */
+    int64_t broken_ns;    /* as the last three, of a mark that ends its hold */
+    uint64_t broken_connection;
+    unsigned broken_beats;
+    int64_t blind_until_ns; /* of its member, when it was last looked at */
 };
 
 enum actor_state {
@@ -443,6 +449,9 @@ struct client {
     unsigned refused_percent; /* of what it sends, by its own client library: memory is short */
     struct handle handles[HANDLES_MAX];
     struct actor actors[THREADS_MAX];
+    struct zkli_breaking breaking; /* an operator's, in this process */
+    bool is_breaking;
+    int broken; /* the node */
 };
 
 /* ---- The world ---- */
@@ -476,6 +485,7 @@ enum event_kind {
     EVENT_SCENE,
     EVENT_STRANGER,
     EVENT_RESIZE,
+    EVENT_BREAK,
     EVENT_PHASE,
     EVENT_DRAINED,
     EVENT_KINDS

@@ -249,6 +249,7 @@ unsigned say(struct bench *b, struct zkli_contender_event e) {
     e.is_connected = b->world.is_connected;
     e.is_certain = b->world.is_certain;
     e.is_ample = b->world.is_ample;
+    e.must_look_first = b->world.must_look_first;
     e.connection = b->world.connection;
     e.session_id = b->world.session_id;
     e.fresh_uuid = b->fresh_uuid;

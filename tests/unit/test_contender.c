@@ -374,8 +374,8 @@ static void a_holder_s_node_is_watched_from_the_next_heartbeat_on(void) {
     CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_ASK_OWN);
     CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK), 0);
     CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), 0);
-    CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, false), 0);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_ASK_OWN);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, false), ZKLI_ASK_OWN);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), 0);
     CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_NO_NODE), ZKLI_DO_LOSE | ZKLI_DO_FORGET);
 }
 

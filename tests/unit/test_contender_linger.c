@@ -138,11 +138,10 @@ static void idle_its_node_is_watched(void) {
     CHECK_ACTIONS(news(&b, ZKLI_EV_IDLE), 0);
 }
 
-static void a_node_that_is_not_kept_is_read_at_the_heartbeat_only(void) {
+static void a_node_that_is_not_kept_is_not_asked_for(void) {
     struct bench b;
     to_held(&b);
-    CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, false), 0);
-    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_ASK_OWN);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_OWN_EVENT, false), ZKLI_ASK_OWN);
     CHECK_ACTIONS(say(&b, (struct zkli_contender_event){.type = ZKLI_EV_OWN_READ,
                                                         .owner = SESSION,
                                                         .is_asked = true}),
@@ -336,8 +335,7 @@ int main(int argc, char **argv) {
         {"who had to wait may not idle", who_had_to_wait_may_not_idle},
         {"a reader may idle behind another", a_reader_may_idle_behind_another},
         {"idle, its node is watched", idle_its_node_is_watched},
-        {"a node that is not kept is read at the heartbeat only",
-         a_node_that_is_not_kept_is_read_at_the_heartbeat_only},
+        {"a node that is not kept is not asked for", a_node_that_is_not_kept_is_not_asked_for},
         {"a new connection makes it wanted", a_new_connection_makes_it_wanted},
         {"a watch of an earlier connection does not count",
          a_watch_of_an_earlier_connection_does_not_count},

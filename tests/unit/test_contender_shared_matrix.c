@@ -230,7 +230,8 @@ static const struct outcome outcomes[] = {
     /* Beside readers. One that was a writer does not become a reader again. */
     {HOLDING, ZKLI_EV_LEASE, ANY, ZKLI_LEAVING, ZKLI_DO_LOSE | ZKLI_ASK_DELETE, 0, IF_UNCERTAIN},
     {HOLDING, ZKLI_EV_OWN_EVENT, BIT(V_DELETED), LOSES},
-    {HOLDING, ZKLI_EV_HEARTBEAT, ANY, BECOMES(ZKLI_HELD, ZKLI_ASK_OWN)},
+    {HOLDING, ZKLI_EV_OWN_EVENT, BIT(V_CHANGED), ON(ZKLI_HELD, ZKLI_ASK_OWN)},
+    {HOLDING, ZKLI_EV_HEARTBEAT, ANY, ON(ZKLI_HELD, ZKLI_ASK_OWN)},
     {HOLDING, ZKLI_EV_IDLE, ANY, ON(ZKLI_HELD, ZKLI_ASK_OWN)},
 
     /* Good-bye. */

@@ -152,6 +152,7 @@ static void a_hold_whose_node_may_not_be_looked_at_asks_whether_it_is_there(void
     begin_watched();
     REQUIRE(owner->member->core.own_watch == ZKLI_WATCHED);
     refuse_beats(ZKLI_RESULT_DENIED, -102, 1);
+    answer_next(GET, ZKLI_RESULT_DENIED); /* asked at once, in case that it is marked */
     struct request beat = next_beat();
     answer_next(GET, ZKLI_RESULT_DENIED);
     serve_request(&beat);

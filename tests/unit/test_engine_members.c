@@ -418,7 +418,7 @@ static void the_end_of_the_lease_is_an_appointment(void) {
     struct owner *holder = hold("a");
     cut(0);
     CHECK_INT(Bench.next_ns, Bench.now_ns + ZKLI_LOOK_NS);
-    const int64_t end_ns = zkli_engine_certain_until_ns(Bench.engine);
+    const int64_t end_ns = zkli_member_certain_until_ns(holder->member);
     while (Bench.next_ns < end_ns) {
         CHECK(zkli_member_is_held(holder->member));
         advance(Bench.next_ns - Bench.now_ns);

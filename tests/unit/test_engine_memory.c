@@ -291,6 +291,9 @@ static void plant(size_t number) {
 static void many_orphans(void) {
     disarm();
     struct owner *owner = hold("a");
+    for (int i = 0; i < 10; i++)
+        step(100 * MS);
+    REQUIRE(owner->member->core.own_watch == ZKLI_WATCHED); /* else it is lost without memory */
     zkli_orphans_expect(owner->member->dir);
     for (size_t i = 0; i < ORPHANS; i++)
         plant(i);

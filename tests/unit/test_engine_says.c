@@ -20,7 +20,7 @@ static void it_says_which_session_it_has(void) {
     CHECK_INT(zkli_engine_session_id(Bench.engine), Bench.last_session);
     CHECK_INT(zkli_engine_timeout_ms(Bench.engine), T_MS);
     CHECK(zkli_engine_port(Bench.engine) == &Bench.ports[0].port);
-    CHECK(zkli_engine_certain_until_ns(Bench.engine) > Bench.now_ns);
+    CHECK(Bench.engine->lease.certain_until_ns > Bench.now_ns);
     CHECK(Bench.next_ns > Bench.now_ns);
     CHECK(!zkli_engine_is_draining(Bench.engine));
     drain();

@@ -62,7 +62,7 @@ static void the_least_certainty_is_what_was_left_of_a_hold(void) {
     CHECK(usual_ns > 0 && usual_ns < T_MS * MS);
     while (Bench.request_count == 0)
         advance(MS);
-    const int64_t until_ns = zkli_engine_certain_until_ns(Bench.engine);
+    const int64_t until_ns = Bench.engine->lease.certain_until_ns;
     advance(T_MS * MS / 4);
     serve_next();
     CHECK_INT(counts()->least_certain_ns, until_ns - Bench.now_ns);

@@ -225,7 +225,7 @@ static void a_step_without_a_notice_is_no_news(void) {
 static void what_time_has_ended_is_told_first(void) {
     bench_begin();
     struct owner *holder = hold("a");
-    Bench.now_ns = zkli_engine_certain_until_ns(Bench.engine);
+    Bench.now_ns = zkli_member_certain_until_ns(holder->member);
     zkli_engine_enter(Bench.engine);
     CHECK((holder->notices & TOLD(LOST)) != 0);
     settle();

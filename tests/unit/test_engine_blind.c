@@ -1,0 +1,177 @@
+/* Until when a hold is certain whose node is not watched: it may be marked as broken. */
+#include "unit/engine_bench.h"
+
+#define NO_READS (1u << GET)
+#define LINE "zklock1 t=10000"
+
+static struct owner *Owner;
+
+/* Heartbeats come back, and no read is sent. */
+static void hold_blind(void) {
+    bench_begin();
+    Bench.refused = NO_READS;
+    Owner = hold("a");
+}
+
+static void hold_watched(void) {
+    bench_begin();
+    Owner = hold("a");
+    pass(T_MS * MS / 4);
+    REQUIRE(Owner->member->core.own_watch == ZKLI_WATCHED);
+}
+
+static int64_t certain_until_ns(void) {
+    return zkli_member_certain_until_ns(Owner->member);
+}
+
+/* It is told at this time, though the lease goes on. */
+static void check_ends_at(int64_t end_ns) {
+    pass(end_ns - Bench.now_ns - 10 * MS);
+    CHECK(zkli_member_is_held(Owner->member));
+    CHECK_INT(certain_until_ns(), end_ns);
+    CHECK(Bench.engine->lease.certain_until_ns > end_ns);
+    advance(end_ns - 1 - Bench.now_ns);
+    CHECK_INT(Owner->notices & TOLD(LOST), 0);
+    CHECK(Bench.next_ns == end_ns);
+    advance(1);
+    CHECK((Owner->notices & TOLD(LOST)) != 0);
+}
+
+static void end(void) {
+    Bench.refused = 0;
+    if (Owner->member != NULL && zkli_member_is_held(Owner->member))
+        release(Owner);
+    come_to_rest();
+    bench_end();
+}
+
+static void a_hold_that_cannot_look_ends_with_its_first_lease(void) {
+    hold_blind();
+    const int64_t end_ns = Bench.engine->lease.certain_until_ns;
+    CHECK_INT(certain_until_ns(), end_ns);
+    check_ends_at(end_ns);
+    end();
+}
+
+static void one_that_has_looked_goes_on(void) {
+    hold_watched();
+    CHECK_INT(certain_until_ns(), Bench.engine->lease.certain_until_ns);
+    Bench.refused = NO_READS;
+    pass(3 * T_MS * MS);
+    CHECK(zkli_member_is_held(Owner->member));
+    end();
+}
+
+/* What has changed is not known before it is read. */
+static void a_change_counts_until_it_is_read(void) {
+    hold_watched();
+    Bench.refused = NO_READS;
+    const int64_t end_ns = Bench.engine->lease.certain_until_ns;
+    set_node(path_of(Owner), LINE);
+    CHECK_INT(certain_until_ns(), end_ns);
+    pass(T_MS * MS / 4);
+    CHECK_INT(certain_until_ns(), end_ns);
+    check_ends_at(end_ns);
+    end();
+    hold_watched();
+    set_node(path_of(Owner), LINE);
+    pass(T_MS * MS / 4);
+    CHECK_INT(certain_until_ns(), Bench.engine->lease.certain_until_ns);
+    pass(3 * T_MS * MS);
+    CHECK(zkli_member_is_held(Owner->member));
+    end();
+}
+
+static void a_mark_ends_the_hold_and_deletes_the_node(void) {
+    hold_watched();
+    char path[ZKLI_PATH_MAX];
+    (void)snprintf(path, sizeof(path), "%s", path_of(Owner));
+    zkli_member_attach(Owner->member, on_notice, Owner);
+    set_node(path, LINE " break=1");
+    struct request read = serve_until(GET); /* at once */
+    serve_request(&read);
+    CHECK((Owner->notices & TOLD(LOST)) != 0);
+    CHECK_INT(zkli_member_loss(Owner->member), ZKL_LOSS_BROKEN);
+    CHECK(strstr(Bench.last_line, "zkl_break") != NULL);
+    serve_all();
+    CHECK(tiny_find(&Bench.server, path) == NULL);
+    end();
+}
+
+/* Its own transaction's news are not told from others. */
+static void a_turn_is_blind(void) {
+    bench_begin();
+    Owner = begin_as("a", ZKLI_KIND_WRITE);
+    pass(T_MS * MS / 4);
+    REQUIRE(Owner->member->core.own_watch == ZKLI_WATCHED);
+    const int64_t end_ns = Bench.engine->lease.certain_until_ns;
+    zkli_engine_enter(Bench.engine);
+    zkli_member_turn(Owner->member);
+    settle();
+    CHECK_INT(certain_until_ns(), end_ns);
+    struct request turn = serve_until(MULTI);
+    (void)tiny_remove(&Bench.server, turn.ops[0].path);
+    (void)tiny_add(&Bench.server, turn.ops[1].path, Bench.last_session);
+    Bench.refused = NO_READS;
+    answer(&turn, ZKLI_RESULT_OK);
+    CHECK_INT(Owner->member->core.state, ZKLI_HELD);
+    pass(T_MS * MS / 4);
+    CHECK_INT(certain_until_ns(), end_ns);
+    check_ends_at(end_ns);
+    end();
+}
+
+/* It would be another hold, with what is left of this one. */
+static void it_is_not_handed_on_with_less_than_the_lease(void) {
+    hold_blind();
+    CHECK(zkli_member_may_be_handed_on(Owner->member));
+    const int64_t end_ns = certain_until_ns();
+    while (Bench.engine->lease.certain_until_ns == end_ns) {
+        CHECK(zkli_member_may_be_handed_on(Owner->member));
+        pass(10 * MS);
+    }
+    CHECK(zkli_member_is_held(Owner->member));
+    CHECK(!zkli_member_may_be_handed_on(Owner->member));
+    Bench.refused = 0;
+    pass(T_MS * MS / 8); /* it looks */
+    CHECK(zkli_member_may_be_handed_on(Owner->member));
+    end();
+}
+
+/* Heartbeats that were answered since the node was made say nothing of a mark. */
+static void a_grant_that_comes_late_looks_first(void) {
+    bench_begin();
+    release(hold("a")); /* the directory is there */
+    serve_all();
+    Owner = begin("a");
+    struct request listing = serve_until(LIST);
+    const int64_t end_ns = Bench.engine->lease.certain_until_ns;
+    while (Bench.engine->lease.certain_until_ns == end_ns) {
+        advance(10 * MS);
+        while (Bench.request_count > 0 && Bench.requests[0].kind == BARRIER)
+            serve_next();
+    }
+    serve_request(&listing);
+    CHECK_INT(Owner->grants, 0);
+    struct request read = serve_until(GET);
+    CHECK_STRING(read.path, path_of(Owner));
+    serve_request(&read);
+    CHECK_INT(Owner->grants, 1);
+    CHECK_INT(certain_until_ns(), Bench.engine->lease.certain_until_ns);
+    end();
+}
+
+int main(int argc, char **argv) {
+    static const test_case cases[] = {
+        {"a hold that cannot look ends with its first lease",
+         a_hold_that_cannot_look_ends_with_its_first_lease},
+        {"one that has looked goes on", one_that_has_looked_goes_on},
+        {"a change counts until it is read", a_change_counts_until_it_is_read},
+        {"a mark ends the hold and deletes the node", a_mark_ends_the_hold_and_deletes_the_node},
+        {"a turn is blind", a_turn_is_blind},
+        {"it is not handed on with less than the lease",
+         it_is_not_handed_on_with_less_than_the_lease},
+        {"a grant that comes late looks first", a_grant_that_comes_late_looks_first},
+    };
+    return TEST_MAIN(argc, argv, "engine_blind", cases);
+}
