@@ -60,11 +60,11 @@ static void a_holder_goes_at_once(void) {
 /* Its first heartbeat is to come. */
 static void a_hold_may_be_young(void) {
     const char *name = fresh_name("young");
-    client *c = client_open(name, T_LONG), *other = client_open(name, T_LONG);
+    client *c = client_open(name, 2 * T_NORMAL), *other = client_open(name, T_LONG);
 
     for (uint64_t i = 1; i <= 5; i++) {
         CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
-        CHECK_INT(break_hold(other, node_of(c), T_LONG / 2), ZKL_OK);
+        CHECK_INT(break_hold(other, node_of(c), T_NORMAL), ZKL_OK);
         WAIT_UNTIL(client_told(c, ZKL_EVENT_LOST) == i, SOON_MS);
         CHECK_INT(client_release(c), ZKL_LOST);
     }
@@ -155,7 +155,7 @@ static void a_writer_may_have_become_a_reader(void) {
 /* ---- A contender that never answers ---- */
 
 static client *open_beside(const char *data, char ret_node[RAW_PATH_MAX]) {
-    client *c = client_open(fresh_name("deaf"), T_LONG);
+    client *c = client_open(fresh_name("deaf"), T_SHORT); /* not as long as that of the other */
     char path[RAW_PATH_MAX];
 
     (void)snprintf(path, sizeof(path), "%s/%s", fixture_root(), c->name);
