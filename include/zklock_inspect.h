@@ -26,7 +26,9 @@ typedef struct zkl_contender {
     int64_t since_ms;   /* when it queued, milliseconds since 1970 by the server's clock */
     zkl_kind kind;      /* ZKL_MUTEX also for exclusive contenders of other libraries' names */
     bool may_be_idle;   /* its node may stay for a while after the hold: see .linger_ms */
-    unsigned char reserved[3]; /* 0 */
+    bool is_broken;     /* zkl_break has marked its node: it does not hold, though it may be the
+                           holder for those behind it until that is gone */
+    unsigned char reserved[2]; /* 0 */
 } zkl_contender;
 
 /* A copy that never changes. It outlives its session, and a child of fork() may use it, too. */

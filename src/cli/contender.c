@@ -50,8 +50,9 @@ static const char *kind_name(zkl_kind kind) {
 }
 
 void cli_contender_json_node(FILE *out, const zkl_contender *c) {
-    fprintf(out, "\"holder\":%s,\"kind\":\"%s\",\"may_linger\":%s,\"node\":",
-            c->is_holder ? "true" : "false", kind_name(c->kind), c->may_be_idle ? "true" : "false");
+    fprintf(out, "\"holder\":%s,\"kind\":\"%s\",\"may_linger\":%s,\"broken\":%s,\"node\":",
+            c->is_holder ? "true" : "false", kind_name(c->kind), c->may_be_idle ? "true" : "false",
+            c->is_broken ? "true" : "false");
     cli_json_string_or_null(out, c->node);
 }
 

@@ -49,7 +49,9 @@ static void add_contender(cli_table *table, const zkl_queue *queue, size_t i) {
     cli_table_add_decimal(table, c->token);
     add_session(table, c->session_id);
     cli_table_add(table, c->node);
-    if (before != NULL)
+    if (c->is_broken)
+        cli_table_add(table, "broken");
+    else if (before != NULL)
         cli_table_addf(table, "waits on %s", before);
     else if (!c->is_holder)
         cli_table_add(table, "waits");

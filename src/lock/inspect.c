@@ -192,6 +192,7 @@ static void arrange(struct zkl_queue *queue) {
         queue->contenders[i].label = entry->data.label;
         queue->contenders[i].kind = kind_shown(entry->place.kind);
         queue->contenders[i].may_be_idle = zkli_node_name_may_be_kept(entry->node);
+        queue->contenders[i].is_broken = entry->data.is_broken;
         queue->contenders[i].is_holder = is_holder(entry, &before, queue->permits);
         before.count = ++queue->count;
         before.are_readers = before.are_readers && entry->place.kind == ZKLI_KIND_READ;

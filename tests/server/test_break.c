@@ -180,6 +180,17 @@ static bool is_marked(const char *path) {
     return strstr(data, " break=1") != NULL && strstr(data, " owner=A.1 label=deaf") != NULL;
 }
 
+static bool is_shown_as_broken(client *c) {
+    zkl_queue *queue = NULL;
+
+    REQUIRE_INT(zkl_inspect(c->session, c->name, &queue), ZKL_OK);
+    REQUIRE_INT(zkl_queue_count(queue), 1);
+    const bool is_broken = zkl_queue_at(queue, 0)->is_broken;
+    CHECK(zkl_queue_at(queue, 0)->is_holder);
+    zkl_queue_free(queue);
+    return is_broken;
+}
+
 static void it_goes_after_its_timeout(void) {
     char path[RAW_PATH_MAX];
     client *c = open_beside(DEAF, path);
@@ -197,8 +208,10 @@ static void a_call_that_ends_too_soon_leaves_the_mark(void) {
     char path[RAW_PATH_MAX];
     client *c = open_beside(DEAF, path);
 
+    CHECK(!is_shown_as_broken(c));
     CHECK_INT(break_path(c, path, DEAF_MS / 3), ZKL_TIMEOUT);
     CHECK(is_marked(path));
+    CHECK(is_shown_as_broken(c));
     CHECK_INT(break_path(c, path, DEAF_MS * 9 / 10), ZKL_TIMEOUT);
     const int64_t begun_ms = clock_ms(); /* counted anew */
     CHECK_INT(break_path(c, path, SOON_MS), ZKL_OK);
