@@ -180,8 +180,7 @@ static unsigned decide_reply(contender *c, unsigned op, const event *e) {
     return is_last ? zkli_contender_decide(c, e) : 0;
 }
 
-/* Who waits by a node that is marked as broken takes it for deleted, and a new place. The node is
- * found and deleted as one that no contender knows. */
+/* Who waits by a node that is marked as broken takes it for deleted. */
 static unsigned on_reply(contender *c, const event *e) {
     unsigned op = op_of(c, e->type);
     event gone = *e;
@@ -191,6 +190,7 @@ static unsigned on_reply(contender *c, const event *e) {
     c->in_flight &= ~op;
     if (e->is_broken && zkli_contender_holds(c))
         return ZKLI_DO_LOSE | zkli_contender_leave(c, e);
+    c->is_broken = c->is_broken || e->is_broken;
     return decide_reply(c, op, e->is_broken ? &gone : e);
 }
 

@@ -9,7 +9,7 @@
  *
  * A semaphore's: recording, and fronting -> front in place of arming -> waiting.
  * One of several that are acquired at once: searched between searching and adopting; clearing, when
- * all of them begin anew.
+ * all of them begin anew. Of any: clearing, when its node is marked.
  *
  * Not here: requests in flight, retries' timing, watches shared by path (session/).
  */
@@ -38,7 +38,7 @@ enum zkli_contender_state {
     ZKLI_ASKING,    /* a try: ask the holder of a node that may be idle to let go */
     ZKLI_ADMITTED,  /* its turn has come; the lease is too short to begin on, or it is one of
                        several, and not all are admitted; watch the own node */
-    ZKLI_CLEARING,  /* one of several: delete our node, and then begin anew with the others */
+    ZKLI_CLEARING, /* delete our node, which is marked, and begin anew; of several, with the others */
     ZKLI_HELD,
     ZKLI_TURNING,  /* held, by a writer that becomes a reader */
     ZKLI_CLAIMING, /* a node that bears our session's tag: read whose it is */
@@ -194,6 +194,7 @@ struct zkli_contender {
     bool has_turned;  /* a reader that was a writer */
     bool is_hand_off; /* its deletion admits us, on the connection that listed it */
     bool may_have_followers;
+    bool is_broken; /* its node is marked, and counts as deleted; it is to be deleted */
     struct zkli_permits recorded; /* of a semaphore's directory; UNKNOWN: none for this listing */
     bool may_be_kept;             /* its node may stay while nobody holds by it */
     bool is_wanted;               /* so it may not any more */

@@ -162,6 +162,8 @@ static unsigned decide_adopting(contender *c, const event *e) {
     enum zkli_result result = zkli_contender_result_of(c, ZKLI_ASK_OWN);
     if (result == ZKLI_RESULT_OK && c->owner == e->session_id)
         return decide_place(c, e, zkli_contender_result_of(c, ZKLI_ASK_LIST));
+    if (c->is_broken)
+        return zkli_contender_clear(c, e);
     /* A node of an earlier session of ours ends with that: a hold by it would be lost. */
     if (result == ZKLI_RESULT_OK || result == ZKLI_RESULT_NO_NODE)
         return zkli_contender_begin_anew(c, e);

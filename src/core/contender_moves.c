@@ -86,7 +86,7 @@ void zkli_contender_check(const contender *c) {
     assert((c->in_flight & ZKLI_ASK_TOUCH) == 0 || c->state == ZKLI_ADMITTED ||
            c->state == ZKLI_HELD || c->state == ZKLI_GONE);
     assert((c->state != ZKLI_UNSURE && c->state != ZKLI_SEARCHED) || !has_node);
-    assert(c->state != ZKLI_CLEARING || (has_node && c->is_grouped));
+    assert(c->state != ZKLI_CLEARING || (has_node && (c->is_grouped || c->is_broken)));
     assert(states[c->state].flight != NEVER || c->in_flight == 0);
     assert(states[c->state].flight != ALWAYS || c->in_flight != 0);
 }
@@ -140,6 +140,7 @@ void zkli_contender_forget_node(contender *c) {
     c->is_last_look = false;
     c->is_wanted = false;
     c->is_awaited = false;
+    c->is_broken = false;
     c->directory_watch = c->children_watch = ZKLI_UNWATCHED;
 }
 
@@ -241,6 +242,8 @@ unsigned zkli_contender_begin_anew(contender *c, const event *e) {
 }
 
 unsigned zkli_contender_requeue(contender *c, const event *e) {
+    if (c->is_broken)
+        return zkli_contender_clear(c, e);
     return ZKLI_TELL_REQUEUED | zkli_contender_begin_anew(c, e);
 }
 

@@ -93,16 +93,6 @@ static enum zkli_result take_listing(struct zkli_listing *ret_listing, struct zk
     return ZKLI_RESULT_OK;
 }
 
-/* A waiter takes a node of its own that is marked for deleted. So that is left to be deleted. */
-static void step_by_mark(struct zkli_member *m, struct zkli_contender_event *event) {
-    char node[ZKLI_CHILD_MAX + 1];
-    bool waits = zkli_member_is_waiting(m);
-    memcpy(node, m->core.node, sizeof(node));
-    zkli_member_step(m, event);
-    if (waits && node[0] != '\0')
-        zkli_orphans_leave(m->dir, node); /* unless the read was void */
-}
-
 /* ask: a ZKLI_ASK_ other than LIST. */
 static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply *reply) {
     struct zkli_engine *e = m->engine;
@@ -145,10 +135,7 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
     if (is_refused && !m->was_refused) /* not again at each retry */
         log_refusal(m, ask, reply);
     m->was_refused = m->was_refused || is_refused;
-    if (event.is_broken)
-        step_by_mark(m, &event);
-    else
-        zkli_member_step(m, &event);
+    zkli_member_step(m, &event);
 }
 
 static void answer_group(struct zkli_group *group, const struct zkli_reply *reply) {

@@ -548,8 +548,6 @@ void zkli_look_later(struct zkli_engine *e);
 
 /* The reply to a create in this directory was lost with its connection. */
 void zkli_orphans_expect(struct zkli_dir *dir);
-/* A node of ours that its contender counts as deleted: has it deleted, unless one knows it. */
-void zkli_orphans_leave(struct zkli_dir *dir, const char *child);
 /* Looks through the listing if it may show orphans, and has members delete those of the session. */
 void zkli_orphans_find(struct zkli_dir *dir, const struct zkli_listing *listing);
 /* The session is over, and so are all nodes of it. */

@@ -88,11 +88,6 @@ static void look_through(struct zkli_dir *dir, const struct zkli_listing *listin
     }
 }
 
-void zkli_orphans_leave(struct zkli_dir *dir, const char *child) {
-    if (!is_known(dir, child) && !add_orphan(dir, child))
-        visit_at(dir, dir->engine->now_ns + ZKLI_RETRY_LAST_NS);
-}
-
 void zkli_orphans_find(struct zkli_dir *dir, const struct zkli_listing *listing) {
     if (has_more_than_members(dir, listing))
         look_through(dir, listing);

@@ -39,7 +39,8 @@ claim "the waiter, with its label and whom it waits for" matches "${lines[2]}" \
 
 zkl show --json team/build >"$Work/json"
 number='[0-9]+'
-holder="\{\"position\":1,\"holder\":true,\"kind\":\"mutex\",\"may_linger\":false,\"broken\":false,"
+holder="\{\"position\":1,\"holder\":true,\"kind\":\"mutex\",\"may_linger\":false,"
+holder+="\"broken\":false,"
 holder+="\"node\":\"$node\","
 holder+="\"waits_on\":null,\"host\":\"$host\","
 holder+="\"pid\":$Holder,\"thread\":$number,\"program\":\"zklock\",\"label\":null,"
@@ -47,7 +48,8 @@ holder+="\"since\":\"20[0-9T:-]+Z\",\"since_ms\":$number,\"token\":$number,"
 holder+="\"session\":\"0x[0-9a-f]+\"\}"
 claim "JSON: the holder, every key" matches "$(cat "$Work/json")" \
     "^\{\"name\":\"team/build\",\"permits\":null,\"contenders\":\[$holder,"
-waiter_json="\{\"position\":2,\"holder\":false,\"kind\":\"mutex\",\"may_linger\":false,\"broken\":false,"
+waiter_json="\{\"position\":2,\"holder\":false,\"kind\":\"mutex\",\"may_linger\":false,"
+waiter_json+="\"broken\":false,"
 waiter_json+="\"node\":\"[^\"]+\","
 waiter_json+="\"waits_on\":\"$node\","
 waiter_json+="\"host\":\"$host\",\"pid\":$waiter,.*\"label\":\"nightly run\""

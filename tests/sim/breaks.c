@@ -42,11 +42,13 @@ static void begin(struct world *w, struct client *c, int node) {
     zkli_session_unlock(&c->session);
 }
 
-void breaks_begin(struct world *w, unsigned unused, unsigned unused_too) {
-    (void)unused;
-    (void)unused_too;
+void breaks_begin(struct world *w, unsigned is_scene, unsigned client) {
     if (w->phase != PHASE_RUN)
         return;
+    if (is_scene != 0) {
+        client_pause(w, (int)client, w->timeout_ns * 3 / 2);
+        return;
+    }
     struct client *c = &w->list[world_below(w, (unsigned)w->clients)];
     int node = a_contender(w);
     if (node != NONE && c->is_open && !c->is_closing && !c->is_paused && !c->is_breaking)
@@ -87,15 +89,36 @@ void breaks_look(struct world *w, int client) {
 
 /* ---- Marks ---- */
 
+static bool is_mark(const struct world *w, int name, int data) {
+    const struct text *text = &w->texts[data];
+    struct zkli_node_data line;
+    return w->names[name].lock != NONE &&
+           zkli_node_data_parse(&line, text->bytes, (size_t)text->length) && line.is_broken;
+}
+
 void breaks_committed(struct world *w, const struct txn *txn) {
     struct name *node = &w->names[txn->name];
-    const struct text *text = &w->texts[txn->data];
-    struct zkli_node_data data;
-    if (node->lock == NONE || node->broken_zxid != 0 ||
-        !zkli_node_data_parse(&data, text->bytes, (size_t)text->length))
-        return;
-    if (data.is_broken)
+    if (node->broken_zxid == 0 && is_mark(w, txn->name, txn->data))
         node->broken_zxid = txn->zxid;
+}
+
+/* The mark is held up on its way, while its node's owner sends heartbeats that are committed before
+ * it. When it goes on, the owner stops, so that it does not hear of it. */
+void breaks_delay(struct world *w, int follower, const struct message *r) {
+    bool is_first = r->kind == OP_MULTI && r->part_count == 1 && r->parts[0].type == ZKLI_OP_SET &&
+                    r->parts[0].name != 0 && is_mark(w, r->parts[0].name, r->parts[0].data) &&
+                    w->names[r->parts[0].name].broken_zxid == 0;
+    if (!is_first || w->phase != PHASE_RUN || w->names[r->parts[0].name].client == NONE ||
+        !fault_may_be(w) || link_is_stalled(w, follower, w->leader) || !world_chance(w, 10))
+        return;
+    int64_t ns = world_between(w, w->timeout_ns / 12, w->timeout_ns / 4);
+    int64_t early_ns = world_between(w, MS / 10, w->timeout_ns / 100);
+    TRACE(w, "the mark is held up for %.3f s", (double)ns / 1e9);
+    link_stall(w, follower, w->leader, true);
+    fault_count(w);
+    world_at(w, w->now_ns + ns, EVENT_HEAL, FAULT_TURNING_STALL, STALL_ENDS + (unsigned)follower);
+    world_at(w, w->now_ns + ns - early_ns, EVENT_BREAK, true,
+             (unsigned)w->names[r->parts[0].name].client);
 }
 
 /*

@@ -365,6 +365,7 @@ void quorum_write(struct world *w, int server, int conn, const struct message *r
         w->messages[message].next = next;
         w->messages[message].kind = SERVER_REQUEST;
         w->messages[message].code = r.kind; /* the op */
+        breaks_delay(w, server, &r);
         link_send(w, server, w->leader, message);
     }
 }

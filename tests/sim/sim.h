@@ -310,10 +310,13 @@ void permits_check_holders(struct world *w);
 
 /* ---- breaks.c ---- */
 
-/* An operator ends the hold of somebody, or a place in a queue. */
-void breaks_begin(struct world *w, unsigned unused, unsigned unused_too);
+/* An operator ends the hold of somebody, or a place in a queue. Or the owner of the node stops, in a
+ * scene of breaks_delay. */
+void breaks_begin(struct world *w, unsigned is_scene, unsigned client);
 /* Something happened in this client's session; or it is shut. */
 void breaks_look(struct world *w, int client);
+/* A follower is about to send this to the leader. If it marks a node, it may be late. */
+void breaks_delay(struct world *w, int follower, const struct message *request);
 /* A set of a contender's data. */
 void breaks_committed(struct world *w, const struct txn *txn);
 /* A hold that is certain. */

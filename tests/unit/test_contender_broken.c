@@ -17,7 +17,7 @@ static unsigned own_read(struct bench *b, bool is_broken) {
 
 /* How many of the situations had the read under way. */
 static int check_all(bringer bring, unsigned situations, bool is_of_permits) {
-    int reading = 0;
+    int reading = 0, anew = 0;
     for (unsigned situation = 0; situation < situations; situation++) {
         struct bench marked, gone;
         bring(&marked, situation);
@@ -26,19 +26,28 @@ static int check_all(bringer bring, unsigned situations, bool is_of_permits) {
         bool held = zkli_contender_holds(&marked.c);
         unsigned actions = own_read(&marked, true);
         unsigned others = own_read(&gone, false);
+        bool begins_anew = is_awaited && !held && gone.c.node[0] == '\0';
         reading += is_awaited;
         if (is_awaited && held) {
             CHECK_ACTIONS(actions, ZKLI_DO_LOSE | ZKLI_ASK_DELETE);
             CHECK_STATE(&marked, "leaving");
+        } else if (begins_anew) { /* when the node is deleted */
+            CHECK_ACTIONS(actions, ZKLI_ASK_DELETE | ZKLI_TELL_REQUEUED);
+            CHECK_STATE(&marked, "clearing");
+            actions = reply(&marked, ZKLI_EV_DELETED, ZKLI_RESULT_OK);
+            CHECK_ACTIONS(actions, others & ~(unsigned)ZKLI_TELL_REQUEUED);
+            CHECK_INT(marked.c.state, gone.c.state);
+            anew++;
         } else {
             CHECK_ACTIONS(actions, others);
             CHECK_INT(marked.c.state, gone.c.state);
             CHECK(marked.c.own_watch == gone.c.own_watch);
             CHECK_STRING(marked.c.node, gone.c.node);
         }
-        if (actions != others && !held)
+        if (marked.c.state != gone.c.state && !held)
             test_note("situation %u%s", situation, is_of_permits ? " of a permit" : "");
     }
+    CHECK(anew >= 3);
     return reading;
 }
 
@@ -75,7 +84,8 @@ static void who_must_look_first_is_granted_behind_the_read(void) {
     b.world.must_look_first = true;
     CHECK_ACTIONS(listed(&b, FIRST), ZKLI_ASK_OWN);
     CHECK_STATE(&b, "admitted");
-    CHECK_ACTIONS(own_read(&b, true), CREATE_AND_LIST | ZKLI_TELL_REQUEUED);
+    CHECK_ACTIONS(own_read(&b, true), ZKLI_ASK_DELETE | ZKLI_TELL_REQUEUED);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_DELETED, ZKLI_RESULT_OK), CREATE_AND_LIST);
     situation_bring(&b, S_ENQUEUING_CREATED);
     b.world.must_look_first = true;
     CHECK_ACTIONS(listed(&b, FIRST), ZKLI_ASK_OWN);
