@@ -38,7 +38,8 @@ enum zkli_contender_state {
     ZKLI_ASKING,    /* a try: ask the holder of a node that may be idle to let go */
     ZKLI_ADMITTED,  /* its turn has come; the lease is too short to begin on, or it is one of
                        several, and not all are admitted; watch the own node */
-    ZKLI_CLEARING, /* delete our node, which is marked, and begin anew; of several, with the others */
+    ZKLI_CLEARING,  /* delete our node, and then begin anew: it is marked; or, of several, with the
+                       others */
     ZKLI_HELD,
     ZKLI_TURNING,  /* held, by a writer that becomes a reader */
     ZKLI_CLAIMING, /* a node that bears our session's tag: read whose it is */

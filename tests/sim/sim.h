@@ -310,8 +310,8 @@ void permits_check_holders(struct world *w);
 
 /* ---- breaks.c ---- */
 
-/* An operator ends the hold of somebody, or a place in a queue. Or the owner of the node stops, in a
- * scene of breaks_delay. */
+/* An operator ends the hold of somebody, or a place in a queue. Or the owner of the node stops, in
+ * a scene of breaks_delay. */
 void breaks_begin(struct world *w, unsigned is_scene, unsigned client);
 /* Something happened in this client's session; or it is shut. */
 void breaks_look(struct world *w, int client);
