@@ -116,11 +116,13 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_ask(zkl_session *s, const char *name);
  *   count itself as the holder any more.
  *
  * So nobody is granted the lock while the one before is certain of it. That is not so for
- * contenders of other libraries: their nodes are deleted at once.
+ * contenders of other libraries, nor where another program has overwritten the node's data: such
+ * nodes are deleted at once.
  *
  * Blocks for up to timeout_ms, or without a limit (ZKL_FOREVER). Where an owner is cut off, that
- * has to be more than its session timeout. ZKL_TIMEOUT leaves the mark. The next call goes on from
- * there, and counts the session timeout anew.
+ * has to be more than its session timeout. After ZKL_TIMEOUT the node may be marked, and stays so.
+ * Its owner may count itself as the holder for its session timeout after that. The next call goes
+ * on from there, and counts the session timeout anew.
  * **Returns:** ZKL_OK: the node is gone.
  * ZKL_NOT_HELD: there is no such node. ZKL_TIMEOUT.
  * ZKL_INVALID: also, contender is no contender's name.
@@ -143,7 +145,7 @@ typedef struct zkl_histogram {
 
 /* Why a hold was lost. */
 typedef enum zkl_loss {
-    ZKL_LOSS_UNCERTAIN = 0, /* no heartbeat was committed in time */
+    ZKL_LOSS_UNCERTAIN = 0, /* no heartbeat was committed in time, or the node was not read */
     ZKL_LOSS_SESSION = 1,   /* the servers had ended the session, or rejected its credentials */
     ZKL_LOSS_NODE = 2,      /* another program had deleted the node; or nobody could tell */
     ZKL_LOSS_BROKEN = 3     /* zkl_break was called */

@@ -148,7 +148,7 @@ struct zkli_contender_event {
     bool is_connected;
     bool is_certain;        /* the lease, at this moment */
     bool is_ample;          /* certain, and for long enough to begin a hold on */
-    bool must_look_first;   /* its node has to be watched when it begins to hold */
+    bool must_look_first;   /* its node has to be read before it begins to hold */
     bool is_to_be_replaced; /* the session, by another: no node is made in this one */
     uint64_t connection;    /* number of the present connection, also across sessions */
     int64_t session_id;
@@ -261,6 +261,11 @@ void zkli_contender_keep(struct zkli_contender *c);
  */
 static inline void zkli_contender_tell_awaited(struct zkli_contender *c) {
     c->tells_awaited = true;
+}
+/* The watch on its node may not stand any more. Who holds sets it again at the next heartbeat. */
+static inline void zkli_contender_distrust_watch(struct zkli_contender *c) {
+    if (c->state == ZKLI_HELD && c->own_watch == ZKLI_WATCHED)
+        c->own_watch = ZKLI_UNWATCHED;
 }
 /* Whether that is so now: nobody stood behind it when it was listed, and the watch on the children
  * that was set then would have told of anybody since. */

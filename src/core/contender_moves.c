@@ -377,8 +377,7 @@ unsigned zkli_contender_admit(contender *c, const event *e) {
         c->children_watch = ZKLI_UNWATCHED;
     c->owes_touch = c->kind == ZKLI_KIND_LEASE && c->may_have_followers;
     unsigned touch = zkli_contender_touch(c, e);
-    bool may_begin = c->own_watch == ZKLI_WATCHED || !e->must_look_first;
-    bool is_grant = e->is_ample && may_begin && !c->is_grouped;
+    bool is_grant = e->is_ample && !e->must_look_first && !c->is_grouped;
     return touch | (is_grant ? grant(c) : zkli_contender_try_to_hold(c, e));
 }
 
@@ -401,7 +400,7 @@ unsigned zkli_contender_try_to_hold(contender *c, const event *e) {
     }
     if (c->own_watch == ZKLI_NODE_DELETED)
         return 0; /* decided when its mark is in */
-    if (c->own_watch != ZKLI_WATCHED)
+    if (c->own_watch != ZKLI_WATCHED || e->must_look_first)
         return zkli_contender_send(c, ZKLI_ASK_OWN);
     return e->is_ample && !c->is_grouped ? grant(c) : 0;
 }

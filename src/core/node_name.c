@@ -1,6 +1,7 @@
 /* node_name - see node_name.h. */
 #include "core/node_name.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/znode_path.h"
@@ -151,9 +152,16 @@ void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_MAX + 1], enum zkli_kin
     memcpy(ret_prefix + 3 + ZKLI_UUID_LENGTH, ends[kind], strlen(ends[kind]) + 1);
 }
 
+bool zkli_node_name_may_turn(const char *child) {
+    const size_t at = 3 + ZKLI_UUID_LENGTH;
+    const char *writer = ends[ZKLI_KIND_WRITE];
+    return strlen(child) > at && strncmp(child + at, writer, strlen(writer)) == 0;
+}
+
 void zkli_node_name_turn(char ret_child[ZKLI_CHILD_MAX + 1], const char *child) {
     const size_t at = 3 + ZKLI_UUID_LENGTH;
     const char *reader = ends[ZKLI_KIND_READ];
+    assert(zkli_node_name_may_turn(child));
     memcpy(ret_child, child, strlen(child) + 1);
     memcpy(ret_child + at, reader, strlen(reader)); /* as long as a writer's */
 }

@@ -62,7 +62,9 @@ bool zkli_uuid_is_same(const char *a, const char *b);
  * that we make: not NONE, not FOREIGN. */
 void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_MAX + 1], enum zkli_kind kind,
                              const char *uuid);
-/* Writes the name of the reader's node that takes the place of this writer's, which is ours. */
+/* Whether it is a writer's name as we make them. */
+bool zkli_node_name_may_turn(const char *child);
+/* Writes the name of the reader's node that takes the place of such a writer's. */
 void zkli_node_name_turn(char ret_child[ZKLI_CHILD_MAX + 1], const char *child);
 /* How long a node's name of that kind is, with a sequence of ten characters. */
 size_t zkli_node_name_length(enum zkli_kind kind);

@@ -220,6 +220,8 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
         e->connection++;
         e->connected_ns = e->now_ns;
         zkli_heartbeat_doubt(e);
+        if (zkli_is_connected(e)) /* else the next connection is told */
+            zkli_sights_doubt(e);
     } else {
         e->answered_ns = e->now_ns;
         if (e->pace == ZKLI_PACE_REST && zkli_is_connected(e))

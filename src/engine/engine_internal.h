@@ -123,6 +123,8 @@ struct zkli_member {
     int64_t blind_until_ns;      /* its hold is certain so long, while no watch on its node stands;
                                     ZKLI_NEVER: one does */
     struct zkli_timer blind_end; /* in engine->blind, while it holds */
+    bool is_stale;               /* the watch on its node was set on an earlier connection */
+    bool is_closed;              /* its node may not be read any more; it was watched before */
     int64_t begun_ns;            /* when the acquire began */
     bool was_refused;            /* the log has it */
     bool is_bound;               /* its node goes with the hold */
@@ -216,7 +218,8 @@ struct zkli_engine {
     int64_t connected_ns;   /* when it began */
     int64_t session_id;
     int timeout_ms;
-    int64_t begun_ns; /* when the connect of the present session was begun */
+    int longest_timeout_ms; /* of those that this session was granted: its nodes say it */
+    int64_t begun_ns;       /* when the connect of the present session was begun */
     int64_t now_ns;
     bool has_no_containers;
     struct zkli_succession succession;
@@ -371,13 +374,15 @@ void zkli_query_done(struct zkli_engine *e, struct zkli_query *query,
 /* Whether the watch on its node would tell of a mark. While a writer becomes a reader it would not:
  * its own transaction fires it. */
 bool zkli_sight_is_clear(const struct zkli_member *m);
-/* After a step: what was so before it. */
-void zkli_sight_note(struct zkli_member *m, bool had_node, bool was_clear);
+/* After each step: whether it has become blind, or sees again. */
+void zkli_sight_note(struct zkli_member *m);
+/* There is another connection, or there may be. */
+void zkli_sights_doubt(struct zkli_engine *e);
 /* Whether it holds, and has so little time to look that it does not wait for a heartbeat. */
 bool zkli_sight_is_short(const struct zkli_member *m);
 /* Its node is closed to us since it was watched. zkl_break deletes none whose ACL has been changed.
  */
-void zkli_sight_forgo(struct zkli_member *m);
+void zkli_sight_close(struct zkli_member *m);
 /* Whether a hold that begins blind would have less time than others. */
 bool zkli_sight_is_needed(const struct zkli_member *m);
 

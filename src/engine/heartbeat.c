@@ -48,6 +48,8 @@ void zkli_heartbeat_note_timeout(struct zkli_engine *e) {
     if (timeout_ms == e->timeout_ms)
         return;
     e->timeout_ms = timeout_ms;
+    if (timeout_ms > e->longest_timeout_ms)
+        e->longest_timeout_ms = timeout_ms;
     zkli_lease_doubt(&e->lease, e->now_ns);
     zkli_lease_shorten(&e->lease, timeout_ms * ZKLI_NS_PER_MS);
     lease_changed(e);
@@ -315,6 +317,7 @@ void zkli_heartbeat_begin(struct zkli_engine *e, bool is_new_session) {
         zkli_lease_reconnect(&e->lease, e->timeout_ms * ZKLI_NS_PER_MS, e->now_ns);
     e->pace = ZKLI_PACE_BARRIERS; /* as it can be */
     lease_changed(e);
+    zkli_sights_doubt(e);
     expect_heartbeats_again(e, is_new_session);
     e->is_second_due = false;
     if (is_new_session || pace_of(e) != ZKLI_PACE_SYNCS) {

@@ -47,6 +47,8 @@ static void begin_connection(struct zkli_engine *e, const char *how) {
     e->connected_ns = e->now_ns;
     e->session_id = e->port->ops->session_id(e->port);
     e->timeout_ms = e->port->ops->timeout_ms(e->port);
+    if (is_new || e->timeout_ms > e->longest_timeout_ms)
+        e->longest_timeout_ms = e->timeout_ms;
     ZKLI_PROBE2(connection, e->session_id, is_new);
     zkli_engine_log(e, ZKL_LOG_INFO, "%s session 0x%llx, timeout %d ms", how,
                     (unsigned long long)e->session_id, e->timeout_ms);

@@ -259,6 +259,9 @@ static void note_end(struct zkli_member *m, const struct zkli_contender_event *e
     if (event->is_broken)
         zkli_engine_log(m->engine, ZKL_LOG_WARN, "the hold of %s is over: zkl_break was called",
                         m->dir->path);
+    if (event->type == ZKLI_EV_LEASE && zkli_engine_is_certain(m->engine))
+        zkli_engine_log(m->engine, ZKL_LOG_WARN,
+                        "the hold of %s is over: its node could not be read in time", m->dir->path);
 }
 
 static void look_at_once(struct zkli_member *m) {
@@ -273,7 +276,8 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     event->is_connected = zkli_is_connected(e);
     event->is_certain = e->now_ns < zkli_member_certain_until_ns(m);
     event->is_ample = zkli_lease_is_ample(e);
-    event->must_look_first = zkli_sight_is_needed(m);
+    bool is_read = event->type == ZKLI_EV_OWN_READ && event->result == ZKLI_RESULT_OK;
+    event->must_look_first = zkli_sight_is_needed(m) && !is_read;
     event->is_to_be_replaced = zkli_is_to_be_replaced(e);
     event->connection = e->connection;
     event->session_id = e->session_id;
@@ -281,7 +285,6 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     event->permits = &m->dir->permits;
     enum zkli_contender_state before = m->core.state;
     bool held = zkli_contender_holds(&m->core);
-    bool had_node = m->core.node[0] != '\0', saw = zkli_sight_is_clear(m);
     struct zkli_actions actions = zkli_contender_step(&m->core, event);
     if (zkli_uuid_is_same(m->core.uuid, e->fresh_uuid))
         zkli_engine_refresh_uuid(e);
@@ -290,7 +293,9 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
                         m->dir->path);
     if (held && !zkli_contender_holds(&m->core))
         note_end(m, event);
-    zkli_sight_note(m, had_node, saw);
+    if (is_read)
+        m->is_stale = false;
+    zkli_sight_note(m);
     if (m->core.node[0] != '\0')
         m->dir->made_level = 0; /* it has been used: the servers remove it when it is empty */
     e->standing += stands(m->core.state);
@@ -350,7 +355,7 @@ void zkli_member_unwatch(struct zkli_member *m) {
     zkli_member_step(m, &event);
     if (!saw || !zkli_contender_holds(&m->core))
         return;
-    zkli_sight_forgo(m);
+    zkli_sight_close(m);
 }
 
 void zkli_members_end_hold(struct zkli_engine *e, const char *path) {

@@ -183,7 +183,7 @@ static bool send_record(struct zkli_member *m, unsigned slot) {
 static size_t format_data(char ret_data[ZKLI_NODE_DATA_MAX], const struct zkli_member *m,
                           int64_t token) {
     struct zkli_node_data who = m->engine->who;
-    who.timeout_ms = m->engine->timeout_ms;
+    who.timeout_ms = m->engine->longest_timeout_ms;
     who.owner_thread = m->owner;
     if (m->owner == 0)
         who.owner_nonce = 0;

@@ -11,18 +11,32 @@
 #include "engine/engine_internal.h"
 
 bool zkli_sight_is_clear(const struct zkli_member *m) {
-    return m->core.own_watch == ZKLI_WATCHED && m->core.state != ZKLI_TURNING;
+    return m->core.own_watch == ZKLI_WATCHED && !m->is_stale && m->core.state != ZKLI_TURNING;
 }
 
-void zkli_sight_note(struct zkli_member *m, bool had_node, bool was_clear) {
+void zkli_sight_note(struct zkli_member *m) {
     struct zkli_engine *e = m->engine;
-    bool has_node = m->core.node[0] != '\0';
-    if (!has_node || zkli_sight_is_clear(m))
+    bool has_node = m->core.node[0] != '\0', is_turning = m->core.state == ZKLI_TURNING;
+    if (!has_node || zkli_sight_is_clear(m)) {
         m->blind_until_ns = ZKLI_NEVER;
-    else if (was_clear || !had_node)
+        m->is_closed = m->is_stale = false;
+    } else if (m->blind_until_ns == ZKLI_NEVER && (!m->is_closed || is_turning)) {
         m->blind_until_ns = e->lease.certain_until_ns;
+        m->is_closed = false; /* a reader's node is another */
+    }
     bool is_hold = zkli_contender_holds(&m->core);
     zkli_timer_set(&e->blind, &m->blind_end, is_hold ? m->blind_until_ns : ZKLI_NEVER);
+}
+
+/* The client library sets all watches again on a new connection. But it does not look at what came
+ * of that: a server may refuse it, or there may be no memory for it. */
+void zkli_sights_doubt(struct zkli_engine *e) {
+    for (struct zkli_list *link = e->members.next; link != &e->members; link = link->next) {
+        struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
+        m->is_stale = true;
+        zkli_contender_distrust_watch(&m->core);
+        zkli_sight_note(m);
+    }
 }
 
 /* What an outage of half of T would not leave time for. */
@@ -31,7 +45,8 @@ bool zkli_sight_is_short(const struct zkli_member *m) {
            m->blind_until_ns - m->engine->now_ns < m->engine->lease.timeout_ns / 2;
 }
 
-void zkli_sight_forgo(struct zkli_member *m) {
+void zkli_sight_close(struct zkli_member *m) {
+    m->is_closed = true;
     m->blind_until_ns = ZKLI_NEVER;
     zkli_timer_clear(&m->engine->blind, &m->blind_end);
 }
@@ -39,7 +54,7 @@ void zkli_sight_forgo(struct zkli_member *m) {
 /* The read that sets the watch goes with the next heartbeat. So a hold that is blind from the
  * beginning has as much time for it as the lease has for that. */
 bool zkli_sight_is_needed(const struct zkli_member *m) {
-    return m->blind_until_ns < m->engine->lease.certain_until_ns;
+    return m->is_stale || m->blind_until_ns < m->engine->lease.certain_until_ns;
 }
 
 int64_t zkli_member_certain_until_ns(const struct zkli_member *m) {

@@ -49,7 +49,7 @@ static zkl_err ask_holder(zkl_session *s, const char *directory, const zkl_conte
     if (!zkli_path_join(path, sizeof(path), directory, holder->node))
         return ZKL_UNSUPPORTED; /* no node of ours has such a name */
     zkl_err err = ask(s, path, until_ns, &is_there);
-    if (err != ZKL_OK || is_there || holder->kind != ZKL_WRITE)
+    if (err != ZKL_OK || is_there || !zkli_node_name_may_turn(holder->node))
         return err;
     zkli_node_name_turn(reader, holder->node);
     (void)zkli_path_join(path, sizeof(path), directory, reader); /* it is as long */

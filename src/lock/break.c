@@ -90,7 +90,7 @@ static void look(void *arg) {
 }
 
 /* Whoever has named the node may have seen it by another server. What is read behind the barrier is
- * as new. (A server that refuses it, because "/" is closed to us, may have asked nobody.) */
+ * as new. (Behind one that was refused it may be older.) */
 static void on_barrier(struct zkli_query *query, const struct zkli_reply *reply) {
     struct zkli_breaking *b = ZKLI_CONTAINER(query, struct zkli_breaking, barrier);
     struct zkli_engine *e = b->operation.session->engine;
@@ -157,7 +157,7 @@ bool zkli_breaking_init(struct zkli_breaking *b, struct zkl_session *s, const ch
     /* They fit: see ZKLI_PATH_MAX. */
     (void)zkli_path_join(directory, sizeof(directory), s->root, name);
     (void)zkli_path_join(b->path, sizeof(b->path), directory, node);
-    if (zkli_node_name_parse(node).kind == ZKLI_KIND_WRITE) {
+    if (zkli_node_name_may_turn(node)) {
         zkli_node_name_turn(reader, node);
         (void)zkli_path_join(b->reader, sizeof(b->reader), directory, reader);
     }

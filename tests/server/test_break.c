@@ -234,6 +234,24 @@ static void a_closed_node_is_left_alone(void) {
     client_close(c);
 }
 
+/* Whose names may end as a writer's, and have no uuid. */
+static void a_writer_s_name_may_be_short(void) {
+    client *c = client_open(fresh_name("short"), T_LONG);
+    char path[RAW_PATH_MAX];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", fixture_root(), c->name);
+    REQUIRE_INT(raw_make_path(fixture_raw(), path), RAW_OK);
+    for (int length = 0; length < 60; length++) {
+        (void)snprintf(path, sizeof(path), "%s/%s/%.*s-__WRIT__0000000001", fixture_root(), c->name,
+                       length, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+        REQUIRE_INT(raw_create(fixture_raw(), path, "", 0, RAW_EPHEMERAL, NULL), RAW_OK);
+        CHECK_INT(zkl_ask(c->session, c->name), ZKL_UNSUPPORTED);
+        CHECK_INT(break_path(c, path, SOON_MS), ZKL_OK);
+        CHECK_INT(break_path(c, path, SOON_MS), ZKL_NOT_HELD);
+    }
+    client_close(c);
+}
+
 static void other_libraries_go_at_once(void) {
     static const struct {
         const char *data;
@@ -303,6 +321,7 @@ int main(int argc, char **argv) {
         {"it goes after its timeout", it_goes_after_its_timeout},
         {"a call that ends too soon leaves the mark", a_call_that_ends_too_soon_leaves_the_mark},
         {"a closed node is left alone", a_closed_node_is_left_alone},
+        {"a writer's name may be short", a_writer_s_name_may_be_short},
         {"other libraries go at once", other_libraries_go_at_once},
         {"wrong calls are refused", wrong_calls_are_refused},
     };

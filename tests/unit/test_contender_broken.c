@@ -89,14 +89,19 @@ static void who_must_look_first_is_granted_behind_the_read(void) {
     situation_bring(&b, S_ENQUEUING_CREATED);
     b.world.must_look_first = true;
     CHECK_ACTIONS(listed(&b, FIRST), ZKLI_ASK_OWN);
+    b.world.must_look_first = false;
     CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK), ZKLI_DO_GRANT);
 }
 
-static void who_has_looked_is_granted_at_once(void) {
+/* Its watch was set on an earlier connection. */
+static void who_has_looked_before_looks_again(void) {
     struct bench b;
     situation_bring(&b, S_WAITING_HEAD);
     b.world.must_look_first = true;
-    CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true), ZKLI_DO_GRANT);
+    CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true), ZKLI_ASK_OWN);
+    CHECK_STATE(&b, "admitted");
+    b.world.must_look_first = false;
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_OK), ZKLI_DO_GRANT);
 }
 
 int main(int argc, char **argv) {
@@ -107,7 +112,7 @@ int main(int argc, char **argv) {
         {"a hold that turns ends", a_hold_that_turns_ends},
         {"who must look first is granted behind the read",
          who_must_look_first_is_granted_behind_the_read},
-        {"who has looked is granted at once", who_has_looked_is_granted_at_once},
+        {"who has looked before looks again", who_has_looked_before_looks_again},
     };
     return TEST_MAIN(argc, argv, "contender_broken", cases);
 }

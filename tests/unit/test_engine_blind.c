@@ -121,6 +121,44 @@ static void a_turn_is_blind(void) {
     end();
 }
 
+/* The client library does not say whether the watches were set again. */
+static void a_new_connection_is_blind_until_the_node_is_read(void) {
+    hold_watched();
+    Bench.refused = NO_READS;
+    cut_and_connect(0);
+    const int64_t end_ns = certain_until_ns();
+    CHECK(end_ns != ZKLI_NEVER && end_ns <= Bench.engine->lease.certain_until_ns);
+    pass(T_MS * MS / 2);
+    CHECK_INT(certain_until_ns(), end_ns);
+    check_ends_at(end_ns);
+    end();
+    hold_watched();
+    cut_and_connect(0);
+    pass(3 * T_MS * MS);
+    CHECK(zkli_member_is_held(Owner->member));
+    end();
+}
+
+/* A node that is closed costs no hold. The reader's is another one, and may be marked. */
+static void a_closed_writer_that_turns_is_blind(void) {
+    bench_begin();
+    Owner = begin_as("a", ZKLI_KIND_WRITE);
+    pass(T_MS * MS / 4);
+    REQUIRE(Owner->member->core.own_watch == ZKLI_WATCHED);
+    zkli_engine_enter(Bench.engine);
+    zkli_member_unwatch(Owner->member);
+    settle();
+    Bench.refused = NO_READS;
+    serve_all();
+    CHECK_INT(Owner->member->blind_until_ns, ZKLI_NEVER);
+    zkli_engine_enter(Bench.engine);
+    zkli_member_turn(Owner->member);
+    settle();
+    CHECK(Owner->member->blind_until_ns != ZKLI_NEVER);
+    check_ends_at(certain_until_ns());
+    end();
+}
+
 /* It would be another hold, with what is left of this one. */
 static void it_is_not_handed_on_with_less_than_the_lease(void) {
     hold_blind();
@@ -169,6 +207,9 @@ int main(int argc, char **argv) {
         {"a change counts until it is read", a_change_counts_until_it_is_read},
         {"a mark ends the hold and deletes the node", a_mark_ends_the_hold_and_deletes_the_node},
         {"a turn is blind", a_turn_is_blind},
+        {"a new connection is blind until the node is read",
+         a_new_connection_is_blind_until_the_node_is_read},
+        {"a closed writer that turns is blind", a_closed_writer_that_turns_is_blind},
         {"it is not handed on with less than the lease",
          it_is_not_handed_on_with_less_than_the_lease},
         {"a grant that comes late looks first", a_grant_that_comes_late_looks_first},

@@ -175,6 +175,8 @@ static void a_hold_may_be_handed_on_while_it_could_begin(void) {
     tell_state(ZKLI_PORT_CONNECTING);
     CHECK(!zkli_member_may_be_handed_on(waiter->member));
     bench_connect();
+    CHECK(!zkli_member_may_be_handed_on(waiter->member)); /* its node is read again first */
+    serve_all();
     CHECK(zkli_member_may_be_handed_on(waiter->member));
     for (int i = 0; i < T_MS / 10 && zkli_lease_is_ample(Bench.engine); i++)
         advance(10 * MS);
