@@ -98,6 +98,17 @@ static void a_mark_ends_the_hold_and_deletes_the_node(void) {
     end();
 }
 
+static void turn_it(void) {
+    zkli_engine_enter(Bench.engine);
+    zkli_member_turn(Owner->member);
+    settle();
+    struct request turn = serve_until(MULTI);
+    (void)tiny_remove(&Bench.server, turn.ops[0].path);
+    (void)tiny_add(&Bench.server, turn.ops[1].path, Bench.last_session);
+    answer(&turn, ZKLI_RESULT_OK);
+    CHECK_INT(Owner->member->core.state, ZKLI_HELD);
+}
+
 /* Its own transaction's news are not told from others. */
 static void a_turn_is_blind(void) {
     bench_begin();
@@ -105,16 +116,9 @@ static void a_turn_is_blind(void) {
     pass(T_MS * MS / 4);
     REQUIRE(Owner->member->core.own_watch == ZKLI_WATCHED);
     const int64_t end_ns = Bench.engine->lease.certain_until_ns;
-    zkli_engine_enter(Bench.engine);
-    zkli_member_turn(Owner->member);
-    settle();
-    CHECK_INT(certain_until_ns(), end_ns);
-    struct request turn = serve_until(MULTI);
-    (void)tiny_remove(&Bench.server, turn.ops[0].path);
-    (void)tiny_add(&Bench.server, turn.ops[1].path, Bench.last_session);
     Bench.refused = NO_READS;
-    answer(&turn, ZKLI_RESULT_OK);
-    CHECK_INT(Owner->member->core.state, ZKLI_HELD);
+    turn_it();
+    CHECK_INT(certain_until_ns(), end_ns);
     pass(T_MS * MS / 4);
     CHECK_INT(certain_until_ns(), end_ns);
     check_ends_at(end_ns);
@@ -145,17 +149,16 @@ static void a_closed_writer_that_turns_is_blind(void) {
     Owner = begin_as("a", ZKLI_KIND_WRITE);
     pass(T_MS * MS / 4);
     REQUIRE(Owner->member->core.own_watch == ZKLI_WATCHED);
+    Bench.refused = NO_READS;
     zkli_engine_enter(Bench.engine);
     zkli_member_unwatch(Owner->member);
     settle();
-    Bench.refused = NO_READS;
-    serve_all();
-    CHECK_INT(Owner->member->blind_until_ns, ZKLI_NEVER);
-    zkli_engine_enter(Bench.engine);
-    zkli_member_turn(Owner->member);
-    settle();
-    CHECK(Owner->member->blind_until_ns != ZKLI_NEVER);
-    check_ends_at(certain_until_ns());
+    pass(3 * T_MS * MS);
+    CHECK(zkli_member_is_held(Owner->member));
+    turn_it();
+    const int64_t end_ns = certain_until_ns();
+    pass(T_MS * MS / 4);
+    check_ends_at(end_ns);
     end();
 }
 
