@@ -27,6 +27,7 @@ static zkl_err ask(void *arg) {
     return zkl_ask(p->session, p->name);
 }
 
+/* For those who look have lost their connection, too, where the server is what fails. */
 static bool is_marked(play *p) {
     char path[RAW_PATH_MAX], data[1024] = "";
     size_t size = sizeof(data) - 1;
@@ -41,13 +42,17 @@ bool run_ask(play *p) {
     const bool is_cut_short = play_has_struck(p) && said == ZKL_UNREACHABLE; /* while it looked */
     if (said != ZKL_OK && !is_cut_short && (play_is_gentle(p) || said != ZKL_NOT_HELD))
         return play_fail(p, "asking says %s", said == ACTOR_BUSY ? "nothing" : zkl_errname(said));
-    if (said == ZKL_OK && !is_marked(p))
-        return play_fail(p, "asking says OK, and the holder's node has no mark");
+    if (said == ZKL_OK && !play_await(p, is_marked, play_in_time_ms(p), "the holder's mark"))
+        return false;
     play_frames_end(p);
     return play_await_fault(p) && play_holder_leaves(p) && step_comes_again(p);
 }
 
 /* ---- A hold that is ended from outside ---- */
+
+static bool is_taken(play *p) {
+    return raw_child_count(p->crew->raw, p->dir) == 1;
+}
 
 /* Of the only node that stands in the queue. */
 static zkl_err end_hold_by(zkl_session *session, const play *p) {
@@ -64,6 +69,8 @@ static zkl_err end_the_holders(void *arg) {
 
 /* Whatever happens on the way, it is done when it says so, and the holder knows. */
 bool run_break(play *p) {
+    if (!play_await(p, is_taken, play_in_time_ms(p), "the holder's node"))
+        return false;
     actor_begin(p->parts[PROTAGONIST].actor, end_the_holders, p);
     const zkl_err said = play_result(p, PROTAGONIST, LIMIT_MS);
     if (said != ZKL_OK)
