@@ -278,22 +278,21 @@ main() {
     [[ ${ZKLOCK_HOSTS-} ]] || ! chosen_any server fault cli register soak ||
         archive_server_classes "$TMPDIR/zookeeper.jsa"
     Totals=0 TotalFailed=0 TotalSkipped=0 TotalPrograms=0
-    local row tier is_beside
+    local row tier runs_beside=no
     local -a tiers
     for row in "${ROWS[@]}"; do
         tiers=()
         for tier in $row; do
             ! chosen "$tier" || tiers+=("$tier")
         done
-        is_beside=no
         if [[ $row == "$ROW_BESIDE" ]] && chosen "$TIER_BESIDE"; then
-            if ((${#tiers[@]})); then is_beside=yes; else tiers=("$TIER_BESIDE"); fi
+            if ((${#tiers[@]})); then runs_beside=yes; else tiers=("$TIER_BESIDE"); fi
+            [[ $runs_beside == no ]] || start_beside
         fi
-        [[ $is_beside == no ]] || start_beside
         ((${#tiers[@]} == 0)) || run_tiers "${tiers[@]}"
-        [[ $is_beside == no ]] || finish_beside
         [[ $row != unit || $MeasuresCore == no ]] || ! chosen unit || core_coverage
     done
+    [[ $runs_beside == no ]] || finish_beside
     ! chosen containers || run_containers
     [[ $Coverage == OFF ]] || check_coverage "$BuildDir" "${Chosen[@]}"
     end_leftovers || note_failure "a test left something running"
