@@ -27,13 +27,16 @@ static zkl_err ask(void *arg) {
     return zkl_ask(p->session, p->name);
 }
 
-/* For those who look have lost their connection, too, where the server is what fails. */
-static bool is_marked(play *p) {
+static bool has_mark(play *p, const char *mark) {
     char path[RAW_PATH_MAX], data[1024] = "";
     size_t size = sizeof(data) - 1;
     return raw_child_path(p->crew->raw, p->dir, 0, path) &&
-           raw_get(p->crew->raw, path, data, &size, NULL) == RAW_OK &&
-           strstr(data, " ask=1") != NULL;
+           raw_get(p->crew->raw, path, data, &size, NULL) == RAW_OK && strstr(data, mark) != NULL;
+}
+
+/* For those who look have lost their connection, too, where the server is what fails. */
+static bool is_marked(play *p) {
+    return has_mark(p, " ask=1");
 }
 
 bool run_ask(play *p) {
@@ -67,18 +70,25 @@ static zkl_err end_the_holders(void *arg) {
     return end_hold_by(p->session, p);
 }
 
-/* Whatever happens on the way, it is done when it says so, and the holder knows. */
+static bool is_ending(play *p) {
+    return has_mark(p, " break=1") || !play_is_valid(p, HOLDER);
+}
+
+/* Whatever happens on the way, it is done when it says so, and the holder knows. How often it looks
+ * until then depends on the holder's next heartbeat: these are no frames of the scenario. */
 bool run_break(play *p) {
     if (!play_await(p, is_taken, play_in_time_ms(p), "the holder's node"))
         return false;
     actor_begin(p->parts[PROTAGONIST].actor, end_the_holders, p);
+    if (!play_await(p, is_ending, play_in_time_ms(p), "the holder's mark"))
+        return false;
+    play_frames_end(p);
     const zkl_err said = play_result(p, PROTAGONIST, LIMIT_MS);
     if (said != ZKL_OK)
         return play_fail(p, "the end of a hold says %s",
                          said == ACTOR_BUSY ? "nothing" : zkl_errname(said));
     if (play_is_valid(p, HOLDER) || raw_child_count(p->crew->raw, p->dir) != 0)
         return play_fail(p, "the end of a hold says OK, and it goes on");
-    play_frames_end(p);
     const zkl_err released = actor_release(p->parts[HOLDER].actor, p->parts[HOLDER].lock);
     if (released != ZKL_LOST)
         return play_fail(p, "the holder's release says %s", zkl_errname(released));
