@@ -490,6 +490,14 @@ static void a_uuid_may_have_a_mark(void) {
     CHECK(!zkli_node_name_may_be_kept("_c_01234567-89ab-8bcd-0304-05060708090"));
 }
 
+static void only_a_writers_name_of_ours_turns(void) {
+    CHECK(zkli_node_name_may_turn("_c_01234567-89ab-4bcd-0304-05060708090a-__WRIT__0000000017"));
+    CHECK(!zkli_node_name_may_turn("_c_01234567-89ab-4bcd-0304-05060708090a-__READ__0000000017"));
+    CHECK(!zkli_node_name_may_turn("_c_01234567-89ab-4bcd-0304-05060708090-__WRIT__0000000017"));
+    CHECK(!zkli_node_name_may_turn("aaaaaaaaaaaaaaaaaaaaaaaa-__WRIT__0000000001"));
+    CHECK(!zkli_node_name_may_turn("-__WRIT__0000000001"));
+}
+
 static void a_turned_name_is_the_same_but_for_its_kind(void) {
     char turned[ZKLI_CHILD_MAX + 1];
     memset(turned, 'x', sizeof(turned));
@@ -499,6 +507,7 @@ static void a_turned_name_is_the_same_but_for_its_kind(void) {
 
 int main(int argc, char **argv) {
     static const test_case cases[] = {
+        {"only a writer's name of ours turns", only_a_writers_name_of_ours_turns},
         {"a uuid may have a mark", a_uuid_may_have_a_mark},
         {"a turned name is the same but for its kind", a_turned_name_is_the_same_but_for_its_kind},
         {"every library's contenders are told with kind and sequence",
