@@ -146,37 +146,3 @@ void breaks_check_hold(struct world *w, int client, struct handle *h, const stru
                           'a' + h->name, node->text);
     }
 }
-
-/* ---- Watches that are lost ---- */
-
-/* By its own holder alone: who waits for its end would sleep. */
-static bool is_watched_by_holder(const struct world *w, const struct client *c, int name) {
-    const char *child = strrchr(w->names[name].text, '/') + 1;
-    bool is_held = false, is_waited_for = false;
-    const struct zkli_list *head = &c->session.engine->members;
-    for (const struct zkli_list *link = head->next; link != head; link = link->next) {
-        const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
-        bool is_own = strcmp(m->core.node, child) == 0;
-        is_held = is_held || (is_own && zkli_contender_holds(&m->core));
-        is_waited_for = is_waited_for || strcmp(m->core.predecessor, child) == 0;
-    }
-    return is_held && !is_waited_for;
-}
-
-void breaks_lose_watches(struct world *w, int client, int message) {
-    struct message *m = &w->messages[message];
-    const struct client *c = &w->list[client];
-    if (!c->is_open || !world_chance(w, 20))
-        return;
-    int kept = 0, of_data = 0;
-    for (int i = 0; i < m->count; i++) {
-        bool is_of_data = i < m->index;
-        if (is_of_data && is_watched_by_holder(w, c, m->list[i]))
-            continue;
-        of_data += is_of_data;
-        m->list[kept++] = m->list[i];
-    }
-    w->figures->watches_lost += (uint64_t)(m->count - kept);
-    m->count = kept;
-    m->index = of_data;
-}

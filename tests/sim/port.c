@@ -308,7 +308,6 @@ static void on_connected(struct world *w, struct port *p, const struct message *
     int watches = watches_message(w, p->watches);
     if (watches != NONE) {
         w->messages[watches].zxid = p->last_zxid;
-        breaks_lose_watches(w, p->client, watches);
         conn_send(w, p->conn, watches);
     }
     if (delivery_is_late(w, p) && p->received_ns - p->attempted_ns < w->timeout_ns / 16)

@@ -47,7 +47,6 @@ static void print_locks(const struct figures *f, FILE *out) {
     row(out, "ended by its owner", f->broken, n);
     row(out, "ended by the operator", f->broken_by_deletion, n);
     row(out, "not ended in time", f->breaks_too_short, n);
-    row(out, "watches of holders not set", f->watches_lost, n);
     row(out, "guarded writes", f->guarded, n);
     row(out, "guarded writes, lost", f->guarded_lost, n);
     row(out, "guarded writes, unsure", f->guarded_unsure, n);

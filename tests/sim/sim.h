@@ -317,8 +317,6 @@ void breaks_begin(struct world *w, unsigned is_scene, unsigned client);
 void breaks_look(struct world *w, int client);
 /* A follower is about to send this to the leader. If it marks a node, it may be late. */
 void breaks_delay(struct world *w, int follower, const struct message *request);
-/* The server may not set the watches that holders have on their own nodes, and nobody is told. */
-void breaks_lose_watches(struct world *w, int client, int message);
 /* A set of a contender's data. */
 void breaks_committed(struct world *w, const struct txn *txn);
 /* A hold that is certain. */
