@@ -104,8 +104,8 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_ask(zkl_session *s, const char *name);
 /* ---- Ending a hold from outside -------------------------------------------------------------- */
 
 /*
- * Ends the hold of one contender, whatever it is doing, or its place in the queue. contender is its
- * node, as zkl_contender has it in .node. There are two steps.
+ * Ends the hold of one contender, or its place in the queue. contender is its node, as .node of
+ * zkl_contender names it. There are two steps.
  *
  * - The node is marked. That ends the hold: its owner is told by ZKL_EVENT_LOST, and the library
  *   deletes the node. The same goes for all who hold by it: in nested holds, and a thread that it

@@ -183,15 +183,17 @@ static unsigned decide_reply(contender *c, unsigned op, const event *e) {
 /* Who waits by a node that is marked as broken takes it for deleted. */
 static unsigned on_reply(contender *c, const event *e) {
     unsigned op = op_of(c, e->type);
-    event gone = *e;
-    gone.result = ZKLI_RESULT_NO_NODE;
     if ((c->in_flight & op) == 0)
         return 0; /* void: we have left since */
     c->in_flight &= ~op;
-    if (e->is_broken && zkli_contender_holds(c))
+    if (!e->is_broken)
+        return decide_reply(c, op, e);
+    if (zkli_contender_holds(c))
         return ZKLI_DO_LOSE | zkli_contender_leave(c, e);
-    c->is_broken = c->is_broken || e->is_broken;
-    return decide_reply(c, op, e->is_broken ? &gone : e);
+    event gone = *e;
+    gone.result = ZKLI_RESULT_NO_NODE;
+    c->is_broken = true;
+    return decide_reply(c, op, &gone);
 }
 
 static unsigned resume(contender *c, const event *e) {

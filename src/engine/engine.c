@@ -68,11 +68,12 @@ static void log_refusal(const struct zkli_member *m, unsigned ask, const struct 
                                : "");
 }
 
-static void note_marks(struct zkli_contender_event *event, unsigned ask,
-                       const struct zkli_reply *reply) {
+static void note_marks(struct zkli_contender_event *event, const struct zkli_member *m,
+                       unsigned ask, const struct zkli_reply *reply) {
     struct zkli_node_data data;
     bool is_own = ask == ZKLI_ASK_OWN;
-    if ((!is_own && ask != ZKLI_ASK_PREDECESSOR) ||
+    bool is_lease_before = ask == ZKLI_ASK_PREDECESSOR && m->core.kind == ZKLI_KIND_LEASE;
+    if ((!is_own && !is_lease_before) ||
         !zkli_node_data_parse(&data, reply->data, reply->data_length))
         return;
     event->is_touched = data.is_touched;
@@ -116,7 +117,7 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
     if (is_mark && !zkli_requests_note_mark(m, ask, reply, &event.result))
         return;
     if (reply->result == ZKLI_RESULT_OK)
-        note_marks(&event, ask, reply);
+        note_marks(&event, m, ask, reply);
     if (ask == ZKLI_ASK_DIRECTORY && reply->result == ZKLI_RESULT_OK)
         m->dir->permits = zkli_permits_parse(reply->data, reply->data_length, reply->stat.czxid,
                                              reply->stat.version);

@@ -3,7 +3,7 @@
  * marked, which ends the hold at once, and is deleted when its holder must know of that.
  *
  * When that is. A holder is certain until T after the last heartbeat by which it knows of no mark,
- * less a margin; and it has sent that before the mark was committed (zkli_member_step). So its own
+ * less a margin; and it has sent that before the mark was committed (engine/sight.c). So its own
  * T, from the answer to the mark on. A mark that was there before, somebody else's, counts from the
  * answer to the read that shows it.
  */
