@@ -134,7 +134,8 @@ typedef enum zkl_class {
     X(STALE, 22, LOST, "a later holder has shown its token")                                       \
     X(IO, 23, LOCAL, "the fence's file cannot be read or written")                                 \
     X(CORRUPT, 24, LOCAL, "the fence's file is damaged")                                           \
-    X(NO_CHROOT, 25, USAGE, "the chroot in the list of servers does not exist")
+    X(NO_CHROOT, 25, USAGE, "the chroot in the list of servers does not exist")                    \
+    X(EXPIRED, 26, LOCAL, "the attached session has expired")
 
 typedef enum zkl_err {
 #define ZKL_ERROR_ENUM(name, value, class_, text) ZKL_##name = (value),
@@ -229,7 +230,9 @@ typedef enum zkl_state {
     ZKL_STATE_SUSPENDED = 3,   /* the connection broke, the session may still live */
     ZKL_STATE_AUTH_FAILED = 4, /* final: the server rejected the credentials. No event of its own:
                                   holds are LOST, waits end with ZKL_AUTH_FAILED */
-    ZKL_STATE_CLOSED = 5       /* final */
+    ZKL_STATE_CLOSED = 5,      /* final */
+    ZKL_STATE_EXPIRED = 6      /* final: the session of zkl_session_attach is over. No event of its
+                                  own: holds are LOST, waits end with ZKL_EXPIRED */
 } zkl_state;
 
 typedef enum zkl_acl {
@@ -262,6 +265,9 @@ typedef struct zkl_session_options {
                                 for, the next acquire opens another session in its place, for which
                                 it needs a second connection. No event tells of it */
     uint8_t reserved[7];     /* must be zero */
+    /* For zkl_session_attach, else NULL and 0: */
+    const char *chroot; /* that the handle was made with, "" for none [NULL: not known] */
+    int64_t age_ms;     /* it was made so long ago, or less, 1 to 3600000 [0: not known] */
 } zkl_session_options;
 
 /* A compound literal, for C: &ZKL_SESSION_OPTIONS(.session_timeout_ms = 4000). In C++ fill a
@@ -303,6 +309,9 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_session_open(zkl_session **ret_session, const c
  * Close returns within 2 s, whatever the network does. Only a callback that is running can make it
  * longer: close waits for it.
  * **Returns:** ZKL_OK; ZKL_IN_CALLBACK; ZKL_FORKED.
+ * ZKL_INVALID: a handle is lent (zkl_session_zhandle). Nothing is closed.
+ * ZKL_UNREACHABLE: an attached session is closed, but nodes of it may be left until the session of
+ * the handle ends: no server could be asked in time.
  */
 ZKL_API zkl_err zkl_session_close(zkl_session *s);
 
@@ -318,6 +327,7 @@ ZKL_API int zkl_session_timeout_ms(zkl_session *s);
  * ignored: the first one stays. Names are looked up in the background. The client library tells
  * servers apart by address, not by port, and does not notice a server with another port only.
  * **Returns:** ZKL_OK; ZKL_INVALID; ZKL_CLOSED; ZKL_FORKED; ZKL_NOMEM.
+ * ZKL_UNSUPPORTED: an attached session. Use zoo_set_servers.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_session_set_hosts(zkl_session *s, const char *hosts);
 
@@ -435,7 +445,7 @@ ZKL_API const char *zkl_lock_name(const zkl_lock *l);
  * ZKL_UNREACHABLE (try): no answer in time, or no such lease.
  * ZKL_CANCELED: zkl_cancel was called, or the grant was given up by zkl_release_hold before this
  * call returned.
- * ZKL_CLOSED: the lock or the session was closed.
+ * ZKL_CLOSED: the lock or the session was closed. ZKL_EXPIRED: see zkl_session_attach.
  * ZKL_DEADLOCK: the calling thread would wait for itself. It holds the lock by this handle, which
  * is not recursive, or whose hold has become a reader's. Or it holds the lock of this name by
  * another handle of the same session, recursive or not. Only a reader inside a writer's hold is
@@ -477,35 +487,6 @@ ZKL_API zkl_err zkl_release(zkl_lock *l);
  * ZKL_INVALID, ZKL_IN_CALLBACK, ZKL_NOMEM: nothing was done.
  */
 ZKL_API zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms);
-
-#define ZKL_ALL_MAX 64
-
-/*
- * Acquires count locks, from 1 to ZKL_ALL_MAX, in one step: all of them or none. Their kinds may be
- * mixed. They are of one session, and no two have one name. The nodes are made in one transaction.
- * So callers that name the same locks, in any order, do not wait for each other in a circle. While
- * one is waited for, those that are free are taken for others. If a node is lost, all go to the
- * ends of their queues. Such nodes do not linger. Their tokens are equal. A call that fails removes
- * its nodes, and those directories that it made and no contender has used.
- *
- * A thread that holds a lock of this session is refused: it could wait for a caller that waits for
- * that lock. Nothing else of the kind is refused. Who holds one of these locks, or several, and
- * then waits for another, can wait in a circle with such a call, whatever the order.
- * **Returns:** as zkl_acquire, for all together, and:
- * ZKL_DEADLOCK: the calling thread holds a lock of this session.
- * ZKL_CANCELED, ZKL_CLOSED: that was so of one of the handles.
- * ZKL_LIMIT: also for too many locks.
- * ZKL_INVALID: also for no locks, handles of two sessions, and two of one name.
- */
-ZKL_API ZKL_MUST_USE zkl_err zkl_acquire_all(zkl_lock *const *locks, size_t count,
-                                             int64_t timeout_ms);
-
-/*
- * Gives up the calling thread's holds of these locks, each as zkl_release does.
- * **Returns:** ZKL_OK: all were held. ZKL_LOST: one had been lost before. Else what zkl_release
- * says of the first that failed. ZKL_LIMIT, ZKL_INVALID: as zkl_acquire_all; nothing was done.
- */
-ZKL_API zkl_err zkl_release_all(zkl_lock *const *locks, size_t count);
 
 /*
  * Makes the calling thread's hold of a ZKL_WRITE lock that of a reader. Readers that wait behind it
@@ -594,6 +575,7 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_node_path(zkl_lock *l, char *buf, size_t size);
 #include "zklock_fence.h"
 #include "zklock_guard.h"
 #include "zklock_inspect.h"
+#include "zklock_several.h"
 #include "zklock_ticket.h"
 
 #endif /* ZKLOCK_H */

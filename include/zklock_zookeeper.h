@@ -14,8 +14,64 @@
 extern "C" {
 #endif
 
+struct _zhandle;
 struct zoo_op;
 struct zoo_op_result;
+
+/* ---- Your own handle ------------------------------------------------------------------------- */
+
+/*
+ * Takes locks in the session of a handle that the program has, zhandle_t *zh, beside what else the
+ * program does with it. Its global watcher and its context stay the program's: the library hears of
+ * the session by a watch of its own, on a node that is never made.
+ *
+ * Returns at once, also if the handle is not connected yet; zkl_session_state tells. The handle
+ * must stay open until zkl_session_close has returned. That deletes the nodes of the library, and
+ * leaves the handle and its session as they are: see below.
+ *
+ * A hold begins when its lease is certain. In a session of its own the library knows when the
+ * session was created. Here it does not. Say it, and the first hold need not wait: read the clock,
+ * call zookeeper_init, attach, and let age_ms be what has passed, at least 1. The handle must not
+ * have been made with a client id then. Without age_ms, or if it is near T already, the first hold
+ * waits until the servers have proved for how long the session lives. That takes 1.5 T and some
+ * round trips. It happens once: the lease is kept from then on, for two syncs each 0.3 T.
+ *
+ * When the session expires, its locks are LOST. Every acquire then returns ZKL_EXPIRED, and
+ * zkl_session_state is ZKL_STATE_EXPIRED for good. Close the zkl_session and its locks, then the
+ * handle, and attach the next one. The library never breaks the handle's connection, and
+ * never opens another session in its place. Nor does it break off with a silent server:
+ * the client library does so after 2/3 T. So holds are lost more often than in a session of zklock.
+ *
+ * **Threads:** The client library calls the program's completions and watchers for this handle on
+ * one thread, and the library's, too. One that is slow delays heartbeats, and costs holds. On that
+ * thread a blocking call of zklock returns ZKL_IN_CALLBACK. (Before the library has heard of the
+ * session for the first time, it cannot know the thread: there such a call times out.)
+ *
+ * opts may be NULL. session_timeout_ms, auth_scheme, auth and tls must not be set, for the handle
+ * has them. With ZKL_ACL_CREATOR the program has added credentials to the handle. chroot is the one
+ * that the handle was made with: its length counts for the limits. If it is NULL, 255 bytes count.
+ * **Returns:** ZKL_OK; ZKL_NOMEM; ZKL_UNSUPPORTED: tls is set.
+ * ZKL_INVALID: a NULL, or an option that is out of range, unknown or not for this call.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_session_attach(zkl_session **ret_session, struct _zhandle *zh,
+                                                const zkl_session_options *opts);
+/*
+ * The handle by which the session is connected, as a zhandle_t *; for requests of the program's own
+ * in the session that holds its locks. It stays open until zkl_session_zhandle_return, even when
+ * its session expires. Till then no other session takes its place for want of use. Do not close it,
+ * and do not change its watcher or its context.
+ * **Returns:** NULL: there is none at the moment, or the session is over.
+ */
+ZKL_API struct _zhandle *zkl_session_zhandle(zkl_session *s);
+/*
+ * Gives a handle back, once for each time it was lent. Completions and watches that the program has
+ * asked for may come until then. zkl_session_close returns ZKL_INVALID, and does nothing, while a
+ * handle is lent.
+ * **Returns:** ZKL_OK; ZKL_INVALID: it is not lent; ZKL_FORKED.
+ */
+ZKL_API zkl_err zkl_session_zhandle_return(zkl_session *s, struct _zhandle *zh);
+
+/* ---- Guarded transactions -------------------------------------------------------------------- */
 
 /* The most operations in one transaction. It holds up every other write of the ensemble while the
  * leader looks at it. */

@@ -35,6 +35,7 @@ int cli_exit_status_of(zkl_err err) {
     case ZKL_STALE:
     case ZKL_IO:
     case ZKL_CORRUPT:
+    case ZKL_EXPIRED:
     case ZKL_ERR_MAX_:
         break;
     }

@@ -328,7 +328,8 @@ static void send_listing(struct zkli_dir *dir) {
 }
 
 static void send_all(struct zkli_engine *e) {
-    while (zkli_is_connected(e) && !e->is_draining && e->free_slot != ZKLI_SLOTS) {
+    bool is_over = e->is_draining && !e->is_attached; /* else nodes are to be deleted */
+    while (zkli_is_connected(e) && !is_over && e->free_slot != ZKLI_SLOTS) {
         if (zkli_queries_send_deferred(e))
             continue; /* the ones whose turn came before */
         if (zkli_list_is_empty(&e->work))
@@ -387,12 +388,11 @@ void zkli_engine_tick(struct zkli_engine *e) {
 static zkl_err add_member(struct zkli_member **ret_member, struct zkli_engine *e,
                           const struct zkli_wish *wish, struct zkli_group *group,
                           zkli_notify_fn notify, void *arg) {
-    if (e->state == ZKL_STATE_CLOSED)
-        return ZKL_CLOSED;
-    if (e->state == ZKL_STATE_AUTH_FAILED)
-        return ZKL_AUTH_FAILED;
+    zkl_err err = zkli_engine_end_error(e);
+    if (err != ZKL_OK)
+        return err;
     zkli_heartbeat_want(e);
-    zkl_err err = zkli_members_add(ret_member, e, wish, group);
+    err = zkli_members_add(ret_member, e, wish, group);
     if (err != ZKL_OK)
         return err;
     zkli_member_attach(*ret_member, notify, arg);
@@ -415,12 +415,24 @@ zkl_state zkli_engine_state(const struct zkli_engine *e) {
     return e->state;
 }
 
+zkl_err zkli_engine_end_error(const struct zkli_engine *e) {
+    if (e->state == ZKL_STATE_AUTH_FAILED)
+        return ZKL_AUTH_FAILED;
+    if (e->state == ZKL_STATE_EXPIRED)
+        return ZKL_EXPIRED;
+    return e->state == ZKL_STATE_CLOSED || e->is_draining ? ZKL_CLOSED : ZKL_OK;
+}
+
 bool zkli_engine_is_connected(const struct zkli_engine *e) {
     return zkli_is_connected(e);
 }
 
 void zkli_engine_keep_session(struct zkli_engine *e) {
     e->keeps_session = true;
+}
+
+void zkli_engine_lend(struct zkli_engine *e, bool is_lent) {
+    e->is_lent = is_lent;
 }
 
 bool zkli_engine_is_draining(const struct zkli_engine *e) {

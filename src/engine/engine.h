@@ -51,6 +51,8 @@ struct zkli_engine_options {
     size_t chroot_length; /* bytes that the client library puts before each path */
     int asked_timeout_ms; /* of the servers, who may grant another; 0: not known */
     bool keeps_session;   /* it is not replaced by another while nothing is held or waited for */
+    bool is_attached;     /* it is the program's, with its port: no other session follows it */
+    int64_t born_ns;      /* attached: the session was not created before */
     struct zkli_node_data who;
 };
 
@@ -65,9 +67,12 @@ bool zkli_engine_start(struct zkli_engine *e);
 /* Before shut: waiters fail with CLOSED, and no more is sent. A connection that is closed with
  * replies unread is reset, and the server then never reads the request to end the session. So close
  * waits, for a while, until is_drained. (The client library also loses the memory of completions
- * that it has not delivered when it is closed.) */
+ * that it has not delivered when it is closed.) An attached session goes on without us. So there
+ * holds end at once, and it is drained when no node of ours is left. */
 void zkli_engine_drain(struct zkli_engine *e);
 bool zkli_engine_is_drained(const struct zkli_engine *e);
+/* Before shut: whether nodes may be left in an attached session that lives on. */
+bool zkli_engine_leaves_nodes(const struct zkli_engine *e);
 /* Ends everything: waiters fail with CLOSED, holds end, the port is handed to close_port. */
 void zkli_engine_shut(struct zkli_engine *e);
 
@@ -89,6 +94,8 @@ void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const c
                           enum zkli_watch_type type);
 /* From now on the session is not replaced by another while it rests. */
 void zkli_engine_keep_session(struct zkli_engine *e);
+/* The same, while the program has the handle of its port. */
+void zkli_engine_lend(struct zkli_engine *e, bool is_lent);
 /* What new ports are opened with is not what it was. */
 void zkli_engine_hosts_changed(struct zkli_engine *e);
 /* The port has a new list of servers, and may have left the one it was connected to. */
@@ -99,6 +106,9 @@ void zkli_engine_log(struct zkli_engine *e, zkl_log_level level, const char *for
 /* ---- What it says of itself ---- */
 
 zkl_state zkli_engine_state(const struct zkli_engine *e);
+/* Why no session will come any more: CLOSED (also when about to close), AUTH_FAILED, EXPIRED.
+ * ZKL_OK: it goes on. */
+zkl_err zkli_engine_end_error(const struct zkli_engine *e);
 bool zkli_engine_is_connected(const struct zkli_engine *e);
 /* About to close. */
 bool zkli_engine_is_draining(const struct zkli_engine *e);
@@ -155,7 +165,7 @@ struct zkli_wish {
     int64_t session_id;           /* that one */
 };
 
-/* A new contender, or an error: LIMIT, NOMEM, CLOSED, AUTH_FAILED. */
+/* A new contender, or an error: LIMIT, NOMEM, CLOSED, AUTH_FAILED, EXPIRED. */
 zkl_err zkli_member_new(struct zkli_member **ret_member, struct zkli_engine *e,
                         const struct zkli_wish *wish, zkli_notify_fn notify, void *arg);
 /*

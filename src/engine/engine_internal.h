@@ -208,6 +208,8 @@ struct zkli_engine {
     int asked_timeout_ms;
     int logged_timeout_ms; /* the last one that was not as asked */
     bool keeps_session;    /* any that there is */
+    bool is_attached;      /* to the program's session, which is neither ended nor replaced */
+    int64_t born_ns;       /* of that: it was not created before */
     struct zkli_node_data who;
     char tag[ZKLI_TAG_LENGTH + 1]; /* in the uuids of this session */
     /* Life */
@@ -225,6 +227,7 @@ struct zkli_engine {
     struct zkli_succession succession;
     bool is_successor_wanted; /* a member waits for it */
     bool bears_nodes;         /* of the program's, which would go with it */
+    bool is_lent;             /* its handle is the program's for a while */
     bool is_kept;             /* for no other was to be had in its place, in time */
     int64_t kept_until_ns;    /* then another is asked for again, when nobody waits for it */
     int64_t late_until_ns;    /* it was taken though late: until then it proves what it can */
@@ -295,7 +298,8 @@ static inline bool zkli_lease_is_fit(const struct zkli_engine *e) {
 }
 
 static inline bool zkli_session_is_kept(const struct zkli_engine *e) {
-    return e->keeps_session || e->bears_nodes || e->is_kept || e->now_ns < e->late_until_ns;
+    return e->keeps_session || e->bears_nodes || e->is_lent || e->is_kept ||
+           e->now_ns < e->late_until_ns;
 }
 
 /* Nothing would be lost with this session, and another may have a better lease. */
@@ -345,6 +349,8 @@ void zkli_watcher_drop(struct zkli_watcher *watcher);
 /* A read that sets the watch was sent, and was answered. */
 void zkli_watch_asked(struct zkli_watch *watch);
 void zkli_watch_answered(struct zkli_engine *e, struct zkli_watch *watch, bool is_set);
+/* The port is to forget every watch: it lives on. */
+void zkli_watches_leave(struct zkli_port *port, struct zkli_engine *e);
 /* The port is gone, and with it every watch. */
 void zkli_watches_reset(struct zkli_engine *e);
 /* A watch fired: its watchers are handed out by next_fired, unless they are dropped before. */

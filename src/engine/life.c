@@ -78,9 +78,11 @@ static struct zkli_port *end_session(struct zkli_engine *e) {
     e->session_id = 0;
     zkli_requests_reset(e, &queries);
     zkli_queries_lost(e, &queries);
+    if (port != NULL && port->ops->unwatch != NULL)
+        zkli_watches_leave(port, e);
     zkli_watches_reset(e);
     zkli_heartbeat_end(e);
-    e->bears_nodes = false;
+    e->bears_nodes = e->is_lent = false;
     zkli_engine_refresh_tag(e);
     zkli_members_step_all(e, ZKLI_EV_EXPIRED);
     zkli_orphans_forget(e);
@@ -125,7 +127,7 @@ static void open_session(struct zkli_engine *e) {
             on_connected(e);
         return; /* if not, a look is due: suspend has seen to it */
     }
-    e->begun_ns = e->now_ns;
+    e->begun_ns = e->is_attached ? e->born_ns : e->now_ns;
     e->port = e->host->new_port(e->host_arg);
     if (e->port == NULL) {
         zkli_timer_set(&e->timers, &e->reopen, e->now_ns + ZKLI_RETRY_LAST_NS);
@@ -138,6 +140,33 @@ static void open_session(struct zkli_engine *e) {
 
 static void reopen(void *arg) {
     open_session(arg);
+}
+
+/* No other session follows. */
+static void end_all(struct zkli_engine *e, zkl_state state, zkl_err error) {
+    suspend(e);
+    move(e, state);
+    zkli_succession_end(e);
+    zkli_members_abandon_all(e, error);
+    struct zkli_port *port = end_session(e);
+    e->host->close_port(e->host_arg, port);
+    zkli_queries_end(e);
+}
+
+static void expire(struct zkli_engine *e) {
+    if (e->is_attached) {
+        zkli_engine_log(e, ZKL_LOG_ERROR, "the attached session 0x%llx has expired",
+                        (unsigned long long)e->session_id);
+        end_all(e, ZKL_STATE_EXPIRED, ZKL_EXPIRED);
+        return;
+    }
+    zkli_engine_log(e, ZKL_LOG_WARN, "session 0x%llx has expired; opening another",
+                    (unsigned long long)e->session_id);
+    suspend(e);
+    move(e, ZKL_STATE_CONNECTING);
+    struct zkli_port *port = end_session(e);
+    open_session(e); /* first: closing may take its time */
+    e->host->close_port(e->host_arg, port);
 }
 
 void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
@@ -154,13 +183,7 @@ void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
         suspend(e);
         break;
     case ZKLI_PORT_EXPIRED:
-        zkli_engine_log(e, ZKL_LOG_WARN, "session 0x%llx has expired; opening another",
-                        (unsigned long long)e->session_id);
-        suspend(e);
-        move(e, ZKL_STATE_CONNECTING);
-        (void)end_session(e);
-        open_session(e); /* first: closing may take its time */
-        e->host->close_port(e->host_arg, port);
+        expire(e);
         break;
     case ZKLI_PORT_FAILED:
         zkli_engine_log(e, ZKL_LOG_WARN, "a session could not be made ready: out of memory");
@@ -168,13 +191,7 @@ void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
         break;
     case ZKLI_PORT_AUTH_FAILED:
         zkli_engine_log(e, ZKL_LOG_ERROR, "the server rejects the credentials");
-        suspend(e);
-        move(e, ZKL_STATE_AUTH_FAILED);
-        zkli_succession_end(e);
-        zkli_members_abandon_all(e, ZKL_AUTH_FAILED);
-        (void)end_session(e);
-        e->host->close_port(e->host_arg, port);
-        zkli_queries_end(e);
+        end_all(e, ZKL_STATE_AUTH_FAILED, ZKL_AUTH_FAILED);
         break;
     }
 }
@@ -222,10 +239,24 @@ void zkli_engine_on_open_failed(struct zkli_engine *e, struct zkli_port *port) {
 void zkli_engine_drain(struct zkli_engine *e) {
     e->is_draining = true;
     zkli_members_abandon_all(e, ZKL_CLOSED);
+    if (!e->is_attached)
+        return; /* the session takes the nodes of holds with it */
+    zkli_heartbeat_end(e);
+    zkli_members_step_all(e, ZKLI_EV_LEASE);
 }
 
 bool zkli_engine_is_drained(const struct zkli_engine *e) {
-    return e->in_flight == 0;
+    bool is_clear = !e->is_attached || zkli_list_is_empty(&e->members);
+    return e->in_flight == 0 && is_clear;
+}
+
+/* A directory without members is kept for a visit: a node may appear there late. */
+bool zkli_engine_leaves_nodes(const struct zkli_engine *e) {
+    bool lives_on = e->is_attached && e->port != NULL;
+    bool has_more = !zkli_list_is_empty(&e->members);
+    for (size_t i = 0; i < ZKLI_BUCKETS; i++)
+        has_more = has_more || !zkli_list_is_empty(&e->dirs[i]);
+    return lives_on && has_more;
 }
 
 void zkli_engine_shut(struct zkli_engine *e) {
@@ -253,7 +284,9 @@ struct zkli_engine *zkli_engine_new(const struct zkli_engine_options *o) {
     e->root = o->root;
     e->chroot_length = o->chroot_length;
     e->asked_timeout_ms = o->asked_timeout_ms;
-    e->keeps_session = o->keeps_session;
+    e->keeps_session = o->keeps_session || o->is_attached;
+    e->is_attached = o->is_attached;
+    e->born_ns = o->born_ns;
     e->who = o->who;
     e->state = ZKL_STATE_CONNECTING;
     e->counts.least_certain_ns = INT64_MAX;

@@ -98,6 +98,16 @@ void zkli_watch_answered(struct zkli_engine *e, struct zkli_watch *watch, bool i
     free_unless_stale(e, watch);
 }
 
+void zkli_watches_leave(struct zkli_port *port, struct zkli_engine *e) {
+    for (size_t i = 0; i < ZKLI_BUCKETS; i++)
+        for (struct zkli_list *link = e->watches[i].next; link != &e->watches[i];
+             link = link->next) {
+            const struct zkli_watch *watch = ZKLI_CONTAINER(link, struct zkli_watch, link);
+            if (watch->is_set)
+                port->ops->unwatch(port, watch->path, watch->is_of_children);
+        }
+}
+
 void zkli_watches_reset(struct zkli_engine *e) {
     for (size_t i = 0; i < ZKLI_BUCKETS; i++) {
         struct zkli_list *link;

@@ -117,8 +117,11 @@ struct zkli_port_ops {
     bool (*open)(struct zkli_port *port); /* false: could not start, close it */
     /* Without a chroot. False: not taken, try again. */
     bool (*set_hosts)(struct zkli_port *port, const char *hosts);
-    void (*close)(struct zkli_port *port); /* ends the session, frees the port; nothing is
-                                                  delivered after its return */
+    void (*close)(struct zkli_port *port); /* ends the session, unless it is attached; frees the
+                                              port; nothing is delivered after its return */
+    /* At any time, and without a request: a watch that stands is forgotten. NULL: this one ends its
+     * session when it is closed, and its watches with it. */
+    void (*unwatch)(struct zkli_port *port, const char *path, bool is_of_children);
     /* As requests, but at any time: has a port go on that has stopped, and returns how it is. NULL:
      * this one neither stops nor fails to deliver its state. */
     enum zkli_port_state (*look)(struct zkli_port *port);
@@ -136,7 +139,10 @@ struct zkli_port {
     const struct zkli_port_ops *ops;
     struct zkli_list jobs_link; /* the host's */
     unsigned jobs;
-    char *new_hosts; /* to be set, or NULL */
+    struct zkli_list lent_link; /* in the host's list, while the program has its handle */
+    unsigned loans;
+    bool is_close_owed; /* when it is back */
+    char *new_hosts;    /* to be set, or NULL */
 };
 
 #endif

@@ -9,8 +9,9 @@ zkl_err zkli_lock_try_at_once(const struct zkl_lock *l) {
     const struct zkli_engine *e = l->session->engine;
     if (l->current != NULL || !zkli_list_is_empty(&l->acquires))
         return ZKL_BUSY;
-    if (zkli_engine_state(e) == ZKL_STATE_AUTH_FAILED)
-        return ZKL_AUTH_FAILED;
+    zkl_err err = zkli_engine_end_error(e);
+    if (err != ZKL_OK)
+        return err;
     return zkli_engine_is_connected(e) ? ZKL_OK : ZKL_UNREACHABLE;
 }
 

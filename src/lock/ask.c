@@ -33,7 +33,7 @@ static zkl_err ask(zkl_session *s, const char *path, int64_t until_ns, bool *ret
         .change = {
             .session = s, .path = path, .what = "the mark", .compute = compute, .done = done}};
     zkli_session_lock(s);
-    zkl_err err = zkli_change_end_of_session(s->engine);
+    zkl_err err = zkli_engine_end_error(s->engine);
     if (err == ZKL_OK)
         err = zkli_change_run(&asking.change, until_ns);
     zkli_session_unlock(s);

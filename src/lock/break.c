@@ -94,7 +94,7 @@ static void look(void *arg) {
 static void on_barrier(struct zkli_query *query, const struct zkli_reply *reply) {
     struct zkli_breaking *b = ZKLI_CONTAINER(query, struct zkli_breaking, barrier);
     struct zkli_engine *e = b->operation.session->engine;
-    zkl_err err = zkli_change_end_of_session(e);
+    zkl_err err = zkli_engine_end_error(e);
     bool is_lost = reply == NULL && query->is_sent;
     if (reply != NULL && reply->result != ZKLI_RESULT_AGAIN) {
         b->session_id = zkli_engine_session_id(e);
@@ -183,7 +183,7 @@ static zkl_err run(zkl_session *s, const char *name, const char *node, int64_t t
     if (!zkli_breaking_init(&breaking, s, name, node))
         return ZKL_NOMEM;
     zkli_session_lock(s);
-    zkl_err err = zkli_change_end_of_session(s->engine);
+    zkl_err err = zkli_engine_end_error(s->engine);
     if (err == ZKL_OK) {
         zkli_breaking_begin(&breaking, timeout_ms);
         err = zkli_operation_wait(&breaking.operation);

@@ -55,18 +55,11 @@ static void on_refused(struct zkli_change *c, const struct zkli_reply *reply) {
     finish(c, reply->result == ZKLI_RESULT_DENIED ? ZKL_DENIED : ZKL_SERVER, true);
 }
 
-zkl_err zkli_change_end_of_session(const struct zkli_engine *e) {
-    zkl_state state = zkli_engine_state(e);
-    if (state == ZKL_STATE_CLOSED || zkli_engine_is_draining(e))
-        return ZKL_CLOSED;
-    return state == ZKL_STATE_AUTH_FAILED ? ZKL_AUTH_FAILED : ZKL_OK;
-}
-
 /* Not sent, or refused for the moment. The query stays the engine's: the end of all sessions ends
  * it. */
 static void try_later(struct zkli_change *c) {
     struct zkli_engine *e = c->session->engine;
-    zkl_err err = zkli_change_end_of_session(e);
+    zkl_err err = zkli_engine_end_error(e);
     prepare_read(c);
     if (err == ZKL_OK)
         zkli_query_ask_later(e, &c->query);

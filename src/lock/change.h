@@ -46,7 +46,4 @@ void zkli_change_begin(struct zkli_change *change);
 void zkli_change_rest(struct zkli_change *change);
 void zkli_change_forget(struct zkli_change *change);
 
-/* ZKL_OK: there is a session, or another will come. */
-zkl_err zkli_change_end_of_session(const struct zkli_engine *e);
-
 #endif

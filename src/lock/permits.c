@@ -44,8 +44,7 @@ static void done(struct zkli_change *change, zkl_err result, bool is_there) {
 static zkl_err check(const struct zkl_lock *l) {
     if (zkli_lock_is_closed(l))
         return ZKL_CLOSED;
-    return l->kind == ZKLI_KIND_LEASE ? zkli_change_end_of_session(l->session->engine)
-                                      : ZKL_UNSUPPORTED;
+    return l->kind == ZKLI_KIND_LEASE ? zkli_engine_end_error(l->session->engine) : ZKL_UNSUPPORTED;
 }
 
 static zkl_err run(struct zkl_lock *l, int permits) {

@@ -172,21 +172,13 @@ static zkl_err take_answers(struct zkli_reads *reads, struct zkli_list *answered
 
 /* ---- The calling thread, with the lock ---- */
 
-/* Of a session that reads nothing more; else ZKL_OK. */
-static zkl_err end_of_session(const struct zkli_engine *e) {
-    zkl_state state = zkli_engine_state(e);
-    if (state == ZKL_STATE_AUTH_FAILED)
-        return ZKL_AUTH_FAILED;
-    return state == ZKL_STATE_CLOSED || zkli_engine_is_draining(e) ? ZKL_CLOSED : ZKL_OK;
-}
-
 /* Asks for what is wanted, and waits until something was answered, which it moves. */
 static zkl_err exchange(struct zkli_reads *reads, struct zkli_list *wanted,
                         struct zkli_list *ret_answered) {
     struct zkli_operation *operation = &reads->operation;
     struct zkli_engine *e = operation->session->engine;
     struct zkli_list *link;
-    zkl_err err = end_of_session(e);
+    zkl_err err = zkli_engine_end_error(e);
     if (err != ZKL_OK)
         return err;
     while (zkli_operation_is_running(operation) && (link = zkli_list_take_first(wanted)) != NULL) {
@@ -198,7 +190,7 @@ static zkl_err exchange(struct zkli_reads *reads, struct zkli_list *wanted,
         zkli_operation_pause(operation);
     if (!zkli_operation_is_running(operation))
         return operation->result;
-    err = end_of_session(e);
+    err = zkli_engine_end_error(e);
     reads->lost_error = err == ZKL_OK ? ZKL_UNREACHABLE : err;
     zkli_list_move_all(ret_answered, &reads->answered);
     return ZKL_OK;

@@ -20,10 +20,14 @@ struct zkli_events {
     struct zkli_callback queued, requeued, held, lost, wanted;
 };
 
-static _Thread_local bool is_in_callback;
+static _Thread_local bool is_in_callback, delivers;
 
 bool zkli_in_callback(void) {
-    return is_in_callback;
+    return is_in_callback || delivers;
+}
+
+void zkli_thread_delivers(void) {
+    delivers = true;
 }
 
 /* ---- Records ---- */

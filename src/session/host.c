@@ -34,9 +34,16 @@ static void host_random(void *arg, void *ret_bytes, size_t size) {
         mix(arg, ret_bytes, size);
 }
 
+/* The client library's thread for an attached handle runs the program's completions, too. */
+static void begin_delivery(struct zkl_session *s) {
+    if (s->attached != NULL)
+        zkli_thread_delivers();
+    zkli_session_lock(s);
+}
+
 static void on_state(void *arg, struct zkli_port *port, enum zkli_port_state state) {
     struct zkl_session *s = arg;
-    zkli_session_lock(s);
+    begin_delivery(s);
     zkli_engine_on_state(s->engine, port, state);
     pthread_cond_broadcast(&s->changed);
     zkli_session_unlock(s);
@@ -45,7 +52,7 @@ static void on_state(void *arg, struct zkli_port *port, enum zkli_port_state sta
 static void on_reply(void *arg, struct zkli_port *port, unsigned slot,
                      const struct zkli_reply *reply) {
     struct zkl_session *s = arg;
-    zkli_session_lock(s);
+    begin_delivery(s);
     if (zkli_client_awaits(port, slot, reply))
         zkli_engine_on_reply(s->engine, port, slot, reply);
     if (zkli_engine_is_draining(s->engine))
@@ -56,7 +63,7 @@ static void on_reply(void *arg, struct zkli_port *port, unsigned slot,
 static void on_watch(void *arg, struct zkli_port *port, const char *path,
                      enum zkli_watch_type type) {
     struct zkl_session *s = arg;
-    zkli_session_lock(s);
+    begin_delivery(s);
     zkli_engine_on_watch(s->engine, port, path, type);
     zkli_session_unlock(s);
 }
@@ -89,7 +96,8 @@ static struct zkli_port *host_new_port(void *arg) {
         .log = host_log,
         .arg = s,
     };
-    return zkli_client_new(&config);
+    return s->attached == NULL ? zkli_client_new(&config)
+                               : zkli_client_attach(&config, s->attached);
 }
 
 static void host_open_port(void *arg, struct zkli_port *port) {
@@ -97,7 +105,10 @@ static void host_open_port(void *arg, struct zkli_port *port) {
 }
 
 static void host_close_port(void *arg, struct zkli_port *port) {
-    zkli_helper_ask(arg, port, ZKLI_PORT_CLOSE);
+    if (port->loans > 0)
+        port->is_close_owed = true;
+    else
+        zkli_helper_ask(arg, port, ZKLI_PORT_CLOSE);
 }
 
 static void host_prepare_port(void *arg, struct zkli_port *port) {

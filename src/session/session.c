@@ -18,6 +18,8 @@
 
 #define TIMEOUT_MIN_MS 100
 #define TIMEOUT_DEFAULT_MS 10000
+/* An attached session waits for nothing else. */
+#define ATTACHED_DRAIN_WAIT_MS (ZKLI_DRAIN_WAIT_MS + ZKLI_CLOSE_WAIT_MS)
 #define ROOT_DEFAULT "/locks"
 #define ROOT_MAX 255
 
@@ -25,7 +27,7 @@ static bool is_in_range(int value) {
     return value == 0 || (value >= TIMEOUT_MIN_MS && value <= ZKLI_TIMEOUT_MAX_MS);
 }
 
-static zkl_err check_options(const zkl_session_options *o) {
+zkl_err zkli_session_check_options(const zkl_session_options *o) {
     if (!is_in_range(o->session_timeout_ms) || o->connect_timeout_ms < 0 ||
         o->connect_timeout_ms > ZKLI_TIMEOUT_MAX_MS)
         return ZKL_INVALID;
@@ -34,7 +36,7 @@ static zkl_err check_options(const zkl_session_options *o) {
     if ((o->auth_scheme == NULL) != (o->auth == NULL) ||
         (o->auth_scheme != NULL && o->auth_scheme[0] == '\0'))
         return ZKL_INVALID;
-    if (o->acl != ZKL_ACL_OPEN && (o->acl != ZKL_ACL_CREATOR || o->auth == NULL))
+    if (o->acl != ZKL_ACL_OPEN && o->acl != ZKL_ACL_CREATOR)
         return ZKL_INVALID;
     for (size_t i = 0; i < sizeof(o->reserved); i++)
         if (o->reserved[i] != 0)
@@ -85,12 +87,14 @@ static void describe_self(struct zkli_node_data *who, const char *label) {
     who->pid = getpid();
 }
 
-static bool copy_options(struct zkl_session *s, const char *hosts, const zkl_session_options *o) {
+static bool copy_options(struct zkl_session *s, const char *hosts, struct _zhandle *attached,
+                         const zkl_session_options *o) {
     s->session_timeout_ms = o->session_timeout_ms > 0 ? o->session_timeout_ms : TIMEOUT_DEFAULT_MS;
     s->connect_timeout_ms = o->connect_timeout_ms > 0 ? o->connect_timeout_ms : TIMEOUT_DEFAULT_MS;
     s->is_creator_acl = o->acl == ZKL_ACL_CREATOR;
     s->log = o->log;
     s->arg = o->arg;
+    s->attached = attached;
     return copy_string(&s->hosts, hosts) &&
            copy_string(&s->root, o->root == NULL ? ROOT_DEFAULT : o->root) &&
            copy_string(&s->auth_scheme, o->auth_scheme) && copy_string(&s->auth, o->auth);
@@ -101,9 +105,13 @@ static struct zkli_engine *new_engine(struct zkl_session *s, const zkl_session_o
         .host = &zkli_session_host,
         .host_arg = s,
         .root = s->root,
-        .chroot_length = zkli_hosts_chroot_length(s->hosts),
-        .asked_timeout_ms = s->session_timeout_ms,
+        .chroot_length = o->chroot != NULL     ? strlen(o->chroot)
+                         : s->attached != NULL ? ZKLI_CHROOT_MAX
+                                               : zkli_hosts_chroot_length(s->hosts),
+        .asked_timeout_ms = s->attached != NULL ? 0 : s->session_timeout_ms,
         .keeps_session = o->keep_session,
+        .is_attached = s->attached != NULL,
+        .born_ns = o->age_ms > 0 ? zkli_boottime_ns() - o->age_ms * ZKLI_NS_PER_MS : INT64_MIN / 2,
     };
     describe_self(&options.who, o->label);
     options.who.owner_nonce = process_nonce(s);
@@ -113,18 +121,20 @@ static struct zkli_engine *new_engine(struct zkl_session *s, const zkl_session_o
 }
 
 /* Everything but threads and connection. */
-static struct zkl_session *session_new(const char *hosts, const zkl_session_options *o) {
+struct zkl_session *zkli_session_new(const char *hosts, struct _zhandle *attached,
+                                     const zkl_session_options *o) {
     struct zkl_session *s = calloc(1, sizeof(*s));
     if (s == NULL)
         return NULL;
     s->callbacks_fd = o->manual_dispatch ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
-    if (!copy_options(s, hosts, o) || (o->manual_dispatch && s->callbacks_fd < 0))
+    if (!copy_options(s, hosts, attached, o) || (o->manual_dispatch && s->callbacks_fd < 0))
         goto fail_alloc;
     s->process = zkli_process_number();
     atomic_init(&s->references, 1);
     zkli_helper_init(s);
     zkli_list_init(&s->callbacks);
     zkli_list_init(&s->places);
+    zkli_list_init(&s->lent);
     zkli_callback_init(&s->own_events, o->on_event, o->arg, s);
     if (pthread_mutex_init(&s->mutex, NULL) != 0)
         goto fail_alloc;
@@ -152,8 +162,19 @@ fail_alloc:
     return NULL;
 }
 
-/* Ends the session, waiting so long for the server; the caller's reference goes with it. */
-static void session_end(struct zkl_session *s, int drain_ms, int close_ms) {
+/* The program may close the handle when this has returned. So it waits for what is to be done with
+ * it, and that waits for no server. */
+static void leave_handle(struct zkl_session *s) {
+    while (!zkli_helper_is_idle(s))
+        if (zkli_helper_is_stuck(s))
+            zkli_helper_finish(s);
+        else
+            zkli_session_wait(s, &s->changed);
+}
+
+/* Ends the session, waiting so long for the server; the caller's reference goes with it. False: of
+ * an attached one nodes may be left. */
+static bool session_end(struct zkl_session *s, int drain_ms, int close_ms) {
     int state;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     zkli_session_lock(s);
@@ -161,7 +182,10 @@ static void session_end(struct zkl_session *s, int drain_ms, int close_ms) {
     int64_t until_ns = zkli_monotonic_ns() + drain_ms * ZKLI_NS_PER_MS;
     while (!zkli_engine_is_drained(s->engine) && zkli_session_wait_until(s, &s->changed, until_ns))
         ;
+    bool is_clean = !zkli_engine_leaves_nodes(s->engine);
     zkli_engine_shut(s->engine);
+    if (s->attached != NULL)
+        leave_handle(s);
     until_ns = zkli_monotonic_ns() + close_ms * ZKLI_NS_PER_MS;
     while (!zkli_helper_is_idle(s) && zkli_session_wait_until(s, &s->changed, until_ns))
         ;
@@ -172,6 +196,7 @@ static void session_end(struct zkl_session *s, int drain_ms, int close_ms) {
     zkli_session_end_log(s);
     zkli_session_unlock_and_release(s);
     (void)pthread_setcancelstate(state, NULL);
+    return is_clean;
 }
 
 static bool is_exhausted(int error) {
@@ -192,17 +217,29 @@ static void tell_why_not(struct zkl_session *s) {
                     why);
 }
 
-static zkl_err await_connection(struct zkl_session *s) {
-    int64_t until_ns = zkli_monotonic_ns() + s->connect_timeout_ms * ZKLI_NS_PER_MS;
+bool zkli_session_start(struct zkl_session *s) {
+    if (!zkli_timer_thread_start(s)) {
+        zkli_session_free(s);
+        return false;
+    }
     zkli_session_lock(s);
     bool is_started = (s->own_events.fn == NULL || zkli_callbacks_start(s)) &&
                       zkli_engine_start(s->engine);
-    bool in_time = is_started;
+    zkli_session_unlock(s);
+    if (!is_started)
+        (void)session_end(s, 0, 0);
+    return is_started;
+}
+
+static zkl_err await_connection(struct zkl_session *s) {
+    int64_t until_ns = zkli_monotonic_ns() + s->connect_timeout_ms * ZKLI_NS_PER_MS;
+    bool in_time = true;
+    zkli_session_lock(s);
     while (in_time && zkli_engine_state(s->engine) == ZKL_STATE_CONNECTING &&
            !is_exhausted(s->open_error))
         in_time = zkli_session_wait_until(s, &s->changed, until_ns);
     zkl_state state = zkli_engine_state(s->engine);
-    bool has_no_room = !is_started || is_exhausted(s->open_error);
+    bool has_no_room = is_exhausted(s->open_error);
     if (!has_no_room && state == ZKL_STATE_CONNECTING)
         tell_why_not(s);
     zkli_session_unlock(s);
@@ -214,16 +251,12 @@ static zkl_err await_connection(struct zkl_session *s) {
 }
 
 static zkl_err open_at(zkl_session **ret_session, const char *hosts, const zkl_session_options *o) {
-    struct zkl_session *s = session_new(hosts, o);
-    if (s == NULL)
+    struct zkl_session *s = zkli_session_new(hosts, NULL, o);
+    if (s == NULL || !zkli_session_start(s))
         return ZKL_NOMEM;
-    if (!zkli_timer_thread_start(s)) {
-        zkli_session_free(s);
-        return ZKL_NOMEM;
-    }
     zkl_err err = await_connection(s);
     if (err != ZKL_OK)
-        session_end(s, 0, 0); /* the caller has waited long enough */
+        (void)session_end(s, 0, 0); /* the caller has waited long enough */
     else
         *ret_session = s;
     return err;
@@ -249,7 +282,10 @@ zkl_err zkl_session_open(zkl_session **ret_session, const char *hosts,
     *ret_session = NULL;
     if (hosts == NULL || !zkli_options_copy(&o, sizeof(o), opts))
         return ZKL_INVALID;
-    zkl_err err = check_options(&o);
+    bool lacks_auth = o.acl == ZKL_ACL_CREATOR && o.auth == NULL;
+    if (lacks_auth || o.chroot != NULL || o.age_ms != 0)
+        return ZKL_INVALID;
+    zkl_err err = zkli_session_check_options(&o);
     if (err != ZKL_OK)
         return err;
     if (zkli_in_callback())
@@ -262,6 +298,13 @@ zkl_err zkl_session_open(zkl_session **ret_session, const char *hosts,
     return err;
 }
 
+static bool is_lent(struct zkl_session *s) {
+    zkli_session_lock(s);
+    bool is_lent = !zkli_list_is_empty(&s->lent);
+    zkli_session_unlock(s);
+    return is_lent;
+}
+
 zkl_err zkl_session_close(zkl_session *s) {
     if (s == NULL)
         return ZKL_OK;
@@ -269,8 +312,12 @@ zkl_err zkl_session_close(zkl_session *s) {
         return ZKL_FORKED;
     if (zkli_in_callback())
         return ZKL_IN_CALLBACK;
-    session_end(s, ZKLI_DRAIN_WAIT_MS, ZKLI_CLOSE_WAIT_MS);
-    return ZKL_OK;
+    if (is_lent(s))
+        return ZKL_INVALID;
+    bool is_attached = s->attached != NULL;
+    bool is_clean = session_end(s, is_attached ? ATTACHED_DRAIN_WAIT_MS : ZKLI_DRAIN_WAIT_MS,
+                                ZKLI_CLOSE_WAIT_MS);
+    return is_clean ? ZKL_OK : ZKL_UNREACHABLE;
 }
 
 /* ---- Callbacks on the program's thread ---- */
@@ -376,7 +423,9 @@ zkl_err zkl_session_set_hosts(zkl_session *s, const char *hosts) {
     }
     zkli_session_lock(s);
     zkl_state state = zkli_engine_state(s->engine);
-    if (state == ZKL_STATE_CLOSED || state == ZKL_STATE_AUTH_FAILED)
+    if (s->attached != NULL)
+        err = ZKL_UNSUPPORTED;
+    else if (state == ZKL_STATE_CLOSED || state == ZKL_STATE_AUTH_FAILED)
         err = ZKL_CLOSED;
     else if (!take_hosts(s, complete))
         err = ZKL_NOMEM;

@@ -52,6 +52,8 @@ struct zkl_session {
     uint64_t process;       /* that has opened it */
     /* Copies of the options */
     int session_timeout_ms, connect_timeout_ms;
+    struct _zhandle *attached; /* the program's handle; or NULL, and hosts are known */
+    struct zkli_list lent;     /* ports whose handles the program has for a while */
     char *hosts, *root, *auth_scheme, *auth;
     bool is_creator_acl;
     zkl_lock_statistics counts; /* src/lock's, of all handles */
@@ -131,7 +133,9 @@ void zkli_completion_withdraw(struct zkli_completion *c);
  * none is running, unless on the calling thread. Its events are dropped. What is in the line of its
  * completions is told, here. */
 void zkli_callbacks_drop(struct zkl_session *s, const void *owner);
-/* Whether the calling thread is inside a callback of any session. */
+/* Whether the calling thread is inside a callback of any session, or may not wait. */
 bool zkli_in_callback(void);
+/* The calling thread delivers what a session waits for: it may never wait for that. */
+void zkli_thread_delivers(void);
 
 #endif

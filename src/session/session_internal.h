@@ -1,6 +1,7 @@
 /*
  * session_internal - what the files of src/session share. They call downwards only:
  *
+ *   attach    -> session
  *   ticket    -> session
  *   session   -> timer -> helper -> monitor
  *             -> host  -> helper, callbacks -> monitor
@@ -23,7 +24,14 @@
 /* Of sessions, and of calls that wait for servers. */
 #define ZKLI_TIMEOUT_MAX_MS 3600000
 
-/* ---- A list of servers (session.c) ---- */
+/* ---- What is shared of opening one (session.c) ---- */
+
+zkl_err zkli_session_check_options(const zkl_session_options *o);
+/* Everything but threads and connection. One of hosts and attached is NULL. NULL: out of memory. */
+struct zkl_session *zkli_session_new(const char *hosts, struct _zhandle *attached,
+                                     const zkl_session_options *o);
+/* Starts the threads and the engine. False: it cannot, and the session is freed. */
+bool zkli_session_start(struct zkl_session *s);
 
 /* As it is used, in new memory. ZKL_INVALID, ZKL_NOMEM: there is none. */
 zkl_err zkli_session_complete_hosts(char **ret_hosts, const char *hosts);

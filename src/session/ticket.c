@@ -68,9 +68,9 @@ static bool read_ticket(const char *text, struct zkli_credentials *ret) {
 /* ---- Calls ---- */
 
 static zkl_err take_ticket(struct zkl_session *s, struct zkli_credentials *ret) {
-    zkl_state state = zkli_engine_state(s->engine);
-    if (state == ZKL_STATE_CLOSED || state == ZKL_STATE_AUTH_FAILED)
-        return ZKL_CLOSED;
+    zkl_err err = zkli_engine_end_error(s->engine);
+    if (err != ZKL_OK)
+        return err == ZKL_EXPIRED ? err : ZKL_CLOSED;
     if (!zkli_engine_is_connected(s->engine))
         return ZKL_UNREACHABLE;
     zkli_engine_keep_session(s->engine);

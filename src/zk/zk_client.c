@@ -33,11 +33,11 @@ static void on_nudged(int code, const char *path, const void *data) {
 
 /* A request whose reply is ignored. If the connection was changed under requests in flight, that
  * reply does not fit theirs. Then they fail at once, and not after 2/3 of the timeout. */
-static void nudge(zhandle_t *handle) {
+void zkli_client_nudge(zhandle_t *handle) {
     (void)zoo_async(handle, "/", on_nudged, NULL); /* no harm if it is refused */
 }
 
-static void deliver_state(struct zkli_client *client, enum zkli_port_state state) {
+void zkli_client_deliver_state(struct zkli_client *client, enum zkli_port_state state) {
     client->config.receiver->on_state(client->config.arg, &client->port, state);
 }
 
@@ -49,9 +49,9 @@ static void on_authenticated(int code, const void *data) {
         return;
     if (code == ZOK) {
         if (!atomic_exchange(&client->is_authenticated, true)) /* asked twice, if it took long */
-            deliver_state(client, ZKLI_PORT_CONNECTED);
+            zkli_client_deliver_state(client, ZKLI_PORT_CONNECTED);
     } else if (code == ZAUTHFAILED) {
-        deliver_state(client, ZKLI_PORT_AUTH_FAILED);
+        zkli_client_deliver_state(client, ZKLI_PORT_AUTH_FAILED);
     } /* else the connection broke: asked again on the next */
     zkli_table_end(&client->place);
 }
@@ -66,14 +66,15 @@ static bool authenticate(struct zkli_client *client, zhandle_t *handle) {
 
 static void on_connected(struct zkli_client *client, zhandle_t *handle) {
     if (atomic_load(&client->is_authenticated))
-        deliver_state(client, ZKLI_PORT_CONNECTED);
+        zkli_client_deliver_state(client, ZKLI_PORT_CONNECTED);
     else if (!authenticate(client, handle))
-        deliver_state(client, ZKLI_PORT_FAILED);
+        zkli_client_deliver_state(client, ZKLI_PORT_FAILED);
 }
 
-/* The handle's own watcher; node watches have another, for they hear of session events, too. */
-static void on_session_event(zhandle_t *handle, int type, int state, const char *path,
-                             void *context) {
+/* The watcher of a handle of ours; node watches have another, for they hear of session events,
+ * too. */
+void zkli_client_on_session_event(zhandle_t *handle, int type, int state, const char *path,
+                                  void *context) {
     unsigned number;
     struct zkli_client *client = type == ZOO_SESSION_EVENT ? zkli_client_begin(context, &number)
                                                            : NULL;
@@ -84,26 +85,31 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
     zkli_search_forget(&client->search);
     atomic_store(&client->is_at_a_loss, false);
     if (atomic_exchange(&client->is_dropped, false))
-        nudge(handle); /* at the end of its list of servers it would stand still for T/60 first */
+        zkli_client_nudge(
+            handle); /* at the end of its list of servers it would stand still for T/60 first */
     if (state == ZOO_CONNECTED_STATE)
         on_connected(client, handle);
     else if (state == ZOO_EXPIRED_SESSION_STATE)
-        deliver_state(client, ZKLI_PORT_EXPIRED);
+        zkli_client_deliver_state(client, ZKLI_PORT_EXPIRED);
     else if (state == ZOO_AUTH_FAILED_STATE)
-        deliver_state(client, ZKLI_PORT_AUTH_FAILED);
+        zkli_client_deliver_state(client, ZKLI_PORT_AUTH_FAILED);
     else
-        deliver_state(client, ZKLI_PORT_CONNECTING);
+        zkli_client_deliver_state(client, ZKLI_PORT_CONNECTING);
     zkli_table_end(&client->place);
 }
 
 /* ---- The session ---- */
 
-static int64_t client_session_id(struct zkli_port *port) {
+int64_t zkli_client_session_id(struct zkli_port *port) {
     return zoo_client_id(atomic_load(&zkli_client_of(port)->handle))->client_id;
 }
 
-static int client_timeout_ms(struct zkli_port *port) {
+int zkli_client_timeout_ms(struct zkli_port *port) {
     return zoo_recv_timeout(atomic_load(&zkli_client_of(port)->handle));
+}
+
+zhandle_t *zkli_client_handle(struct zkli_port *port) {
+    return atomic_load(&zkli_client_of(port)->handle);
 }
 
 void zkli_client_credentials(struct zkli_port *port, int64_t *ret_id, char ret_password[16]) {
@@ -181,11 +187,11 @@ static bool client_open(struct zkli_port *port) {
     size_t servers = 0;
     char *hosts = zkli_hosts_make_odd(client->hosts, &servers);
     atomic_store(&client->servers, servers);
-    zhandle_t *handle = hosts == NULL
-                            ? NULL
-                            : zookeeper_init2(hosts, on_session_event, client->config.timeout_ms,
-                                              NULL, zkli_client_news_context(client),
-                                              ZOO_NO_LOG_CLIENTENV, client->log.callback);
+    zhandle_t *handle = hosts == NULL ? NULL
+                                      : zookeeper_init2(hosts, zkli_client_on_session_event,
+                                                        client->config.timeout_ms, NULL,
+                                                        zkli_client_news_context(client),
+                                                        ZOO_NO_LOG_CLIENTENV, client->log.callback);
     int error = errno;
     free(hosts);
     errno = error; /* what the caller tells */
@@ -208,7 +214,7 @@ static enum zkli_port_state client_look(struct zkli_port *port) {
     if (state == ZOO_AUTH_FAILED_STATE)
         return ZKLI_PORT_AUTH_FAILED;
     if (handle != NULL)
-        nudge(handle);
+        zkli_client_nudge(handle);
     if (state == ZOO_CONNECTED_STATE && atomic_load(&client->is_authenticated))
         return ZKLI_PORT_CONNECTED;
     if (state == ZOO_CONNECTED_STATE && !authenticate(client, handle))
@@ -228,11 +234,11 @@ static bool client_set_hosts(struct zkli_port *port, const char *hosts) {
     free(odd);
     if (is_taken)
         atomic_store(&client->servers, servers);
-    nudge(handle);
+    zkli_client_nudge(handle);
     return is_taken;
 }
 
-static void client_free(struct zkli_place *place) {
+void zkli_client_free(struct zkli_place *place) {
     struct zkli_client *client = ZKLI_CONTAINER(place, struct zkli_client, place);
     for (unsigned i = 0; i < ZKLI_SLOTS; i++)
         free(client->transactions[i]); /* its completion never came */
@@ -253,7 +259,27 @@ static void client_close(struct zkli_port *port) {
     if (handle != NULL)
         (void)zookeeper_close(handle); /* whatever it says, the handle is gone */
     zkli_log_give_back(&client->log);
-    zkli_table_drop(&client->place, true, client_free);
+    zkli_table_drop(&client->place, true, zkli_client_free);
+}
+
+struct zkli_client *zkli_client_new_with(const struct zkli_port_ops *ops,
+                                         const struct zkli_client_config *config) {
+    struct zkli_client *client = calloc(1, sizeof(*client));
+    if (client == NULL)
+        return NULL;
+    client->hosts = config->hosts == NULL ? NULL : strdup(config->hosts);
+    if (client->hosts == NULL && config->hosts != NULL) {
+        free(client);
+        return NULL;
+    }
+    zkli_search_init(&client->search);
+    client->port.ops = ops;
+    client->config = *config;
+    atomic_init(&client->is_authenticated, config->auth_scheme == NULL);
+    client->log = (struct zkli_log){
+        .line = config->log, .arg = config->arg, .last_errno = config->last_errno};
+    zkli_table_add(&client->place);
+    return client;
 }
 
 struct zkli_port *zkli_client_new(const struct zkli_client_config *config) {
@@ -265,8 +291,8 @@ struct zkli_port *zkli_client_new(const struct zkli_client_config *config) {
         .barrier = zkli_request_barrier,
         .sync = zkli_request_sync,
         .multi = zkli_request_multi,
-        .session_id = client_session_id,
-        .timeout_ms = client_timeout_ms,
+        .session_id = zkli_client_session_id,
+        .timeout_ms = zkli_client_timeout_ms,
         .open = client_open,
         .set_hosts = client_set_hosts,
         .close = client_close,
@@ -275,21 +301,9 @@ struct zkli_port *zkli_client_new(const struct zkli_client_config *config) {
         .wants_preparing = client_wants_preparing,
         .prepare = client_prepare,
     };
-    struct zkli_client *client = calloc(1, sizeof(*client));
+    struct zkli_client *client = zkli_client_new_with(&ops, config);
     if (client == NULL)
         return NULL;
-    client->hosts = strdup(config->hosts);
-    if (client->hosts == NULL) {
-        free(client);
-        return NULL;
-    }
-    zkli_search_init(&client->search);
-    client->port.ops = &ops;
-    client->config = *config;
-    atomic_init(&client->is_authenticated, config->auth_scheme == NULL);
-    client->log = (struct zkli_log){
-        .line = config->log, .arg = config->arg, .last_errno = config->last_errno};
     zkli_log_take(&client->log);
-    zkli_table_add(&client->place);
     return &client->port;
 }

@@ -7,6 +7,8 @@
 #include "engine/zk_port.h"
 #include "zklock.h"
 
+struct _zhandle; /* the client library's */
+
 /* hosts is copied; auth_scheme and auth are borrowed until the port is closed. */
 struct zkli_client_config {
     const char *hosts;
@@ -22,9 +24,15 @@ struct zkli_client_config {
 
 /* NULL: out of memory. */
 struct zkli_port *zkli_client_new(const struct zkli_client_config *config);
+/* The same over a handle that the program has, which outlives the port. Nothing of config is of use
+ * that is for opening a session. */
+struct zkli_port *zkli_client_attach(const struct zkli_client_config *config,
+                                     struct _zhandle *handle);
 /* With the lock held under which requests are sent: whether the slot still waits for this reply.
  * False: the client library had refused the request, and has completed it all the same. */
 bool zkli_client_awaits(struct zkli_port *port, unsigned slot, const struct zkli_reply *reply);
+/* NULL: it is not open yet. */
+struct _zhandle *zkli_client_handle(struct zkli_port *port);
 /* Of a connected port: what it takes to resume the session elsewhere. */
 void zkli_client_credentials(struct zkli_port *port, int64_t *ret_id, char ret_password[16]);
 

@@ -24,7 +24,8 @@
 #define ZKLI_SLOT_BITS 9
 enum {
     ZKLI_SLOT_NEWS = ZKLI_SLOTS, /* what was no request: the session's news, and the nodes' */
-    ZKLI_SLOT_PROBE,             /* a request of our own, to find the connection's socket */
+    ZKLI_SLOT_PROBE,             /* a request of our own, to find the connection's socket; or to
+                                    set an attached port's watch */
     ZKLI_CLIENT_SLOTS
 };
 _Static_assert(ZKLI_CLIENT_SLOTS <= 1 << ZKLI_SLOT_BITS, "there is a number for each");
@@ -37,6 +38,8 @@ struct zkli_client {
     _Atomic(zhandle_t *) handle;
     atomic_bool is_authenticated;
     struct zkli_log log;
+    /* Of an attached port: whether its watch stands, or is being set */
+    atomic_bool is_armed, is_arming;
     /* To drop the connection */
     struct zkli_search search;
     atomic_size_t servers;    /* when they were last looked up */
@@ -54,6 +57,21 @@ static inline struct zkli_client *zkli_client_of(struct zkli_port *port) {
     return ZKLI_CONTAINER(port, struct zkli_client, port);
 }
 
+/* ---- What is common to handles of ours and of the program's (zk_client.c) ---- */
+
+/* NULL: out of memory. hosts is copied, if there are any. */
+struct zkli_client *zkli_client_new_with(const struct zkli_port_ops *ops,
+                                         const struct zkli_client_config *config);
+void zkli_client_free(struct zkli_place *place);
+int64_t zkli_client_session_id(struct zkli_port *port);
+int zkli_client_timeout_ms(struct zkli_port *port);
+void zkli_client_deliver_state(struct zkli_client *client, enum zkli_port_state state);
+/* A watcher that knows session events only. */
+void zkli_client_on_session_event(zhandle_t *handle, int type, int state, const char *path,
+                                  void *context);
+/* Has the library look at its connection. */
+void zkli_client_nudge(zhandle_t *handle);
+
 /* ---- Numbers (zk_requests.c) ---- */
 
 /* A request in this slot begins: its context. */
@@ -68,6 +86,7 @@ bool zkli_client_is_lost(int code);
 
 /* ---- Requests (zk_requests.c): as in zk_port.h ---- */
 
+void zkli_request_unwatch(struct zkli_port *port, const char *path, bool is_of_children);
 bool zkli_request_create(struct zkli_port *port, unsigned slot, const char *path, const char *data,
                          size_t length, enum zkli_create_mode mode);
 bool zkli_request_list(struct zkli_port *port, unsigned slot, const char *path, bool is_watched);

@@ -242,6 +242,14 @@ static void on_node_event(zhandle_t *handle, int type, int state, const char *pa
     zkli_table_end(&client->place);
 }
 
+/* Out of the client library's tables; the server's stands until it fires, for nobody. */
+void zkli_request_unwatch(struct zkli_port *port, const char *path, bool is_of_children) {
+    struct zkli_client *client = zkli_client_of(port);
+    (void)zoo_remove_watches(atomic_load(&client->handle), path,
+                             is_of_children ? ZWATCHTYPE_CHILD : ZWATCHTYPE_DATA, on_node_event,
+                             zkli_client_news_context(client), 1);
+}
+
 /* ---- Requests ---- */
 
 static const struct ACL_vector *our_acl(const struct zkli_client *client) {

@@ -62,6 +62,10 @@
     X(zkl_err, zkl_guarded_multi_async, \
       (zkl_lock *, zkl_hold, int, const struct zoo_op *, struct zoo_op_result *, zkl_done_fn, \
        void *)) \
+    X(zkl_err, zkl_session_attach, \
+      (zkl_session **, struct _zhandle *, const zkl_session_options *)) \
+    X(struct _zhandle *, zkl_session_zhandle, (zkl_session *)) \
+    X(zkl_err, zkl_session_zhandle_return, (zkl_session *, struct _zhandle *)) \
     X(zkl_err, zkl_inspect, (zkl_session *, const char *, zkl_queue **)) \
     X(size_t, zkl_queue_count, (const zkl_queue *)) \
     X(int, zkl_queue_permits, (const zkl_queue *)) \

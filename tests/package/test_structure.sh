@@ -64,9 +64,9 @@ forbid "only zk_client_internal.h, zk_{end,ops}.c, zk_transaction.h include ZooK
 forbid "only zk_client_internal.h and zk_transaction.c may include zk_transaction.h:" \
     "$(includes 'zk/zk_transaction' src |
         grep -Ev '^src/zk/zk_(client_internal\.h|transaction\.c):' || :)"
-forbid "above src/zk the client library's operations are passed on by guard_multi.c alone:" \
+forbid "above src/zk guard_multi.c and attach.c alone pass on what is the client library's:" \
     "$(grep -rnE '\<zoo_op|zklock_zookeeper\.h' --include='*.[ch]' src |
-        grep -Ev '^src/(zk/|lock/guard_multi\.c:)' || :)"
+        grep -Ev '^src/(zk/|lock/guard_multi\.c:|session/attach\.c:)' || :)"
 echo "- the #includes of ${#layers[@]} layers point down"
 
 # ---- what is called ----

@@ -40,6 +40,7 @@ static const struct {
     {ZKL_IO, 23, "IO", ZKL_CLASS_LOCAL},
     {ZKL_CORRUPT, 24, "CORRUPT", ZKL_CLASS_LOCAL},
     {ZKL_NO_CHROOT, 25, "NO_CHROOT", ZKL_CLASS_USAGE},
+    {ZKL_EXPIRED, 26, "EXPIRED", ZKL_CLASS_LOCAL},
 };
 
 #define ONE(name, value, class_, text) +1
@@ -82,7 +83,7 @@ static void only_success_is_of_the_class_of_success(void) {
 }
 
 static void an_unknown_value_is_named_so_and_local(void) {
-    static const int unknown[] = {-1, -2147483647 - 1, ZKL_NO_CHROOT + 1, 1000, 0x7fffffff};
+    static const int unknown[] = {-1, -2147483647 - 1, ZKL_EXPIRED + 1, 1000, 0x7fffffff};
     for (size_t i = 0; i < COUNT(unknown); i++) {
         zkl_err err = (zkl_err)unknown[i];
         CHECK_STRING(zkl_errname(err), "UNKNOWN");
