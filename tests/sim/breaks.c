@@ -63,7 +63,7 @@ static void note_result(struct world *w, int client, const struct name *node, zk
     const struct name *reader = &w->names[node->turned_into];
     bool is_gone = node->gone_zxid != 0 && (node->turned_into == 0 || reader->gone_zxid != 0);
     TRACE(w, "client %d: the end of %s says %s", client, node->text, zkl_errname(err));
-    if (err == ZKL_TIMEOUT || err == ZKL_CLOSED || err == ZKL_DENIED) {
+    if (err == ZKL_TIMEOUT || err == ZKL_CLOSED || err == ZKL_EXPIRED || err == ZKL_DENIED) {
         w->figures->breaks_too_short += err == ZKL_TIMEOUT;
     } else if (err != ZKL_OK && err != ZKL_NOT_HELD) {
         world_violate(w, CHECK_BREAKS, "client %d cannot end %s: %s", client, node->text,

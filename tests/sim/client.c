@@ -161,7 +161,8 @@ static void host_random(void *arg, void *ret_bytes, size_t size) {
 
 static struct zkli_port *host_new_port(void *arg) {
     struct client *c = arg;
-    return port_new(c->world, number_of(c));
+    return c->handle != NONE ? &c->world->ports[c->handle].base
+                             : port_new(c->world, number_of(c), false);
 }
 
 static void host_open_port(void *arg, struct zkli_port *port) {
@@ -174,6 +175,10 @@ static void host_open_port(void *arg, struct zkli_port *port) {
 static void host_close_port(void *arg, struct zkli_port *port) {
     struct client *c = arg;
     struct world *w = c->world;
+    if (c->handle != NONE) {
+        port_detach(w, &w->ports[c->handle]);
+        return;
+    }
     world_at(w, w->now_ns + world_between(w, 100, 3000) * MICROSECOND, EVENT_CLOSE_PORT,
              number_of_port(port), 0);
 }
@@ -213,6 +218,9 @@ static void on_state(void *arg, struct zkli_port *port, enum zkli_port_state sta
     zkli_engine_on_state(c->session.engine, port, state);
     zkli_session_unlock(&c->session);
     shut_if_drained(c);
+    if (c->handle != NONE && state == ZKLI_PORT_EXPIRED) /* the program attaches another */
+        world_at(c->world, c->world->now_ns + world_between(c->world, 1, 500) * MS, EVENT_LEAVE,
+                 (unsigned)number_of(c), c->stamp);
 }
 
 /* Where commits are slow, what is answered between heartbeats tells that the server is not silent:
@@ -263,13 +271,40 @@ const struct zkli_port_receiver *client_receiver(void) {
 
 /* ---- Life ---- */
 
-void client_open(struct world *w, unsigned client, unsigned unused) {
-    (void)unused;
+/* The program closes it, or has closed it. */
+static void leave_handle(struct world *w, struct client *c) {
+    if (c->handle != NONE)
+        world_at(w, w->now_ns, EVENT_CLOSE_PORT, (unsigned)c->handle, 0);
+    c->handle = NONE;
+}
+
+/* The program connects its handle, and attaches it later. Or it has one already. */
+static void prepare_handle(struct world *w, struct client *c) {
+    w->figures->attached++;
+    bool has_one = c->handle != NONE && w->ports[c->handle].state != PORT_OVER;
+    w->figures->attached_again += has_one;
+    if (!has_one) {
+        c->handle = (int)number_of_port(port_new(w, number_of(c), true));
+        world_at(w, w->now_ns, EVENT_OPEN_PORT, (unsigned)c->handle, 0);
+        c->born_ns = world_chance(w, 50) ? client_clock(c) : INT64_MIN / 2;
+    }
+    int64_t until_ns = world_chance(w, 50) ? w->timeout_ns / 8 : 2 * w->timeout_ns;
+    world_at(w, w->now_ns + world_between(w, 0, until_ns), EVENT_OPEN, (unsigned)number_of(c), 1);
+}
+
+/* has_handle: the time has come to attach it. */
+void client_open(struct world *w, unsigned client, unsigned has_handle) {
     struct client *c = &w->list[client];
     if (c->is_open || w->phase != PHASE_RUN)
         return;
-    struct zkl_session *s = &c->session;
     c->world = w;
+    if (has_handle == 0 && world_chance(w, w->attached_percent)) {
+        prepare_handle(w, c);
+        return;
+    }
+    if (has_handle == 0)
+        leave_handle(w, c);
+    struct zkl_session *s = &c->session;
     c->is_open = true;
     c->is_closing = c->is_dead = false;
     c->port = NONE;
@@ -285,8 +320,12 @@ void client_open(struct world *w, unsigned client, unsigned unused) {
     s->root = root;
     s->references = 1;
     s->process = zkli_process_number();
-    s->engine = zkli_engine_new(&(struct zkli_engine_options){
-        .host = &host, .host_arg = c, .root = root, .keeps_session = world_chance(w, 20)});
+    s->engine = zkli_engine_new(&(struct zkli_engine_options){.host = &host,
+                                                              .host_arg = c,
+                                                              .root = root,
+                                                              .keeps_session = world_chance(w, 20),
+                                                              .is_attached = c->handle != NONE,
+                                                              .born_ns = c->born_ns});
     assert(s->engine != NULL);
     TRACE(w, "client %u begins", client);
     zkli_session_lock(s);
@@ -352,8 +391,36 @@ void client_close(struct world *w, int client, bool is_killed) {
     zkli_session_lock(&c->session);
     zkli_engine_drain(c->session.engine);
     zkli_session_unlock(&c->session);
-    world_at(w, w->now_ns + ZKLI_DRAIN_WAIT_MS * MS, EVENT_SHUT, (unsigned)client, c->stamp);
+    int64_t wait_ms = ZKLI_DRAIN_WAIT_MS + (c->handle != NONE ? ZKLI_CLOSE_WAIT_MS : 0);
+    world_at(w, w->now_ns + wait_ms * MS, EVENT_SHUT, (unsigned)client, c->stamp);
     shut_if_drained(c);
+}
+
+void client_leave(struct world *w, unsigned client, unsigned stamp) {
+    struct client *c = &w->list[client];
+    if (!c->is_open || c->stamp != stamp)
+        return;
+    w->figures->attached_over++;
+    if (c->is_paused)
+        world_at(w, c->wakes_ns + MS, EVENT_LEAVE, client, stamp);
+    else
+        client_close(w, (int)client, false);
+}
+
+/* It has been shut. */
+static void check_left(struct world *w, int client, bool is_untidy) {
+    struct port *p = &w->ports[w->list[client].handle];
+    p->is_left_untidy = p->is_left_untidy || is_untidy;
+    w->figures->left_untidy += is_untidy;
+    if (p->is_left_untidy)
+        return;
+    for (int i = 0; i < w->truth.count; i++) {
+        const struct znode *node = &w->truth.nodes[i];
+        if (p->state != PORT_OVER && p->session != 0 && node->session == p->session &&
+            w->names[node->name].lock != NONE)
+            world_violate(w, CHECK_ATTACHED, "client %d leaves %s in its program's session", client,
+                          w->names[node->name].text);
+    }
 }
 
 void client_shut(struct world *w, unsigned client, unsigned stamp) {
@@ -365,8 +432,13 @@ void client_shut(struct world *w, unsigned client, unsigned stamp) {
         return;
     }
     zkli_session_lock(&c->session);
+    bool is_untidy = zkli_engine_leaves_nodes(c->session.engine);
+    if (c->handle != NONE) /* before it is left: watches may be set yet */
+        w->ports[c->handle].is_left_untidy |= is_untidy;
     zkli_engine_shut(c->session.engine);
     zkli_session_unlock(&c->session);
+    if (c->handle != NONE && !c->is_dead)
+        check_left(w, (int)client, is_untidy);
     told_end(c);
     actors_end(w, (int)client);
     if (client_has_members(w, (int)client) || c->session.references != 1)
@@ -376,6 +448,8 @@ void client_shut(struct world *w, unsigned client, unsigned stamp) {
     c->is_open = false;
     if (c->is_dead)
         c->is_paused = false;
+    if (c->is_dead || is_untidy || world_chance(w, 50)) /* the nodes go with its session */
+        leave_handle(w, c);
     world_at(w, w->now_ns + world_between(w, 1, 2000) * MS, EVENT_OPEN, client, 0);
 }
 

@@ -39,6 +39,8 @@ int delivery_new(struct world *w, struct port *p, enum to_engine kind) {
  * ends and another that begins between two looks. */
 void delivery_of_state(struct world *w, struct port *p, enum zkli_port_state state) {
     struct client *c = &w->list[p->client];
+    if (p->is_attached && (!p->is_armed || !c->is_open))
+        return;
     p->is_untold = state == ZKLI_PORT_CONNECTED && c->is_forgetful && p->is_end_untold;
     p->is_end_untold = state == ZKLI_PORT_CONNECTING && c->is_forgetful;
     if (p->is_end_untold)
@@ -123,6 +125,16 @@ static bool lacks_path(struct world *w, const struct port *p, const struct messa
     return lacks;
 }
 
+/* As zk_attached.c does. */
+static void deliver_armed(struct world *w, struct port *p) {
+    p->is_arming = false;
+    p->begun_zxid = p->connected_zxid;
+    if (p->is_armed || p->state == PORT_OVER)
+        client_receiver()->on_state(&w->list[p->client], &p->base, port_heard(p));
+    else
+        port_arm(w, p);
+}
+
 static void deliver_reply(struct world *w, struct port *p, const struct message *m) {
     char *children[CHILDREN_MAX];
     struct zkli_stat stats[PARTS_MAX];
@@ -187,7 +199,10 @@ void port_deliver(struct world *w, unsigned port, unsigned unused) {
     } else if (m->kind == DELIVER_REPLY) {
         if (m->zxid > p->answered_zxid)
             p->answered_zxid = m->zxid;
-        deliver_reply(w, p, m);
+        if (m->slot == ARMING_SLOT)
+            deliver_armed(w, p);
+        else
+            deliver_reply(w, p, m);
     } else {
         /* Else its session has been replaced, or is over. */
         if (client->is_open && client->session.engine->port == &p->base)

@@ -58,6 +58,7 @@ enum checker {
     CHECK_KEPT,      /* a hold outlasts a silent server, and a log that stalls for a while */
     CHECK_DELETES,   /* nobody deletes another's node that is not marked */
     CHECK_BREAKS,    /* a mark ends the hold; an operator is told what is so */
+    CHECK_ATTACHED,  /* a close leaves nothing in the session of a handle that lives on */
     CHECK_WRITES, /* guarded writes: in the order of the holds, and what their callers are told */
     CHECKERS
 };
@@ -78,7 +79,8 @@ struct figures {
     uint64_t again, again_refused, again_lost, given_up, given_up_early, unreleased;
     uint64_t refused, forgotten, looks, double_faults, without_quorum, elections, expiries, moves,
         writes, lost_replies, late_creates, late_pings, lost_touches, told_late, watches_resent,
-        past_counter, ended_heard, syncs, proofs_by_syncs, successions, drops, older_words, kept;
+        past_counter, ended_heard, syncs, proofs_by_syncs, successions, drops, older_words, kept,
+        attached, attached_again, attached_over, left_untidy;
 };
 
 extern const char *const fault_names[FAULT_KINDS];

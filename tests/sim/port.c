@@ -297,6 +297,59 @@ static int timeout_ms(struct zkli_port *base) {
     return (int)(port_of(base)->world->timeout_ns / MS);
 }
 
+/* ---- A handle of the program's ---- */
+
+static void port_unwatch(struct zkli_port *base, const char *path, bool is_of_children) {
+    struct port *p = port_of(base);
+    watches_forget(p->watches, is_of_children ? WATCH_CHILDREN : WATCH_DATA,
+                   world_name(p->world, path));
+}
+
+void port_arm(struct world *w, struct port *p) {
+    if (p->is_arming || is_refused(w, p))
+        return;
+    p->is_arming = true;
+    submit(p, request_new(w, OP_EXISTS, ARMING_SLOT, w->nowhere));
+}
+
+enum zkli_port_state port_heard(const struct port *p) {
+    if (p->state == PORT_OVER)
+        return ZKLI_PORT_EXPIRED;
+    return p->is_armed && p->state == PORT_CONNECTED ? ZKLI_PORT_CONNECTED : ZKLI_PORT_CONNECTING;
+}
+
+static enum zkli_port_state attached_look(struct zkli_port *base) {
+    struct port *p = port_of(base);
+    (void)port_look(base);
+    if (!p->is_armed)
+        port_arm(p->world, p);
+    return port_heard(p);
+}
+
+static void begin_attached(struct world *w, struct port *p) {
+    if (p->state == PORT_OVER)
+        client_receiver()->on_state(&w->list[p->client], &p->base, ZKLI_PORT_EXPIRED);
+    else
+        port_arm(w, p);
+}
+
+static void ignore(struct world *w, const struct list *requests) {
+    for (int i = requests->first; i != NONE; i = w->messages[i].next)
+        w->messages[i].is_reply = false;
+}
+
+/* What completes later is ignored; what watches were left is the engine's doing. */
+void port_detach(struct world *w, struct port *p) {
+    ignore(w, &p->in_flight);
+    ignore(w, &p->unsent);
+    list_clear(w, &p->deliveries);
+    p->is_armed = p->is_arming = false;
+    for (int kind = 0; kind < WATCH_KINDS; kind++)
+        if (p->watches[kind].count > 0 && !p->is_left_untidy)
+            world_violate(w, CHECK_ATTACHED, "client %d leaves a watch on %s", p->client,
+                          w->names[p->watches[kind].names[0]].text);
+}
+
 /* ---- Receiving ---- */
 
 static void on_connected(struct world *w, struct port *p, const struct message *m) {
@@ -341,6 +394,8 @@ static void on_reply(struct world *w, struct port *p, const struct message *repl
     message_free(w, request);
     if (is_for_nobody)
         return;
+    if (reply->slot == ARMING_SLOT)
+        p->is_armed = reply->code == CODE_OK || reply->code == CODE_NO_NODE;
     if (reply->is_watched &&
         (reply->code == CODE_OK || (reply->code == CODE_NO_NODE && reply->index == OP_EXISTS)))
         watches_set(p->watches, (enum op)reply->index, reply->name);
@@ -381,7 +436,7 @@ void port_receive(struct world *w, int port, int message) {
 
 /* ---- Life ---- */
 
-struct zkli_port *port_new(struct world *w, int client) {
+struct zkli_port *port_new(struct world *w, int client, bool is_attached) {
     static const struct zkli_port_ops ops = {
         .create = port_create,
         .list = port_list,
@@ -395,9 +450,26 @@ struct zkli_port *port_new(struct world *w, int client) {
         .look = port_look,
         .drop = port_drop,
     };
+    static const struct zkli_port_ops attached_ops = {
+        .create = port_create,
+        .list = port_list,
+        .get = port_get,
+        .remove = port_remove,
+        .barrier = port_barrier,
+        .sync = port_sync,
+        .multi = port_multi,
+        .unwatch = port_unwatch,
+        .session_id = session_id,
+        .timeout_ms = timeout_ms,
+        .look = attached_look,
+    };
     assert(w->port_count < PORTS_MAX);
     struct port *p = &w->ports[w->port_count++];
-    *p = (struct port){.base = {.ops = &ops}, .world = w, .client = client, .conn = NONE};
+    *p = (struct port){.base = {.ops = is_attached ? &attached_ops : &ops},
+                       .world = w,
+                       .client = client,
+                       .is_attached = is_attached,
+                       .conn = NONE};
     list_init(&p->unsent);
     list_init(&p->in_flight);
     list_init(&p->deliveries);
@@ -411,6 +483,10 @@ void port_begin(struct world *w, unsigned port, unsigned unused) {
     struct port *p = &w->ports[port];
     if (p->is_closed)
         return;
+    if (p->state != PORT_NEW) { /* the program's: an engine comes to it */
+        begin_attached(w, p);
+        return;
+    }
     p->state = PORT_CONNECTING;
     io_at(w, p, w->now_ns);
 }

@@ -78,6 +78,10 @@ static void print_sessions(const struct figures *f, FILE *out) {
     row(out, "silent servers left", f->drops, n);
     row(out, "resumed by an older word", f->older_words, n);
     row(out, "holds that had to last", f->kept, n);
+    row(out, "attached to a program's handle", f->attached, n);
+    row(out, "attached again", f->attached_again, n);
+    row(out, "left with the handle's session", f->attached_over, n);
+    row(out, "left untidy", f->left_untidy, n);
     row(out, "sends refused", f->refused, n);
     row(out, "states not told", f->forgotten, n);
     row(out, "looks at the state", f->looks, n);

@@ -221,6 +221,8 @@ static void part_holding(struct world *w, int client) {
 
 /* While all is well but for this, a hold is not to be lost for so long. */
 static void must_keep(struct world *w, int client, int64_t ns) {
+    if (w->list[client].handle != NONE)
+        return; /* its connection is not the library's to drop */
     keep_holding(w, client);
     w->keeper = client;
     w->keeper_disturbances = w->disturbances + 1; /* this one */

@@ -34,6 +34,9 @@
 #define TOGETHER_PERCENT 60
 /* Of those in which an operator ends holds, now and then. */
 #define BREAKING_PERCENT 50
+/* Of schedules; and in those, of clients. */
+#define ATTACHING_PERCENT 50
+#define ATTACHED_PERCENT 50
 /* Of those near the counter's end: where a semaphore is among the locks, and elsewhere. */
 #define COUNTED_END_PERCENT 30
 #define END_PERCENT 10
@@ -83,11 +86,13 @@ static void configure(struct world *w) {
 static void start(struct world *w) {
     configure(w);
     quorum_start(w);
+    w->attached_percent = world_chance(w, ATTACHING_PERCENT) ? ATTACHED_PERCENT : 0;
     for (int i = 0; i < LOCKS_MAX; i++)
         operate(w, OP_CREATE, w->registers[i]);
     for (int i = 0; i < w->clients; i++) {
         struct client *c = &w->list[i];
         c->world = w;
+        c->handle = NONE;
         c->ppm = w->skew != 0 ? w->skew * CLOCK_PPM : (int)world_between(w, -CLOCK_PPM, CLOCK_PPM);
         c->offset_ns = world_between(w, 1, 1000000) * MS;
         world_at(w, world_between(w, 1, 300) * MS, EVENT_OPEN, (unsigned)i, 0);
@@ -237,6 +242,7 @@ static void (*const handlers[EVENT_KINDS])(struct world *w, unsigned a, unsigned
     [EVENT_WAKE] = client_wake,
     [EVENT_SHUT] = client_shut,
     [EVENT_OPEN] = client_open,
+    [EVENT_LEAVE] = client_leave,
     [EVENT_ACTOR] = actor_act,
     [EVENT_DEADLINE] = actor_deadline,
     [EVENT_TELL] = told_next,

@@ -137,6 +137,7 @@ void server_synced(struct world *w, int server, int conn, uint32_t life, int ind
 
 /* By a request that was answered: of the server's end of a connection, or of a client library. */
 void watches_set(struct watches watches[WATCH_KINDS], enum op request, int name);
+void watches_forget(struct watches watches[WATCH_KINDS], enum watch_kind kind, int name);
 /* Takes away those that this fires. False: there are none. */
 bool watches_take(struct watches watches[WATCH_KINDS], int name, enum zkli_watch_type type);
 /* Tells of those that a transaction fires, on a server that has just applied it. before: the tree,
@@ -149,7 +150,14 @@ void watches_resend(struct world *w, int conn, const struct message *request);
 
 /* ---- port.c ---- */
 
-struct zkli_port *port_new(struct world *w, int client);
+struct zkli_port *port_new(struct world *w, int client, bool is_attached);
+/* Of an attached one: sets the watch by which the engine hears of its session. */
+#define ARMING_SLOT ZKLI_SLOTS
+void port_arm(struct world *w, struct port *p);
+/* How it is, as far as that watch tells. */
+enum zkli_port_state port_heard(const struct port *p);
+/* The engine leaves it, and it goes on. */
+void port_detach(struct world *w, struct port *p);
 void port_begin(struct world *w, unsigned port, unsigned unused);
 void port_io(struct world *w, unsigned port, unsigned stamp);
 void port_receive(struct world *w, int port, int message);
@@ -176,7 +184,9 @@ bool delivery_is_loss_untold(const struct world *w, const struct port *p);
 
 /* ---- client.c ---- */
 
-void client_open(struct world *w, unsigned client, unsigned unused);
+void client_open(struct world *w, unsigned client, unsigned has_handle);
+/* The session of its handle is over. */
+void client_leave(struct world *w, unsigned client, unsigned stamp);
 void client_tick(struct world *w, unsigned client, unsigned stamp);
 void client_pause(struct world *w, int client, int64_t ns);
 void client_wake(struct world *w, unsigned client, unsigned pause);

@@ -92,7 +92,7 @@ enum op {
     OP_CREATE_SEQUENTIAL,
     OP_LIST,
     OP_GET,
-    OP_EXISTS, /* no client of ours sends it, nor sync: mistakes do */
+    OP_EXISTS, /* of an attached port's; and no client of ours looks for nodes by it: mistakes do */
     OP_SYNC,
     OP_REMOVE,
     OP_MULTI,
@@ -303,6 +303,9 @@ struct port {
     int client;
     enum port_state state;
     bool is_closed;
+    bool is_attached;         /* it is the program's: connected before, and perhaps used after */
+    bool is_armed, is_arming; /* its watch, by which the engine hears of the session */
+    bool is_left_untidy;      /* an engine may have left nodes in its session */
     int conn;
     uint32_t conn_life;
     int session;
@@ -431,6 +434,8 @@ struct client {
     bool was_certain; /* the lease, when the session was entered */
     unsigned stamp;   /* a new one with each process */
     int port;         /* the engine's, or its last; NONE */
+    int handle;       /* the port that it is attached to, or will be; NONE */
+    int64_t born_ns;  /* what the program says of that, by the client's clock */
     int64_t tick_ns;  /* when the timer goes off, real time */
     unsigned tick_stamp;
     uint64_t seen_news;
@@ -477,6 +482,7 @@ enum event_kind {
     EVENT_WAKE,
     EVENT_SHUT,
     EVENT_OPEN,
+    EVENT_LEAVE,
     EVENT_ACTOR,
     EVENT_DEADLINE,
     EVENT_TELL,
@@ -519,9 +525,10 @@ struct world {
     unsigned operations_wanted, operations, faults_wanted, faults_done;
     enum phase phase;
     bool is_throttling, is_denying;
-    bool is_log_stalled;  /* followers log, and acknowledge nothing */
-    int64_t log_takes_ns; /* or each entry so much later; 0: at once */
-    int keeper;           /* the holds of this client have to last, unless anything else happens */
+    bool is_log_stalled;       /* followers log, and acknowledge nothing */
+    int64_t log_takes_ns;      /* or each entry so much later; 0: at once */
+    unsigned attached_percent; /* of clients, to their program's handle */
+    int keeper; /* the holds of this client have to last, unless anything else happens */
     unsigned disturbances, keeper_disturbances;
     int64_t keeper_until_ns;
     bool keeper_may_lose;     /* unless it leaves its server: without that it may be lost, too */

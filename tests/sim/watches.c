@@ -27,6 +27,10 @@ void watches_set(struct watches watches[WATCH_KINDS], enum op request, int name)
     add(&watches[request == OP_LIST ? WATCH_CHILDREN : WATCH_DATA], name);
 }
 
+void watches_forget(struct watches watches[WATCH_KINDS], enum watch_kind kind, int name) {
+    (void)take(&watches[kind], name);
+}
+
 bool watches_take(struct watches watches[WATCH_KINDS], int name, enum zkli_watch_type type) {
     bool has_data = type != ZKLI_WATCH_CHILDREN && take(&watches[WATCH_DATA], name);
     bool has_children = type != ZKLI_WATCH_CHANGED && take(&watches[WATCH_CHILDREN], name);
