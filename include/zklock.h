@@ -267,7 +267,7 @@ typedef struct zkl_session_options {
     uint8_t reserved[7];     /* must be zero */
     /* For zkl_session_attach, else NULL and 0: */
     const char *chroot; /* that the handle was made with, "" for none [NULL: not known] */
-    int64_t age_ms;     /* it was made so long ago, or less, 1 to 3600000 [0: not known] */
+    int64_t made_ms;    /* CLOCK_BOOTTIME, before it was made [0: not known] */
 } zkl_session_options;
 
 /* A compound literal, for C: &ZKL_SESSION_OPTIONS(.session_timeout_ms = 4000). In C++ fill a
@@ -307,11 +307,11 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_session_open(zkl_session **ret_session, const c
  * objects, whose calls return ZKL_CLOSED. They must still be closed. NULL is accepted.
  *
  * Close returns within 2 s, whatever the network does. Only a callback that is running can make it
- * longer: close waits for it.
+ * longer, for close waits for it, and a handle that was lent (zkl_session_zhandle).
  * **Returns:** ZKL_OK; ZKL_IN_CALLBACK; ZKL_FORKED.
  * ZKL_INVALID: a handle is lent (zkl_session_zhandle). Nothing is closed.
- * ZKL_UNREACHABLE: an attached session is closed, but nodes of it may be left until the session of
- * the handle ends: no server could be asked in time.
+ * ZKL_UNREACHABLE: an attached session is closed, but a node of it may be left until the session of
+ * the handle ends. A server did not answer in time, or a request's reply was lost before.
  */
 ZKL_API zkl_err zkl_session_close(zkl_session *s);
 

@@ -22,51 +22,65 @@ struct zoo_op_result;
 
 /*
  * Takes locks in the session of a handle that the program has, zhandle_t *zh, beside what else the
- * program does with it. Its global watcher and its context stay the program's: the library hears of
+ * program does with it. Its global watcher and its context stay the program's. The library hears of
  * the session by a watch of its own, on a node that is never made.
  *
  * Returns at once, also if the handle is not connected yet; zkl_session_state tells. The handle
  * must stay open until zkl_session_close has returned. That deletes the nodes of the library, and
- * leaves the handle and its session as they are: see below.
+ * leaves the handle and its session as they are. What the library has asked for may complete later,
+ * and is ignored: while the handle is open, do not unload the library.
  *
  * A hold begins when its lease is certain. In a session of its own the library knows when the
- * session was created. Here it does not. Say it, and the first hold need not wait: read the clock,
- * call zookeeper_init, attach, and let age_ms be what has passed, at least 1. The handle must not
- * have been made with a client id then. Without age_ms, or if it is near T already, the first hold
- * waits until the servers have proved for how long the session lives. That takes 1.5 T and some
- * round trips. It happens once: the lease is kept from then on, for two syncs each 0.3 T.
+ * session was created. Here it does not. Say it, and the first hold need not wait: read
+ * CLOCK_BOOTTIME, call zookeeper_init without a client id, attach, and let made_ms be that time in
+ * milliseconds. Without made_ms, or when T has nearly passed since, the first hold waits until the
+ * servers have proved for how long the session lives. That takes 1.5 T and some round trips. It
+ * happens once: the lease is kept from then on, for two syncs each 0.3 T. If the handle was made
+ * with a client id, its session may have had a shorter timeout before. The servers may go by that
+ * one: let session_timeout_ms be the shortest.
  *
- * When the session expires, its locks are LOST. Every acquire then returns ZKL_EXPIRED, and
- * zkl_session_state is ZKL_STATE_EXPIRED for good. Close the zkl_session and its locks, then the
- * handle, and attach the next one. The library never breaks the handle's connection, and
- * never opens another session in its place. Nor does it break off with a silent server:
- * the client library does so after 2/3 T. So holds are lost more often than in a session of zklock.
+ * When the session expires, its locks are LOST. Every acquire then returns ZKL_EXPIRED, as do other
+ * calls that need the servers, and zkl_session_state is ZKL_STATE_EXPIRED for good. That may be so
+ * before the handle says it. Close the zkl_session and its locks, then the handle, and attach the
+ * next one. The library never breaks the handle's connection, and never opens another session in
+ * its place. Nor does it break off with a silent server: the client library does so after 2/3 T. So
+ * holds are lost more often than in a session of zklock.
+ *
+ * The library's own handles look up names only while they are not connected:
+ * zoo_set_servers_resolution_delay(zh, -1). Do that, or an outage of name resolution ends the
+ * session. Do not call zoo_remove_all_watches for the root or what is below it.
  *
  * **Threads:** The client library calls the program's completions and watchers for this handle on
  * one thread, and the library's, too. One that is slow delays heartbeats, and costs holds. On that
- * thread a blocking call of zklock returns ZKL_IN_CALLBACK. (Before the library has heard of the
- * session for the first time, it cannot know the thread: there such a call times out.)
+ * thread a blocking call of zklock returns ZKL_IN_CALLBACK, from the first time on that the library
+ * has heard of the session. Before that such a call blocks what it waits for. Call nothing of
+ * zklock in a completion of zoo_add_auth, nor in the handle's log callback: the client library may
+ * hold a lock there.
  *
- * opts may be NULL. session_timeout_ms, auth_scheme, auth and tls must not be set, for the handle
- * has them. With ZKL_ACL_CREATOR the program has added credentials to the handle. chroot is the one
- * that the handle was made with: its length counts for the limits. If it is NULL, 255 bytes count.
+ * opts may be NULL. auth_scheme, auth and tls must not be set, for the handle has them. With
+ * ZKL_ACL_CREATOR the program has added credentials to the handle. chroot is the one that the
+ * handle was made with: its length counts for the limits. If it is NULL, 255 bytes count. The
+ * client library has to be 3.6.2 or later, or 3.5.9.
  * **Returns:** ZKL_OK; ZKL_NOMEM; ZKL_UNSUPPORTED: tls is set.
  * ZKL_INVALID: a NULL, or an option that is out of range, unknown or not for this call.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_session_attach(zkl_session **ret_session, struct _zhandle *zh,
                                                 const zkl_session_options *opts);
 /*
- * The handle by which the session is connected, as a zhandle_t *; for requests of the program's own
- * in the session that holds its locks. It stays open until zkl_session_zhandle_return, even when
- * its session expires. Till then no other session takes its place for want of use. Do not close it,
- * and do not change its watcher or its context.
- * **Returns:** NULL: there is none at the moment, or the session is over.
+ * The handle of the present session, as a zhandle_t *; for requests of the program's own in the
+ * session that holds its locks. It stays open until zkl_session_zhandle_return, even when its
+ * session expires. Till then no other session takes its place for want of use. Ephemeral nodes that
+ * the program makes by it go with that session: see keep_session. Do not close the handle, and do
+ * not change its watcher, its context, its servers or its credentials. **Threads:** as for
+ * zkl_session_attach.
+ * **Returns:** NULL: there is no session at the moment, or it is over.
  */
 ZKL_API struct _zhandle *zkl_session_zhandle(zkl_session *s);
 /*
- * Gives a handle back, once for each time it was lent. Completions and watches that the program has
- * asked for may come until then. zkl_session_close returns ZKL_INVALID, and does nothing, while a
- * handle is lent.
+ * Gives a handle back, once for each time it was lent. It may be closed at any moment from then on.
+ * What the program has asked for by it may complete, and watches of its own may be told, until
+ * zkl_session_close has returned. In a session that has lent a handle that may take 5 s. While one
+ * is lent, zkl_session_close returns ZKL_INVALID and does nothing.
  * **Returns:** ZKL_OK; ZKL_INVALID: it is not lent; ZKL_FORKED.
  */
 ZKL_API zkl_err zkl_session_zhandle_return(zkl_session *s, struct _zhandle *zh);

@@ -41,6 +41,10 @@ void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begu
     lease->quickest_ns = INT64_MAX;
 }
 
+void zkli_lease_join(struct zkli_lease *lease, int64_t now_ns) {
+    lease->resumed_ns = now_ns;
+}
+
 /* So many of a connection, and those of earlier ones do not matter. Its first ones may have been
  * held up by what broke the last. */
 #define FEW 3

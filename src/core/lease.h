@@ -101,6 +101,8 @@ int64_t zkli_lease_pause_ns(int64_t timeout_ns);
 
 /* A new session, whose connect was begun at that time: its creation starts the leader's clock. */
 void zkli_lease_begin(struct zkli_lease *lease, int64_t timeout_ns, int64_t begun_ns);
+/* The present connection may have begun just now, and be a later one of the session. */
+void zkli_lease_join(struct zkli_lease *lease, int64_t now_ns);
 /*
  * A new connection of the same session: the last heartbeat acknowledged before is known where it
  * matters. For the server that resumed the session has seen its transaction, or it would have

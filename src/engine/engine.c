@@ -215,21 +215,18 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
         zkli_list_move_all(&askers, &e->slots[number].askers);
     zkli_slot_release(e, number);
     /* Lost without a word about the connection: the port may have had no memory to report its end.
-     * Watches are set again on the next connection. What was listed before is not relied on then,
-     * nor what syncs have proved. */
+     */
     if (reply->result == ZKLI_RESULT_LOST) {
-        e->connection++;
-        e->connected_ns = e->now_ns;
-        zkli_heartbeat_doubt(e);
-        if (zkli_is_connected(e)) /* else the next connection is told */
-            zkli_sights_doubt(e);
+        zkli_connection_doubt(e);
     } else {
         e->answered_ns = e->now_ns;
         if (e->pace == ZKLI_PACE_REST && zkli_is_connected(e))
             zkli_timer_clear(&e->timers, &e->look);
     }
     if (slot.watch != NULL)
-        zkli_watch_answered(e, slot.watch, reply->result == ZKLI_RESULT_OK);
+        zkli_watch_answered(e, slot.watch,
+                            reply->result == ZKLI_RESULT_OK ||
+                                reply->result == ZKLI_RESULT_NOMEM); /* to tell what it read */
     switch (slot.use) {
     case ZKLI_USE_MEMBER:
         answer(slot.member, slot.ask, reply);
@@ -429,10 +426,6 @@ bool zkli_engine_is_connected(const struct zkli_engine *e) {
 
 void zkli_engine_keep_session(struct zkli_engine *e) {
     e->keeps_session = true;
-}
-
-void zkli_engine_lend(struct zkli_engine *e, bool is_lent) {
-    e->is_lent = is_lent;
 }
 
 bool zkli_engine_is_draining(const struct zkli_engine *e) {

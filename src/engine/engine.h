@@ -94,8 +94,6 @@ void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const c
                           enum zkli_watch_type type);
 /* From now on the session is not replaced by another while it rests. */
 void zkli_engine_keep_session(struct zkli_engine *e);
-/* The same, while the program has the handle of its port. */
-void zkli_engine_lend(struct zkli_engine *e, bool is_lent);
 /* What new ports are opened with is not what it was. */
 void zkli_engine_hosts_changed(struct zkli_engine *e);
 /* The port has a new list of servers, and may have left the one it was connected to. */

@@ -210,6 +210,7 @@ struct zkli_engine {
     bool keeps_session;    /* any that there is */
     bool is_attached;      /* to the program's session, which is neither ended nor replaced */
     int64_t born_ns;       /* of that: it was not created before */
+    bool left_nodes;       /* in that, when it was over for us and not for the servers */
     struct zkli_node_data who;
     char tag[ZKLI_TAG_LENGTH + 1]; /* in the uuids of this session */
     /* Life */
@@ -227,7 +228,6 @@ struct zkli_engine {
     struct zkli_succession succession;
     bool is_successor_wanted; /* a member waits for it */
     bool bears_nodes;         /* of the program's, which would go with it */
-    bool is_lent;             /* its handle is the program's for a while */
     bool is_kept;             /* for no other was to be had in its place, in time */
     int64_t kept_until_ns;    /* then another is asked for again, when nobody waits for it */
     int64_t late_until_ns;    /* it was taken though late: until then it proves what it can */
@@ -297,8 +297,12 @@ static inline bool zkli_lease_is_fit(const struct zkli_engine *e) {
            e->now_ns + zkli_lease_quickest_ns(&e->lease) < e->ample_until_ns;
 }
 
+static inline bool zkli_session_is_lent(const struct zkli_engine *e) {
+    return e->port != NULL && e->port->loans > 0;
+}
+
 static inline bool zkli_session_is_kept(const struct zkli_engine *e) {
-    return e->keeps_session || e->bears_nodes || e->is_lent || e->is_kept ||
+    return e->keeps_session || e->bears_nodes || zkli_session_is_lent(e) || e->is_kept ||
            e->now_ns < e->late_until_ns;
 }
 
@@ -579,6 +583,9 @@ void zkli_succession_note_state(struct zkli_engine *e, const struct zkli_port *p
                                 enum zkli_port_state state);
 
 /* ---- Life (life.c) ---- */
+
+/* There may have been another connection since, of which the port has said nothing. */
+void zkli_connection_doubt(struct zkli_engine *e);
 
 /* Lets another session take this one's place, if it is time. */
 void zkli_life_go_on(struct zkli_engine *e);

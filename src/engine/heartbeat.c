@@ -315,6 +315,8 @@ void zkli_heartbeat_begin(struct zkli_engine *e, bool is_new_session) {
         zkli_lease_begin(&e->lease, e->timeout_ms * ZKLI_NS_PER_MS, e->begun_ns);
     else
         zkli_lease_reconnect(&e->lease, e->timeout_ms * ZKLI_NS_PER_MS, e->now_ns);
+    if (is_new_session && e->is_attached)
+        zkli_lease_join(&e->lease, e->now_ns);
     e->pace = ZKLI_PACE_BARRIERS; /* as it can be */
     lease_changed(e);
     zkli_sights_doubt(e);

@@ -56,6 +56,16 @@ static void begin_connection(struct zkli_engine *e, const char *how) {
     zkli_heartbeat_begin(e, is_new);
 }
 
+/* Watches are set again on the next connection. What was listed before is not relied on then, nor
+ * what syncs have proved. */
+void zkli_connection_doubt(struct zkli_engine *e) {
+    e->connection++;
+    e->connected_ns = e->now_ns;
+    zkli_heartbeat_doubt(e);
+    if (zkli_is_connected(e)) /* else the next connection is told */
+        zkli_sights_doubt(e);
+}
+
 static void on_connected(struct zkli_engine *e) {
     bool is_new = e->session_id == 0;
     bool is_first = e->connection == 0;
@@ -82,7 +92,7 @@ static struct zkli_port *end_session(struct zkli_engine *e) {
         zkli_watches_leave(port, e);
     zkli_watches_reset(e);
     zkli_heartbeat_end(e);
-    e->bears_nodes = e->is_lent = false;
+    e->bears_nodes = false;
     zkli_engine_refresh_tag(e);
     zkli_members_step_all(e, ZKLI_EV_EXPIRED);
     zkli_orphans_forget(e);
@@ -147,6 +157,7 @@ static void end_all(struct zkli_engine *e, zkl_state state, zkl_err error) {
     suspend(e);
     move(e, state);
     zkli_succession_end(e);
+    e->left_nodes = e->is_attached && error == ZKL_AUTH_FAILED && e->standing > 0;
     zkli_members_abandon_all(e, error);
     struct zkli_port *port = end_session(e);
     e->host->close_port(e->host_arg, port);
@@ -181,6 +192,9 @@ void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
         break;
     case ZKLI_PORT_CONNECTING:
         suspend(e);
+        break;
+    case ZKLI_PORT_DOUBTED:
+        zkli_connection_doubt(e);
         break;
     case ZKLI_PORT_EXPIRED:
         expire(e);
@@ -256,7 +270,7 @@ bool zkli_engine_leaves_nodes(const struct zkli_engine *e) {
     bool has_more = !zkli_list_is_empty(&e->members);
     for (size_t i = 0; i < ZKLI_BUCKETS; i++)
         has_more = has_more || !zkli_list_is_empty(&e->dirs[i]);
-    return lives_on && has_more;
+    return e->left_nodes || (lives_on && has_more);
 }
 
 void zkli_engine_shut(struct zkli_engine *e) {

@@ -250,11 +250,12 @@ bool zkli_lease_is_ample(const struct zkli_engine *e) {
 
 /* Of a hold; if it is lost, this is why. */
 static void note_end(struct zkli_member *m, const struct zkli_contender_event *event) {
-    m->loss = event->type == ZKLI_EV_EXPIRED ? ZKL_LOSS_SESSION
-              : event->type == ZKLI_EV_LEASE ? ZKL_LOSS_UNCERTAIN
-              : event->is_broken             ? ZKL_LOSS_BROKEN
-                                             : ZKL_LOSS_NODE;
-    if (event->type == ZKLI_EV_LEASE)
+    bool is_closing = m->engine->is_draining;
+    m->loss = event->type == ZKLI_EV_EXPIRED || is_closing ? ZKL_LOSS_SESSION
+              : event->type == ZKLI_EV_LEASE               ? ZKL_LOSS_UNCERTAIN
+              : event->is_broken                           ? ZKL_LOSS_BROKEN
+                                                           : ZKL_LOSS_NODE;
+    if (event->type == ZKLI_EV_LEASE && !is_closing)
         m->engine->counts.least_certain_ns = 0;
     if (event->is_broken)
         zkli_engine_log(m->engine, ZKL_LOG_WARN, "the hold of %s is over: zkl_break was called",

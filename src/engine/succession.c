@@ -223,7 +223,7 @@ static bool is_ready(struct zkli_engine *e) {
 
 /* Nobody waits for it: to see whether there is one now. */
 static bool is_to_be_tried_again(const struct zkli_engine *e) {
-    return e->is_kept && !e->keeps_session && !e->bears_nodes && !e->is_lent &&
+    return e->is_kept && !e->keeps_session && !e->bears_nodes && !zkli_session_is_lent(e) &&
            zkli_list_is_empty(&e->members) && e->now_ns >= e->kept_until_ns;
 }
 

@@ -18,8 +18,9 @@ static bool is_chroot(const char *text) {
 }
 
 static zkl_err check_options(const zkl_session_options *o) {
-    if (o->session_timeout_ms != 0 || o->auth != NULL || o->auth_scheme != NULL || o->age_ms < 0 ||
-        o->age_ms > ZKLI_TIMEOUT_MAX_MS || (o->chroot != NULL && !is_chroot(o->chroot)))
+    if (o->auth != NULL || o->auth_scheme != NULL || o->made_ms < 0 ||
+        o->made_ms > zkli_boottime_ns() / ZKLI_NS_PER_MS ||
+        (o->chroot != NULL && !is_chroot(o->chroot)))
         return ZKL_INVALID;
     return zkli_session_check_options(o);
 }
@@ -46,14 +47,12 @@ zkl_err zkl_session_attach(zkl_session **ret_session, struct _zhandle *zh,
 
 static struct _zhandle *lend(struct zkl_session *s) {
     struct zkli_port *port = zkli_engine_port(s->engine);
-    struct _zhandle *zh = port == NULL || zkli_engine_end_error(s->engine) != ZKL_OK
-                              ? NULL
-                              : zkli_client_handle(port);
+    struct _zhandle *zh = zkli_engine_session_id(s->engine) == 0 ? NULL : zkli_client_handle(port);
     if (zh == NULL)
         return NULL;
     if (port->loans++ == 0)
         zkli_list_append(&s->lent, &port->lent_link);
-    zkli_engine_lend(s->engine, true);
+    atomic_store(&s->has_lent, true);
     return zh;
 }
 
@@ -79,8 +78,6 @@ static void take_back(struct zkl_session *s, struct zkli_port *port) {
     if (--port->loans > 0)
         return;
     zkli_list_remove(&port->lent_link);
-    if (port == zkli_engine_port(s->engine))
-        zkli_engine_lend(s->engine, false);
     if (port->is_close_owed)
         zkli_helper_ask(s, port, ZKLI_PORT_CLOSE);
 }

@@ -34,9 +34,10 @@ static void host_random(void *arg, void *ret_bytes, size_t size) {
         mix(arg, ret_bytes, size);
 }
 
-/* The client library's thread for an attached handle runs the program's completions, too. */
+/* The client library's threads run the program's completions, too, if the handle is the program's,
+ * or was lent. */
 static void begin_delivery(struct zkl_session *s) {
-    if (s->attached != NULL)
+    if (s->attached != NULL || atomic_load(&s->has_lent))
         zkli_thread_delivers();
     zkli_session_lock(s);
 }

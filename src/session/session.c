@@ -89,7 +89,8 @@ static void describe_self(struct zkli_node_data *who, const char *label) {
 
 static bool copy_options(struct zkl_session *s, const char *hosts, struct _zhandle *attached,
                          const zkl_session_options *o) {
-    s->session_timeout_ms = o->session_timeout_ms > 0 ? o->session_timeout_ms : TIMEOUT_DEFAULT_MS;
+    bool has_default = attached == NULL && o->session_timeout_ms == 0;
+    s->session_timeout_ms = has_default ? TIMEOUT_DEFAULT_MS : o->session_timeout_ms;
     s->connect_timeout_ms = o->connect_timeout_ms > 0 ? o->connect_timeout_ms : TIMEOUT_DEFAULT_MS;
     s->is_creator_acl = o->acl == ZKL_ACL_CREATOR;
     s->log = o->log;
@@ -111,7 +112,7 @@ static struct zkli_engine *new_engine(struct zkl_session *s, const zkl_session_o
         .asked_timeout_ms = s->attached != NULL ? 0 : s->session_timeout_ms,
         .keeps_session = o->keep_session,
         .is_attached = s->attached != NULL,
-        .born_ns = o->age_ms > 0 ? zkli_boottime_ns() - o->age_ms * ZKLI_NS_PER_MS : INT64_MIN / 2,
+        .born_ns = o->made_ms > 0 ? o->made_ms * ZKLI_NS_PER_MS : INT64_MIN / 2,
     };
     describe_self(&options.who, o->label);
     options.who.owner_nonce = process_nonce(s);
@@ -162,8 +163,8 @@ fail_alloc:
     return NULL;
 }
 
-/* The program may close the handle when this has returned. So it waits for what is to be done with
- * it, and that waits for no server. */
+/* The program may close its handle when this has returned, or free what it has asked for by ours.
+ * So it waits for what is to be done with it: with the program's, nothing that takes time. */
 static void leave_handle(struct zkl_session *s) {
     while (!zkli_helper_is_idle(s))
         if (zkli_helper_is_stuck(s))
@@ -182,9 +183,10 @@ static bool session_end(struct zkl_session *s, int drain_ms, int close_ms) {
     int64_t until_ns = zkli_monotonic_ns() + drain_ms * ZKLI_NS_PER_MS;
     while (!zkli_engine_is_drained(s->engine) && zkli_session_wait_until(s, &s->changed, until_ns))
         ;
+    zkli_session_settle(s); /* what was given up is forgotten */
     bool is_clean = !zkli_engine_leaves_nodes(s->engine);
     zkli_engine_shut(s->engine);
-    if (s->attached != NULL)
+    if (s->attached != NULL || atomic_load(&s->has_lent))
         leave_handle(s);
     until_ns = zkli_monotonic_ns() + close_ms * ZKLI_NS_PER_MS;
     while (!zkli_helper_is_idle(s) && zkli_session_wait_until(s, &s->changed, until_ns))
@@ -283,7 +285,7 @@ zkl_err zkl_session_open(zkl_session **ret_session, const char *hosts,
     if (hosts == NULL || !zkli_options_copy(&o, sizeof(o), opts))
         return ZKL_INVALID;
     bool lacks_auth = o.acl == ZKL_ACL_CREATOR && o.auth == NULL;
-    if (lacks_auth || o.chroot != NULL || o.age_ms != 0)
+    if (lacks_auth || o.chroot != NULL || o.made_ms != 0)
         return ZKL_INVALID;
     zkl_err err = zkli_session_check_options(&o);
     if (err != ZKL_OK)

@@ -54,6 +54,7 @@ struct zkl_session {
     int session_timeout_ms, connect_timeout_ms;
     struct _zhandle *attached; /* the program's handle; or NULL, and hosts are known */
     struct zkli_list lent;     /* ports whose handles the program has for a while */
+    atomic_bool has_lent;      /* one, at any time: the program has been at it */
     char *hosts, *root, *auth_scheme, *auth;
     bool is_creator_acl;
     zkl_lock_statistics counts; /* src/lock's, of all handles */

@@ -25,11 +25,12 @@ static enum zkli_port_state state_of(struct zkli_client *client) {
         return ZKLI_PORT_EXPIRED;
     if (state == ZOO_AUTH_FAILED_STATE)
         return ZKLI_PORT_AUTH_FAILED;
-    bool is_heard = atomic_load(&client->is_armed);
+    bool is_heard = atomic_load(&client->is_heard);
     return state == ZOO_CONNECTED_STATE && is_heard ? ZKLI_PORT_CONNECTED : ZKLI_PORT_CONNECTING;
 }
 
-/* Somebody has made the node: until the watch stands again, nothing is heard of the session. */
+/* Somebody has made the node. Until the watch stands again a connection may end and another begin
+ * without a word. */
 static void on_event(zhandle_t *handle, int type, int state, const char *path, void *context) {
     unsigned number;
     if (type == ZOO_SESSION_EVENT) {
@@ -40,44 +41,71 @@ static void on_event(zhandle_t *handle, int type, int state, const char *path, v
     if (client == NULL)
         return;
     atomic_store(&client->is_armed, false);
-    zkli_client_deliver_state(client, ZKLI_PORT_CONNECTING);
     arm(client);
     zkli_table_end(&client->place);
 }
 
-/* What the library calls a server's refusal is told once, and tried again at each look. */
-static void on_armed(int code, const struct Stat *stat, const void *data) {
-    unsigned number;
-    struct zkli_client *client = zkli_client_begin(data, &number);
-    (void)stat;
-    if (client == NULL)
-        return;
-    atomic_store(&client->is_arming, false);
-    bool is_armed = code == ZOK || code == ZNONODE;
-    atomic_store(&client->is_armed, is_armed);
-    if (is_armed || is_final(zoo_state(atomic_load(&client->handle))))
-        zkli_client_deliver_state(client, state_of(client));
-    else if (zkli_client_is_lost(code))
-        arm(client);
-    else if (!atomic_exchange(&client->is_at_a_loss, true))
+static void unwatch_session(struct zkli_client *client) {
+    (void)zoo_remove_watches(atomic_load(&client->handle), WATCHED_PATH, ZWATCHTYPE_DATA, on_event,
+                             zkli_client_news_context(client), 1);
+}
+
+static void log_refusal(struct zkli_client *client) {
+    if (!atomic_exchange(&client->is_at_a_loss, true))
         client->config.log(client->config.arg, ZKL_LOG_ERROR,
                            "the server refuses a watch on " WATCHED_PATH
                            ", by which an attached session is heard of");
-    zkli_table_end(&client->place);
+}
+
+/* What was lost without a connection is asked for again at the next look: a request has the client
+ * library try to connect at once, again and again. */
+static void finish_arming(struct zkli_client *client, int code) {
+    bool is_armed = code == ZOK || code == ZNONODE;
+    int state = zoo_state(atomic_load(&client->handle));
+    atomic_store(&client->is_armed, is_armed);
+    if (is_armed && atomic_exchange(&client->is_heard, true))
+        zkli_client_deliver_state(client, ZKLI_PORT_DOUBTED);
+    else if (is_armed || is_final(state))
+        zkli_client_deliver_state(client, state_of(client));
+    else if (!zkli_client_is_lost(code))
+        log_refusal(client);
+    else if (state == ZOO_CONNECTED_STATE)
+        arm(client);
+}
+
+/* If the port is closed by now, its watch has come too late to be taken back there. */
+static void on_armed(int code, const struct Stat *stat, const void *data) {
+    unsigned number;
+    bool is_open;
+    struct zkli_place *place = zkli_table_begin(data, &number, &is_open);
+    (void)stat;
+    if (place == NULL)
+        return;
+    struct zkli_client *client = ZKLI_CONTAINER(place, struct zkli_client, place);
+    zkli_table_give_back(place);
+    atomic_store(&client->is_arming, false);
+    if (is_open)
+        finish_arming(client, code);
+    else
+        unwatch_session(client);
+    zkli_table_end(place);
 }
 
 /* It waits in the client library until there is a connection, or the next try to connect fails. */
 static void arm(struct zkli_client *client) {
     if (atomic_exchange(&client->is_arming, true))
         return;
+    zkli_table_lend(&client->place);
     int code = zoo_awexists(atomic_load(&client->handle), WATCHED_PATH, on_event,
                             zkli_client_news_context(client), on_armed,
                             zkli_client_context(client, ZKLI_SLOT_PROBE));
-    if (code != ZOK)
-        atomic_store(&client->is_arming, false); /* the next look tries again */
+    if (code == ZOK)
+        return;
+    if (code == ZINVALIDSTATE || code == ZBADARGUMENTS) /* else it may be completed all the same */
+        zkli_table_give_back(&client->place);
+    atomic_store(&client->is_arming, false); /* the next look tries again */
 }
 
-/* A session that is over is told of by a look, too. */
 static bool attached_open(struct zkli_port *port) {
     struct zkli_client *client = zkli_client_of(port);
     if (is_final(zoo_state(atomic_load(&client->handle))))
@@ -98,11 +126,17 @@ static enum zkli_port_state attached_look(struct zkli_port *port) {
     return state_of(client);
 }
 
+/* Of a session that the program has resumed it may know that T was shorter before. */
+static int attached_timeout_ms(struct zkli_port *port) {
+    int granted_ms = zkli_client_timeout_ms(port);
+    int most_ms = zkli_client_of(port)->config.timeout_ms;
+    return most_ms > 0 && most_ms < granted_ms ? most_ms : granted_ms;
+}
+
 static void attached_close(struct zkli_port *port) {
     struct zkli_client *client = zkli_client_of(port);
     zkli_table_close(&client->place);
-    (void)zoo_remove_watches(atomic_load(&client->handle), WATCHED_PATH, ZWATCHTYPE_DATA, on_event,
-                             zkli_client_news_context(client), 1);
+    unwatch_session(client);
     zkli_table_drop(&client->place, false, zkli_client_free);
 }
 
@@ -117,7 +151,7 @@ struct zkli_port *zkli_client_attach(const struct zkli_client_config *config, zh
         .multi = zkli_request_multi,
         .unwatch = zkli_request_unwatch,
         .session_id = zkli_client_session_id,
-        .timeout_ms = zkli_client_timeout_ms,
+        .timeout_ms = attached_timeout_ms,
         .open = attached_open,
         .close = attached_close,
         .look = attached_look,

@@ -38,8 +38,8 @@ struct zkli_client {
     _Atomic(zhandle_t *) handle;
     atomic_bool is_authenticated;
     struct zkli_log log;
-    /* Of an attached port: whether its watch stands, or is being set */
-    atomic_bool is_armed, is_arming;
+    /* Of an attached port: whether its watch stands, or is being set; whether it ever stood */
+    atomic_bool is_armed, is_arming, is_heard;
     /* To drop the connection */
     struct zkli_search search;
     atomic_size_t servers;    /* when they were last looked up */

@@ -1,11 +1,12 @@
 /* As test_calls.c, for a session by a handle that the program has. */
 #include "alloc/fail_each.h"
 
+#include <time.h>
 #include <zklock_zookeeper.h>
 #include <zookeeper/zookeeper.h>
 
 static zhandle_t *Handle;
-static int64_t Made_ms;
+static int64_t MadeMs;
 
 static void on_global(zhandle_t *zh, int type, int state, const char *path, void *context) {
     (void)zh;
@@ -20,7 +21,10 @@ static void on_log(const char *text) {
 }
 
 static void connect_handle(void) {
-    Made_ms = clock_ms();
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    MadeMs = now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
     Handle = zookeeper_init2(server_hosts(), on_global, T_NORMAL, NULL, NULL, ZOO_NO_LOG_CLIENTENV,
                              on_log);
     REQUIRE(Handle != NULL);
@@ -31,7 +35,7 @@ static zkl_err attach(zkl_session **ret_session, events *e) {
     return zkl_session_attach(ret_session, Handle,
                               &ZKL_SESSION_OPTIONS(.root = fixture_root(), .chroot = "",
                                                    .on_event = events_on, .arg = e,
-                                                   .age_ms = clock_ms() - Made_ms + 1));
+                                                   .made_ms = MadeMs));
 }
 
 /* Whatever failed, the close leaves nothing in the handle's session. */

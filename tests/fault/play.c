@@ -132,7 +132,8 @@ static bool is_over(play *p) {
     case FAULT_MODES:
         break;
     }
-    return zkl_session_state(p->session) == ZKL_STATE_CONNECTED;
+    const zkl_state state = zkl_session_state(p->session);
+    return state == ZKL_STATE_CONNECTED || state == ZKL_STATE_EXPIRED;
 }
 
 bool play_await_strike(play *p) {
@@ -412,7 +413,8 @@ bool play_check_ours(play *p) {
 /* Of the requests that a scenario makes, these say no path, or one that the proxy does not read. */
 static bool has_path(proxy_kind kind) {
     return kind != PROXY_CONNECT && kind != PROXY_PING && kind != PROXY_WATCHES &&
-           kind != PROXY_MULTI && kind != PROXY_END && kind != PROXY_BARRIER;
+           kind != PROXY_MULTI && kind != PROXY_END && kind != PROXY_BARRIER &&
+           kind != PROXY_EXISTS;
 }
 
 static void arm_fault(play *p) {
@@ -496,16 +498,28 @@ static bool set_stage(play *p) {
     return play_await(p, has_two_nodes, LIMIT_MS, "the one in front in the queue");
 }
 
-/* The frames of the handshake are among those that the fault may be meant for. */
-static bool enter_protagonist(play *p) {
-    arm_fault(p);
-    zkl_err err = zkl_session_open(
+bool play_open_lock(play *p) {
+    return open_lock(p, PROTAGONIST, p->session) && open_more(p);
+}
+
+void play_close_lock(play *p) {
+    (void)zkl_lock_close(p->parts[PROTAGONIST].lock);
+    p->parts[PROTAGONIST].lock = NULL;
+}
+
+static bool open_session(play *p) {
+    const zkl_err err = zkl_session_open(
         &p->session, proxy_hosts(p->proxy),
         &ZKL_SESSION_OPTIONS(.session_timeout_ms = p->timeout_ms, .connect_timeout_ms = LIMIT_MS,
                              .root = fixture_root(), .on_event = events_on, .arg = p->events));
-    if (err != ZKL_OK)
-        return play_fail(p, "the session is %s", zkl_errname(err));
-    return open_lock(p, PROTAGONIST, p->session) && open_more(p);
+    return err == ZKL_OK || play_fail(p, "the session is %s", zkl_errname(err));
+}
+
+/* The frames of the handshake are among those that the fault may be meant for. */
+static bool enter_protagonist(play *p) {
+    arm_fault(p);
+    const bool is_in = p->scenario->enter != NULL ? p->scenario->enter(p) : open_session(p);
+    return is_in && play_open_lock(p);
 }
 
 static bool check_news(play *p) {
@@ -527,6 +541,8 @@ static void clear_stage(play *p) {
         (void)zkl_lock_close(p->several[1 + i]);
     int64_t began_ms = clock_ms();
     (void)zkl_session_close(p->session);
+    if (p->scenario->leave != NULL)
+        p->scenario->leave(p);
     if (clock_ms() - began_ms > 2000 + SLACK_MS)
         (void)play_fail(p, "the session took %lld ms to close", (long long)(clock_ms() - began_ms));
     for (size_t i = 0; i < ROLES; i++)

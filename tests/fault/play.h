@@ -46,20 +46,22 @@ typedef struct play play;
 typedef struct scenario {
     const char *name;
     bool (*run)(play *p);
-    zkl_kind kinds[ROLES]; /* [mutexes] */
-    bool is_taken;         /* the holder holds when the protagonist comes */
-    int permits;           /* of a semaphore's; 0: of another kind */
-    bool is_resized;       /* by the holder; then the protagonist says no number */
-    bool has_forerunner;   /* holds, too, as a reader or by a second permit; else it waits */
-    int linger_ms;         /* of the protagonist's handle */
-    bool wants_to_know;    /* the protagonist, that others wait for it */
-    bool takes_several;    /* the protagonist, at once: that lock, and MORE that nobody wants */
-    bool has_no_directory; /* the protagonist has to make it */
-    bool is_close;         /* its end is the session's */
-    bool loses_its_place;  /* by itself, without a fault */
-    bool loses_its_hold;   /* likewise */
-    size_t beats;          /* heartbeats that are frames of it; later ones come by time */
-    size_t pings;          /* the client's own, likewise; then the session beats lazily */
+    bool (*enter)(play *p); /* opens the session; NULL: one of the library's */
+    void (*leave)(play *p); /* after its close, in the end; or NULL */
+    zkl_kind kinds[ROLES];  /* [mutexes] */
+    bool is_taken;          /* the holder holds when the protagonist comes */
+    int permits;            /* of a semaphore's; 0: of another kind */
+    bool is_resized;        /* by the holder; then the protagonist says no number */
+    bool has_forerunner;    /* holds, too, as a reader or by a second permit; else it waits */
+    int linger_ms;          /* of the protagonist's handle */
+    bool wants_to_know;     /* the protagonist, that others wait for it */
+    bool takes_several;     /* the protagonist, at once: that lock, and MORE that nobody wants */
+    bool has_no_directory;  /* the protagonist has to make it */
+    bool is_close;          /* its end is the session's */
+    bool loses_its_place;   /* by itself, without a fault */
+    bool loses_its_hold;    /* likewise */
+    size_t beats;           /* heartbeats that are frames of it; later ones come by time */
+    size_t pings;           /* the client's own, likewise; then the session beats lazily */
 } scenario;
 
 /* What a worker uses for one case after the other. */
@@ -94,6 +96,8 @@ struct play {
     char title[160], name[64], dir[RAW_PATH_MAX];
     proxy *proxy;
     zkl_session *session;
+    struct _zhandle *handle; /* of the protagonist's program; or NULL */
+    int64_t handle_ms;       /* CLOCK_BOOTTIME, before it was made */
     events *events;
     part parts[ROLES];
     size_t more_count;           /* 0: the protagonist acquires the one lock alone */
@@ -131,6 +135,10 @@ void play_run(play *p);
 void play_let_go(play *p);
 
 /* ---- for scenarios ---- */
+
+/* The protagonist's, on its session. */
+bool play_open_lock(play *p);
+void play_close_lock(play *p);
 
 __attribute__((format(printf, 2, 3))) bool play_fail(play *p, const char *format, ...);
 /* False, and the case has failed, if the condition is not met within ms. */

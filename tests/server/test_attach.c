@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <zklock_inspect.h>
 #include <zklock_ticket.h>
@@ -19,7 +20,7 @@
 
 typedef struct program {
     zhandle_t *zh;
-    int64_t begun_ms; /* before the handle was made */
+    int64_t made_ms; /* on CLOCK_BOOTTIME, before the handle was made */
     int timeout_ms;
     atomic_int state;   /* the last that its global watcher was told */
     atomic_int events;  /* and how many */
@@ -44,12 +45,19 @@ static void on_node(zhandle_t *zh, int type, int state, const char *path, void *
         (void)atomic_fetch_add(&p->changes, 1);
 }
 
+static int64_t boottime_ms(void) {
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
 static void on_log(const char *text) {
     (void)text;
 }
 
 static void program_begin(program *p, const char *hosts, int timeout_ms) {
-    *p = (program){.timeout_ms = timeout_ms, .begun_ms = clock_ms()};
+    *p = (program){.timeout_ms = timeout_ms, .made_ms = boottime_ms()};
     p->zh = zookeeper_init2(hosts, on_global, timeout_ms, NULL, p, ZOO_NO_LOG_CLIENTENV, on_log);
     REQUIRE(p->zh != NULL);
 }
@@ -76,11 +84,11 @@ static bool program_is_asked(program *p, const char *path) {
 
 /* ---- Attached ---- */
 
-static zkl_session_options options_of(const program *p, bool knows_age, events *e) {
+static zkl_session_options options_of(const program *p, bool knows_when, events *e) {
     zkl_session_options o = ZKL_SESSION_OPTIONS(.root = fixture_root(), .chroot = "");
 
-    if (knows_age)
-        o.age_ms = clock_ms() - p->begun_ms + 1;
+    if (knows_when)
+        o.made_ms = p->made_ms;
     if (e != NULL) {
         o.on_event = events_on;
         o.log = events_log;
@@ -89,8 +97,8 @@ static zkl_session_options options_of(const program *p, bool knows_age, events *
     return o;
 }
 
-static zkl_session *attach(const program *p, bool knows_age, events *e) {
-    zkl_session_options o = options_of(p, knows_age, e);
+static zkl_session *attach(const program *p, bool knows_when, events *e) {
+    zkl_session_options o = options_of(p, knows_when, e);
     zkl_session *s = NULL;
 
     REQUIRE_INT(zkl_session_attach(&s, p->zh, &o), ZKL_OK);
@@ -145,7 +153,7 @@ static void attach_waits_for_nothing(void) {
 }
 
 /* Of a session that may be of any age the servers may have been about to end it. */
-static void without_an_age_a_hold_waits_for_a_proof(void) {
+static void without_that_time_a_hold_waits_for_a_proof(void) {
     program p = program_new(T_SHORT);
 
     program_connect(&p);
@@ -167,7 +175,7 @@ static void without_an_age_a_hold_waits_for_a_proof(void) {
     program_end(&p);
 }
 
-static void with_an_age_it_begins_at_once(void) {
+static void with_that_time_it_begins_at_once(void) {
     program p = program_new(T_LONG);
 
     program_connect(&p);
@@ -427,15 +435,15 @@ static void what_cannot_be_attached_is_refused(void) {
     zkl_session *s = NULL;
     char chroot[300];
     const zkl_session_options wrong[] = {
-        ZKL_SESSION_OPTIONS(.age_ms = -1),
-        ZKL_SESSION_OPTIONS(.age_ms = 3600001),
+        ZKL_SESSION_OPTIONS(.made_ms = -1),
+        ZKL_SESSION_OPTIONS(.made_ms = boottime_ms() + 60000),
         ZKL_SESSION_OPTIONS(.chroot = "no-slash"),
         ZKL_SESSION_OPTIONS(.chroot = chroot),
-        ZKL_SESSION_OPTIONS(.session_timeout_ms = 1000),
+        ZKL_SESSION_OPTIONS(.session_timeout_ms = 99),
         ZKL_SESSION_OPTIONS(.auth_scheme = "digest", .auth = "a:b"),
     };
     const zkl_session_options tls = ZKL_SESSION_OPTIONS(.tls = "x");
-    const zkl_session_options aged = ZKL_SESSION_OPTIONS(.age_ms = 1);
+    const zkl_session_options aged = ZKL_SESSION_OPTIONS(.made_ms = 1);
     const zkl_session_options rooted = ZKL_SESSION_OPTIONS(.chroot = "");
 
     memset(chroot, 'x', sizeof(chroot));
@@ -505,6 +513,7 @@ static void an_attached_session_lends_its_handle(void) {
 
     program_connect(&p);
     zkl_session *s = attach(&p, true, NULL);
+    WAIT_UNTIL(zkl_session_state(s) == ZKL_STATE_CONNECTED, SOON_MS);
     CHECK(zkl_session_zhandle(s) == p.zh);
     CHECK_INT(zkl_session_zhandle_return(s, p.zh), ZKL_OK);
     session_close(s);
@@ -517,8 +526,9 @@ int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"both use the handle", both_use_the_handle},
         {"attach waits for nothing", attach_waits_for_nothing},
-        {"without an age a hold waits for a proof", without_an_age_a_hold_waits_for_a_proof},
-        {"with an age it begins at once", with_an_age_it_begins_at_once},
+        {"without the time that it was made a hold waits for a proof",
+         without_that_time_a_hold_waits_for_a_proof},
+        {"with the time that it was made it begins at once", with_that_time_it_begins_at_once},
         {"its end is told and is for good", its_end_is_told_and_is_for_good},
         {"a session that is over is seen", a_session_that_is_over_is_seen},
         {"a close takes back what is ours alone", a_close_takes_back_what_is_ours_alone},

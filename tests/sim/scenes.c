@@ -284,12 +284,20 @@ bool scene_stalled_log(struct world *w) {
     return true;
 }
 
+/* The writer's node, or the reader's that it has become. */
+static bool is_any_broken(const struct world *w, int client, int lock) {
+    for (int i = 0; i < w->name_count; i++)
+        if (w->names[i].lock == lock && w->names[i].client == client &&
+            w->names[i].broken_zxid != 0)
+            return true;
+    return false;
+}
+
 /* Nothing else has happened, and the library could have kept it. */
 void scene_check_kept(struct world *w, int client, const struct handle *h, zkl_hold hold) {
     if (h->part == hold || client != w->keeper || w->disturbances != w->keeper_disturbances ||
         w->now_ns > w->keeper_until_ns || w->list[client].is_closing || w->phase != PHASE_RUN ||
-        w->keeper_may_lose || w->names[h->node].gone_zxid != 0 ||
-        w->names[h->node].broken_zxid != 0)
+        w->keeper_may_lose || w->names[h->node].gone_zxid != 0 || is_any_broken(w, client, h->name))
         return;
     world_violate(w, CHECK_KEPT,
                   "client %d has lost %c, and only its server was silent, or the log", client,

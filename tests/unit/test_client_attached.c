@@ -90,11 +90,13 @@ static void on_line(void *arg, zkl_log_level level, const char *text) {
 }
 
 static zhandle_t *Handle;
+static int MostMs;
 
 /* A handle in this state, and a port that has come to it. */
 static struct zkli_port *attach(int state) {
     static const struct zkli_port_receiver receiver = {on_state, on_reply, on_watch};
-    const struct zkli_client_config config = {.receiver = &receiver, .log = on_line};
+    const struct zkli_client_config config = {
+        .receiver = &receiver, .log = on_line, .timeout_ms = MostMs};
     fake_reset();
     Fake.is_by_hand = true;
     Fake.first_state = state;
@@ -156,26 +158,64 @@ static void of_a_node_that_is_there_the_watch_stands_too(void) {
     end(port);
 }
 
+/* It is no connection that has ended: nothing is proved by another. But one may have. */
 static void it_is_set_again_when_somebody_makes_the_node(void) {
     struct zkli_port *port = attach(ZOO_CONNECTED_STATE);
     answer_arming(ZNONODE);
     tell_watch(ZOO_CREATED_EVENT, ZOO_CONNECTED_STATE, SESSION_PATH);
-    CHECK_INT(Seen.state, ZKLI_PORT_CONNECTING);
+    CHECK_INT(Seen.states, 1);
+    CHECK_INT(port->ops->look(port), ZKLI_PORT_CONNECTED);
     CHECK_INT(Asked, 2);
     answer_arming(ZOK);
+    CHECK_INT(Seen.state, ZKLI_PORT_DOUBTED);
+    CHECK_INT(Seen.states, 2);
+    end(port);
+}
+
+/* While the client library cannot connect, a request would have it try again at once. */
+static void a_reply_that_is_lost_is_asked_for_again(void) {
+    struct zkli_port *port = attach(ZOO_CONNECTING_STATE);
+    answer_arming(ZCONNECTIONLOSS);
+    CHECK_INT(Asked, 1);
+    CHECK_INT(Seen.states, 0);
+    CHECK_INT(port->ops->look(port), ZKLI_PORT_CONNECTING);
+    CHECK_INT(Asked, 2);
+    answer_arming(ZNONODE);
+    CHECK_INT(Seen.state, ZKLI_PORT_CONNECTING); /* the handle's state is what counts */
+    end(port);
+
+    port = attach(ZOO_CONNECTED_STATE);
+    answer_arming(ZCONNECTIONLOSS); /* it is connected again */
+    CHECK_INT(Asked, 2);
+    answer_arming(ZNONODE);
     CHECK_INT(Seen.state, ZKLI_PORT_CONNECTED);
     end(port);
 }
 
-/* Or the client library gives up while it connects. */
-static void a_reply_that_is_lost_is_asked_for_again(void) {
-    struct zkli_port *port = attach(ZOO_CONNECTING_STATE);
-    answer_arming(ZCONNECTIONLOSS);
-    CHECK_INT(Asked, 2);
-    CHECK_INT(Seen.states, 0);
-    answer_arming(ZNONODE);
-    CHECK_INT(Seen.state, ZKLI_PORT_CONNECTING); /* the handle's state is what counts */
+/* A session that the program has resumed may have had a shorter timeout before. */
+static void the_program_may_know_a_shorter_timeout(void) {
+    MostMs = 4000;
+    struct zkli_port *port = attach(ZOO_CONNECTED_STATE);
+    CHECK_INT(port->ops->timeout_ms(port), 4000);
     end(port);
+    MostMs = 40000;
+    port = attach(ZOO_CONNECTED_STATE);
+    CHECK_INT(port->ops->timeout_ms(port), 10000);
+    end(port);
+    MostMs = 0;
+}
+
+/* Then its watch stands when the port has gone. */
+static void a_watch_that_comes_too_late_is_taken_back(void) {
+    struct zkli_port *port = attach(ZOO_CONNECTED_STATE);
+    port->ops->close(port);
+    CHECK_INT(Removed.count, 1);
+    answer_arming(ZNONODE);
+    CHECK_INT(Removed.count, 2);
+    CHECK_STRING(Removed.path, SESSION_PATH);
+    CHECK(Removed.fn == Watch.fn && Removed.context == Watch.context);
+    CHECK_INT(Seen.states, 0);
+    (void)zookeeper_close(Handle);
 }
 
 static void a_refusal_is_logged_once_and_tried_again(void) {
@@ -277,6 +317,8 @@ int main(int argc, char **argv) {
         {"it is set again when somebody makes the node",
          it_is_set_again_when_somebody_makes_the_node},
         {"a reply that is lost is asked for again", a_reply_that_is_lost_is_asked_for_again},
+        {"the program may know a shorter timeout", the_program_may_know_a_shorter_timeout},
+        {"a watch that comes too late is taken back", a_watch_that_comes_too_late_is_taken_back},
         {"a refusal is logged once and tried again", a_refusal_is_logged_once_and_tried_again},
         {"a session that is over is told at once", a_session_that_is_over_is_told_at_once},
         {"watches are taken back by what they were set with",

@@ -17,7 +17,7 @@
 /* Padding at the end is beyond what a program has to zero, and a later member would lie in it. */
 #define ENDS_WITH(type, member)                                                                    \
     (offsetof(type, member) + sizeof(((type *)NULL)->member) == sizeof(type))
-_Static_assert(ENDS_WITH(zkl_session_options, age_ms), "no padding at the end");
+_Static_assert(ENDS_WITH(zkl_session_options, made_ms), "no padding at the end");
 _Static_assert(ENDS_WITH(zkl_lock_options, owner), "no padding at the end");
 _Static_assert(ENDS_WITH(zkl_fence_options, reserved), "no padding at the end");
 _Static_assert(ENDS_WITH(zkl_event, reserved), "no padding at the end");
