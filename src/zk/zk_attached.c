@@ -57,8 +57,13 @@ static void log_refusal(struct zkli_client *client) {
                            ", by which an attached session is heard of");
 }
 
-/* What was lost without a connection is asked for again at the next look: a request has the client
- * library try to connect at once, again and again. */
+/* The connection has broken while nothing would have told. It is asked for again at the next look:
+ * a request has the client library try to connect at once, again and again. */
+static void note_break(struct zkli_client *client) {
+    if (atomic_exchange(&client->is_heard, false))
+        zkli_client_deliver_state(client, ZKLI_PORT_CONNECTING);
+}
+
 static void finish_arming(struct zkli_client *client, int code) {
     bool is_armed = code == ZOK || code == ZNONODE;
     int state = zoo_state(atomic_load(&client->handle));
@@ -71,6 +76,8 @@ static void finish_arming(struct zkli_client *client, int code) {
         log_refusal(client);
     else if (state == ZOO_CONNECTED_STATE)
         arm(client);
+    else
+        note_break(client);
 }
 
 /* If the port is closed by now, its watch has come too late to be taken back there. */

@@ -1,7 +1,6 @@
 /* See scenario_attached.h. */
 #include "scenario_attached.h"
 
-#include <time.h>
 #include <zklock_zookeeper.h>
 #include <zookeeper/zookeeper.h>
 
@@ -28,10 +27,7 @@ static bool attach(play *p) {
 }
 
 bool enter_attached(play *p) {
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    p->handle_ms = now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+    p->handle_ms = clock_ms();
     p->handle = zookeeper_init2(proxy_hosts(p->proxy), on_global, p->timeout_ms, NULL, NULL,
                                 ZOO_NO_LOG_CLIENTENV, on_log);
     return p->handle == NULL ? play_fail(p, "no handle") : attach(p);

@@ -7,103 +7,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <zklock_inspect.h>
 #include <zklock_ticket.h>
 #include <zklock_zookeeper.h>
-#include <zookeeper/zookeeper.h>
 
+#include "support/program.h"
 #include "support/told.h"
-
-/* ---- The program, with a handle of its own ---- */
-
-typedef struct program {
-    zhandle_t *zh;
-    int64_t made_ms; /* on CLOCK_BOOTTIME, before the handle was made */
-    int timeout_ms;
-    atomic_int state;   /* the last that its global watcher was told */
-    atomic_int events;  /* and how many */
-    atomic_int changes; /* its watch on a node */
-} program;
-
-static void on_global(zhandle_t *zh, int type, int state, const char *path, void *context) {
-    program *p = context;
-    (void)zh;
-    (void)type;
-    (void)path;
-    atomic_store(&p->state, state);
-    (void)atomic_fetch_add(&p->events, 1);
-}
-
-static void on_node(zhandle_t *zh, int type, int state, const char *path, void *context) {
-    program *p = context;
-    (void)zh;
-    (void)state;
-    (void)path;
-    if (type == ZOO_CHANGED_EVENT || type == ZOO_DELETED_EVENT || type == ZOO_CHILD_EVENT)
-        (void)atomic_fetch_add(&p->changes, 1);
-}
-
-static int64_t boottime_ms(void) {
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
-}
-
-static void on_log(const char *text) {
-    (void)text;
-}
-
-static void program_begin(program *p, const char *hosts, int timeout_ms) {
-    *p = (program){.timeout_ms = timeout_ms, .made_ms = boottime_ms()};
-    p->zh = zookeeper_init2(hosts, on_global, timeout_ms, NULL, p, ZOO_NO_LOG_CLIENTENV, on_log);
-    REQUIRE(p->zh != NULL);
-}
-
-static void program_connect(program *p) {
-    program_begin(p, server_hosts(), p->timeout_ms);
-    WAIT_UNTIL(atomic_load(&p->state) == ZOO_CONNECTED_STATE, SOON_MS);
-}
-
-static program program_new(int timeout_ms) {
-    return (program){.timeout_ms = timeout_ms};
-}
-
-static void program_end(program *p) {
-    (void)zookeeper_close(p->zh);
-}
-
-static bool program_is_asked(program *p, const char *path) {
-    struct Stat stat;
-    const int code = zoo_exists(p->zh, path, 0, &stat);
-
-    return code == ZOK || code == ZNONODE;
-}
-
-/* ---- Attached ---- */
-
-static zkl_session_options options_of(const program *p, bool knows_when, events *e) {
-    zkl_session_options o = ZKL_SESSION_OPTIONS(.root = fixture_root(), .chroot = "");
-
-    if (knows_when)
-        o.made_ms = p->made_ms;
-    if (e != NULL) {
-        o.on_event = events_on;
-        o.log = events_log;
-        o.arg = e;
-    }
-    return o;
-}
-
-static zkl_session *attach(const program *p, bool knows_when, events *e) {
-    zkl_session_options o = options_of(p, knows_when, e);
-    zkl_session *s = NULL;
-
-    REQUIRE_INT(zkl_session_attach(&s, p->zh, &o), ZKL_OK);
-    return s;
-}
 
 static void both_use_the_handle(void) {
     program p = program_new(T_NORMAL);
@@ -111,7 +21,7 @@ static void both_use_the_handle(void) {
 
     program_connect(&p);
     const int heard = atomic_load(&p.events);
-    zkl_session *s = attach(&p, true, NULL);
+    zkl_session *s = program_attach(&p, true, NULL);
     zkl_lock *l = lock_open(s, name, NULL);
     client *other = client_open(name, T_NORMAL);
     CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
@@ -120,7 +30,7 @@ static void both_use_the_handle(void) {
     CHECK_INT(queue_owned(name, zoo_client_id(p.zh)->client_id), 1);
     CHECK_INT(client_acquire(other, 0), ZKL_BUSY);
     client_queue_up(other, 2);
-    CHECK(program_is_asked(&p, "/"));
+    CHECK(program_is_answered(&p));
     CHECK(zkl_held(l));
     CHECK_INT(zkl_release(l), ZKL_OK);
     CHECK_INT(client_result(other), ZKL_OK);
@@ -139,9 +49,9 @@ static void both_use_the_handle(void) {
 static void attach_waits_for_nothing(void) {
     program p = program_new(T_NORMAL);
 
-    program_begin(&p, server_nowhere(), T_NORMAL);
+    program_begin(&p, server_nowhere());
     const int64_t begun_ms = clock_ms();
-    zkl_session *s = attach(&p, true, NULL);
+    zkl_session *s = program_attach(&p, true, NULL);
     CHECK(clock_ms() - begun_ms < 1000);
     CHECK_INT(zkl_session_state(s), ZKL_STATE_CONNECTING);
     zkl_lock *l = lock_open(s, fresh_name("nowhere"), NULL);
@@ -158,7 +68,7 @@ static void without_that_time_a_hold_waits_for_a_proof(void) {
 
     program_connect(&p);
     const int64_t begun_ms = clock_ms();
-    zkl_session *s = attach(&p, false, NULL);
+    zkl_session *s = program_attach(&p, false, NULL);
     const int timeout_ms = zoo_recv_timeout(p.zh);
     zkl_lock *l = lock_open(s, fresh_name("age"), NULL);
     CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
@@ -180,7 +90,7 @@ static void with_that_time_it_begins_at_once(void) {
 
     program_connect(&p);
     const int64_t begun_ms = clock_ms();
-    zkl_session *s = attach(&p, true, NULL);
+    zkl_session *s = program_attach(&p, true, NULL);
     zkl_lock *l = lock_open(s, fresh_name("young"), NULL);
     CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
     CHECK(clock_ms() - begun_ms < T_LONG / 10);
@@ -191,25 +101,18 @@ static void with_that_time_it_begins_at_once(void) {
 
 /* ---- The end of its session ---- */
 
-static void expire(program *p) {
-    credentials c = {.id = zoo_client_id(p->zh)->client_id};
-
-    memcpy(c.password, zoo_client_id(p->zh)->passwd, sizeof(c.password));
-    credentials_expire(&c);
-}
-
 static void its_end_is_told_and_is_for_good(void) {
     program p = program_new(T_NORMAL), next = program_new(T_NORMAL);
     events *e = events_new();
     const char *name = fresh_name("expired");
 
     program_connect(&p);
-    zkl_session *s = attach(&p, true, e);
+    zkl_session *s = program_attach(&p, true, e);
     zkl_lock *held = lock_open(s, name, e), *waits = lock_open(s, name, NULL);
     told wait = {0};
     REQUIRE_INT(zkl_acquire(held, SOON_MS), ZKL_OK);
     told_begin(&wait, waits, ZKL_FOREVER);
-    expire(&p);
+    program_expire(&p);
     WAIT_UNTIL(events_count(e, ZKL_EVENT_LOST) == 1, SOON_MS);
     CHECK(!zkl_held(held));
     WAIT_UNTIL(zkl_session_state(s) == ZKL_STATE_EXPIRED, SOON_MS);
@@ -223,7 +126,7 @@ static void its_end_is_told_and_is_for_good(void) {
     char ticket[ZKL_TICKET_SIZE];
     CHECK_INT(zkl_session_ticket(s, ticket, sizeof(ticket)), ZKL_EXPIRED);
     program_connect(&next);
-    zkl_session *other = attach(&next, true, NULL);
+    zkl_session *other = program_attach(&next, true, NULL);
     zkl_lock *l = lock_open(other, name, NULL);
     CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
     lock_close(l);
@@ -241,9 +144,9 @@ static void a_session_that_is_over_is_seen(void) {
     program p = program_new(T_NORMAL);
 
     program_connect(&p);
-    expire(&p);
+    program_expire(&p);
     WAIT_UNTIL(atomic_load(&p.state) == ZOO_EXPIRED_SESSION_STATE, SOON_MS);
-    zkl_session *s = attach(&p, true, NULL);
+    zkl_session *s = program_attach(&p, true, NULL);
     WAIT_UNTIL(zkl_session_state(s) == ZKL_STATE_EXPIRED, 1000);
     zkl_lock *l = lock_open(s, fresh_name("over"), NULL);
     CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_EXPIRED);
@@ -260,7 +163,7 @@ static void a_close_takes_back_what_is_ours_alone(void) {
     struct Stat stat;
 
     program_connect(&p);
-    zkl_session *s = attach(&p, true, NULL);
+    zkl_session *s = program_attach(&p, true, NULL);
     zkl_lock *held = lock_open(s, name, NULL), *waits = lock_open(s, queue, NULL);
     client *before = client_open(queue, T_NORMAL);
     told wait = {0};
@@ -271,9 +174,9 @@ static void a_close_takes_back_what_is_ours_alone(void) {
     /* The program watches the same nodes. */
     char node[RAW_PATH_MAX];
     client_node(before, node);
-    REQUIRE_INT(zoo_wexists(p.zh, node, on_node, &p, &stat), ZOK);
+    REQUIRE_INT(zoo_wexists(p.zh, node, program_on_node, &p, &stat), ZOK);
     struct String_vector children;
-    REQUIRE_INT(zoo_wget_children(p.zh, lock_dir(name), on_node, &p, &children), ZOK);
+    REQUIRE_INT(zoo_wget_children(p.zh, lock_dir(name), program_on_node, &p, &children), ZOK);
     (void)deallocate_String_vector(&children);
 
     lock_close(held);
@@ -286,7 +189,7 @@ static void a_close_takes_back_what_is_ours_alone(void) {
     WAIT_UNTIL(atomic_load(&p.changes) == 1, SOON_MS); /* the node of held has gone */
     CHECK_INT(client_release_wait(before), ZKL_OK);
     WAIT_UNTIL(atomic_load(&p.changes) == 2, SOON_MS);
-    CHECK(program_is_asked(&p, "/"));
+    CHECK(program_is_answered(&p));
     client_close(before);
     program_end(&p);
 }
@@ -298,7 +201,7 @@ static void a_close_ends_the_holds(void) {
     events *e = events_new();
 
     program_connect(&p);
-    zkl_session *s = attach(&p, true, NULL);
+    zkl_session *s = program_attach(&p, true, NULL);
     zkl_lock *l = lock_open(s, name, e);
     REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
     session_close(s);
@@ -307,7 +210,7 @@ static void a_close_ends_the_holds(void) {
     CHECK_INT(zkl_acquire(l, 0), ZKL_CLOSED);
     CHECK_INT(queue_owned(name, zoo_client_id(p.zh)->client_id), 0);
     lock_close(l);
-    CHECK(program_is_asked(&p, "/"));
+    CHECK(program_is_answered(&p));
     program_end(&p);
     events_free(e);
 }
@@ -321,7 +224,7 @@ static void a_close_that_reaches_no_server_says_so(void) {
     const char *name = fresh_name("frozen");
 
     program_connect(&p);
-    zkl_session *s = attach(&p, true, NULL);
+    zkl_session *s = program_attach(&p, true, NULL);
     zkl_lock *l = lock_open(s, name, NULL);
     REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
     server_freeze();
@@ -331,7 +234,7 @@ static void a_close_that_reaches_no_server_says_so(void) {
     server_thaw();
     lock_close(l);
     WAIT_UNTIL(queue_length(name) == 0, SOON_MS); /* the request had been sent */
-    CHECK(program_is_asked(&p, "/"));
+    CHECK(program_is_answered(&p));
     program_end(&p);
 }
 
@@ -341,7 +244,7 @@ static void a_handle_may_be_attached_twice(void) {
     const char *name = fresh_name("twice");
 
     program_connect(&p);
-    zkl_session *one = attach(&p, true, NULL), *two = attach(&p, true, NULL);
+    zkl_session *one = program_attach(&p, true, NULL), *two = program_attach(&p, true, NULL);
     zkl_lock *a = lock_open(one, name, NULL), *b = lock_open(two, name, NULL);
     REQUIRE_INT(zkl_acquire(a, SOON_MS), ZKL_OK);
     told wait = {0};
@@ -376,7 +279,7 @@ static void nothing_grows(void) {
             resident_kib = process_resident_kib();
             watches = server_number("wchs", "Total watches");
         }
-        zkl_session *s = attach(&p, true, NULL);
+        zkl_session *s = program_attach(&p, true, NULL);
         zkl_lock *l = lock_open(s, own->name, NULL);
         REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
         REQUIRE_INT(zkl_release(l), ZKL_OK);
@@ -415,7 +318,7 @@ static void the_thread_of_the_handle_never_blocks(void) {
     program p = program_new(T_NORMAL);
 
     program_connect(&p);
-    zkl_session *s = attach(&p, true, NULL);
+    zkl_session *s = program_attach(&p, true, NULL);
     inside in = {.lock = lock_open(s, fresh_name("inside"), NULL), .session = s};
     atomic_init(&in.acquired, -1);
     atomic_init(&in.closed, -1);
@@ -436,7 +339,7 @@ static void what_cannot_be_attached_is_refused(void) {
     char chroot[300];
     const zkl_session_options wrong[] = {
         ZKL_SESSION_OPTIONS(.made_ms = -1),
-        ZKL_SESSION_OPTIONS(.made_ms = boottime_ms() + 60000),
+        ZKL_SESSION_OPTIONS(.made_ms = clock_ms() + 60000),
         ZKL_SESSION_OPTIONS(.chroot = "no-slash"),
         ZKL_SESSION_OPTIONS(.chroot = chroot),
         ZKL_SESSION_OPTIONS(.session_timeout_ms = 99),
@@ -512,7 +415,7 @@ static void an_attached_session_lends_its_handle(void) {
     program p = program_new(T_NORMAL);
 
     program_connect(&p);
-    zkl_session *s = attach(&p, true, NULL);
+    zkl_session *s = program_attach(&p, true, NULL);
     WAIT_UNTIL(zkl_session_state(s) == ZKL_STATE_CONNECTED, SOON_MS);
     CHECK(zkl_session_zhandle(s) == p.zh);
     CHECK_INT(zkl_session_zhandle_return(s, p.zh), ZKL_OK);

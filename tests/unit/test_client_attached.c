@@ -192,6 +192,23 @@ static void a_reply_that_is_lost_is_asked_for_again(void) {
     end(port);
 }
 
+/* The watch did not stand when the connection broke: the port finds out by the reply. */
+static void a_break_that_was_not_told_is_seen(void) {
+    struct zkli_port *port = attach(ZOO_CONNECTED_STATE);
+    answer_arming(ZNONODE);
+    tell_watch(ZOO_CREATED_EVENT, ZOO_CONNECTED_STATE, SESSION_PATH);
+    Fake.first_state = ZOO_CONNECTING_STATE;
+    answer_arming(ZCONNECTIONLOSS);
+    CHECK_INT(Seen.state, ZKLI_PORT_CONNECTING);
+    CHECK_INT(Asked, 2);
+    Fake.first_state = ZOO_CONNECTED_STATE;
+    CHECK_INT(port->ops->look(port), ZKLI_PORT_CONNECTING);
+    CHECK_INT(Asked, 3);
+    answer_arming(ZNONODE);
+    CHECK_INT(Seen.state, ZKLI_PORT_CONNECTED); /* another connection */
+    end(port);
+}
+
 /* A session that the program has resumed may have had a shorter timeout before. */
 static void the_program_may_know_a_shorter_timeout(void) {
     MostMs = 4000;
@@ -317,6 +334,7 @@ int main(int argc, char **argv) {
         {"it is set again when somebody makes the node",
          it_is_set_again_when_somebody_makes_the_node},
         {"a reply that is lost is asked for again", a_reply_that_is_lost_is_asked_for_again},
+        {"a break that was not told is seen", a_break_that_was_not_told_is_seen},
         {"the program may know a shorter timeout", the_program_may_know_a_shorter_timeout},
         {"a watch that comes too late is taken back", a_watch_that_comes_too_late_is_taken_back},
         {"a refusal is logged once and tried again", a_refusal_is_logged_once_and_tried_again},
