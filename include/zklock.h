@@ -237,9 +237,10 @@ typedef enum zkl_state {
 
 typedef enum zkl_acl {
     ZKL_ACL_OPEN = 0,   /* any client may read and change the nodes, and so end a hold */
-    ZKL_ACL_CREATOR = 1 /* only clients with our credentials may; needs auth_scheme and auth. It is
-                           for nodes that we create: ZooKeeper lets any client that may delete in
-                           the lock's directory end a hold. See "Rights" in docs/guarantees.md */
+    ZKL_ACL_CREATOR = 1 /* only clients with our credentials may; needs auth_scheme and auth, but
+                           for zkl_session_attach. It is for nodes that we create: ZooKeeper lets
+                           any client that may delete in the lock's directory end a hold. See
+                           "Rights" in docs/guarantees.md */
 } zkl_acl;
 
 /* All-zero means the defaults in brackets. Strings are copied. */

@@ -24,8 +24,9 @@ extern "C" {
  * locks with it, so treat it as a password.
  *
  * From now on the session is kept while it rests, as with .keep_session. If it is lost all the
- * same, ZKL_EVENT_RESUMED says is_new_session, and another ticket is needed.
- * **Returns:** ZKL_OK; ZKL_CLOSED; ZKL_FORKED.
+ * same, ZKL_EVENT_RESUMED says is_new_session, and another ticket is needed. The session of
+ * zkl_session_attach is the program's, which is ended with all that is in it.
+ * **Returns:** ZKL_OK; ZKL_CLOSED; ZKL_EXPIRED; ZKL_FORKED.
  * ZKL_UNREACHABLE: there is no connection at the moment.
  * ZKL_INVALID: a NULL, or too small a buffer.
  */

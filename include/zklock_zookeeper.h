@@ -53,9 +53,9 @@ struct zoo_op_result;
  * **Threads:** The client library calls the program's completions and watchers for this handle on
  * one thread, and the library's, too. One that is slow delays heartbeats, and costs holds. On that
  * thread a blocking call of zklock returns ZKL_IN_CALLBACK, from the first time on that the library
- * has heard of the session. Before that such a call blocks what it waits for. Call nothing of
- * zklock in a completion of zoo_add_auth, nor in the handle's log callback: the client library may
- * hold a lock there.
+ * has heard of the session, and for good. Before that such a call blocks what it waits for. Call
+ * nothing of zklock in a completion of zoo_add_auth, nor in the handle's log callback: the client
+ * library may hold a lock there.
  *
  * opts may be NULL. auth_scheme, auth and tls must not be set, for the handle has them. With
  * ZKL_ACL_CREATOR the program has added credentials to the handle. chroot is the one that the

@@ -37,7 +37,8 @@ static void a_hold_and_a_place_outlast_a_connection(void) {
     REQUIRE_INT(client_acquire(before, SOON_MS), ZKL_OK);
     REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
     told_begin(&wait, waits, ZKL_FOREVER);
-    WAIT_UNTIL(queue_length(queue) == 2, SOON_MS);
+    WAIT_UNTIL(proxy_answered(between, PROXY_GET, queue) == 2,
+               SOON_MS); /* so its create was, too */
     proxy_drop(between);
     WAIT_UNTIL(events_count(e, ZKL_EVENT_RESUMED) == 1, SOON_MS);
     CHECK_INT(events_count(e, ZKL_EVENT_SUSPENDED), 1);
