@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zklock_inspect.h>
@@ -272,7 +273,7 @@ static void nothing_grows(void) {
     int64_t watches = 0;
 
     program_connect(&p);
-    for (int i = 0; i < WARM + TIMES; i++) {
+    for (int i = 0; i < WARM + times(); i++) {
         if (i == WARM) {
             descriptors = process_descriptors();
             threads = process_threads();
@@ -289,7 +290,7 @@ static void nothing_grows(void) {
     CHECK_INT(process_descriptors(), descriptors);
     WAIT_UNTIL(process_threads() <= threads, SOON_MS);
     const int64_t more_kib = (int64_t)process_resident_kib() - (int64_t)resident_kib;
-    test_note("%d times attached: %lld KiB more, %lld watches more", TIMES, (long long)more_kib,
+    test_note("%d times attached: %lld KiB more, %lld watches more", times(), (long long)more_kib,
               (long long)(server_number("wchs", "Total watches") - watches));
     CHECK(more_kib < 400);
     if (watches >= 0)
