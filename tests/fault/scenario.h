@@ -5,7 +5,7 @@
 #include "play.h"
 
 enum {
-    SCENARIOS = 40
+    SCENARIOS = 41
 };
 
 extern const scenario Scenarios[SCENARIOS];
