@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORKERS 48
+#define WORKERS 40
 #define CASES_MAX 2048
 /* A case whose frame never came is repeated: on a busy machine a heartbeat may be late. */
 #define ATTEMPTS 3

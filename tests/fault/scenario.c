@@ -5,7 +5,6 @@
 #include "scenario.h"
 
 #include "scenario_attached.h"
-#include "scenario_end.h"
 #include "scenario_told.h"
 #include "scenario_wanted.h"
 #include "session/session.h"
@@ -551,7 +550,6 @@ const scenario Scenarios[SCENARIOS] = {
     {.name = "break", .run = run_break, .is_taken = true, .beats = 1},
     {.name = "broken", .run = run_broken, .loses_its_hold = true, .beats = 1},
     SCENARIO_ATTACHED,
-    SCENARIO_END,
     {.name = "return, waiting", .run = run_return_waiting, .is_taken = true, .beats = 3},
     {.name = "return, unsure", .run = run_return_unsure, .beats = 3},
     {.name = "expiry", .run = run_expiry, .is_taken = true, .loses_its_place = true, .beats = 2},

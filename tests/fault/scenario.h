@@ -5,7 +5,7 @@
 #include "play.h"
 
 enum {
-    SCENARIOS = 41
+    SCENARIOS = 40
 };
 
 extern const scenario Scenarios[SCENARIOS];
