@@ -214,8 +214,7 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
     if (slot.use == ZKLI_USE_LIST)
         zkli_list_move_all(&askers, &e->slots[number].askers);
     zkli_slot_release(e, number);
-    /* Lost without a word about the connection: the port may have had no memory to report its end.
-     */
+    /* Without a word about the connection: the port may have had no memory to report its end. */
     if (reply->result == ZKLI_RESULT_LOST) {
         zkli_connection_doubt(e);
     } else {
