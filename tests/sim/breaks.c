@@ -46,6 +46,7 @@ void breaks_begin(struct world *w, unsigned is_scene, unsigned client) {
     if (w->phase != PHASE_RUN)
         return;
     if (is_scene != 0) {
+        w->disturbances += (int)client == w->keeper; /* for another lock, perhaps */
         client_pause(w, (int)client, w->timeout_ns * 3 / 2);
         return;
     }
@@ -109,7 +110,7 @@ void breaks_delay(struct world *w, int follower, const struct message *r) {
                     r->parts[0].name != 0 && is_mark(w, r->parts[0].name, r->parts[0].data) &&
                     w->names[r->parts[0].name].broken_zxid == 0;
     if (!is_first || w->phase != PHASE_RUN || w->names[r->parts[0].name].client == NONE ||
-        !fault_may_be(w) || link_is_stalled(w, follower, w->leader) || !world_chance(w, 10))
+        !fault_may_be(w) || link_is_stalled(w, follower, w->leader) || !world_chance(w, 40))
         return;
     int64_t ns = world_between(w, w->timeout_ns / 12, w->timeout_ns / 4);
     int64_t early_ns = world_between(w, MS / 10, w->timeout_ns / 100);
