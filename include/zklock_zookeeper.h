@@ -34,10 +34,9 @@ struct zoo_op_result;
  * session was created. Here it does not. Say it, and the first hold need not wait: read
  * CLOCK_BOOTTIME, call zookeeper_init without a client id, attach, and let made_ms be that time in
  * milliseconds. Without made_ms, or when T has nearly passed since, the first hold waits until the
- * servers have proved for how long the session lives. That takes 1.5 T and some round trips. It
- * happens once: the lease is kept from then on, for two syncs each 0.3 T. If the handle was made
- * with a client id, its session may have had a shorter timeout before. The servers may go by that
- * one: let session_timeout_ms be the shortest.
+ * servers have proved for how long the session lives. That takes 1.5 T and some round trips. From
+ * then on the lease is kept, for two syncs each 0.3 T. A handle that was made with a client id must
+ * not have asked for a longer timeout than the session was created with: a new leader goes by that.
  *
  * When the session expires, its locks are LOST. Every acquire then returns ZKL_EXPIRED, as do other
  * calls that need the servers, and zkl_session_state is ZKL_STATE_EXPIRED for good. That may be so
@@ -57,10 +56,10 @@ struct zoo_op_result;
  * nothing of zklock in a completion of zoo_add_auth, nor in the handle's log callback: the client
  * library may hold a lock there.
  *
- * opts may be NULL. auth_scheme, auth and tls must not be set, for the handle has them. With
- * ZKL_ACL_CREATOR the program has added credentials to the handle. chroot is the one that the
- * handle was made with: its length counts for the limits. If it is NULL, 255 bytes count. The
- * client library has to be 3.6.2 or later, or 3.5.9.
+ * opts may be NULL. session_timeout_ms, auth_scheme, auth and tls must not be set: the handle has
+ * them. With ZKL_ACL_CREATOR the program has added credentials to the handle. chroot is the one
+ * that the handle was made with: its length counts for the limits. If it is NULL, 255 bytes count.
+ * The client library has to be 3.6.2 or later, or 3.5.9.
  * **Returns:** ZKL_OK; ZKL_NOMEM; ZKL_UNSUPPORTED: tls is set.
  * ZKL_INVALID: a NULL, or an option that is out of range, unknown or not for this call.
  */
@@ -70,7 +69,8 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_session_attach(zkl_session **ret_session, struc
  * The handle of the present session, as a zhandle_t *; for requests of the program's own in the
  * session that holds its locks. It stays open until zkl_session_zhandle_return, even when its
  * session expires. Till then no other session takes its place for want of use. Ephemeral nodes that
- * the program makes by it go with that session: see keep_session. Do not close the handle, and do
+ * the program makes by it go with that session: see keep_session. While it is lent, the first
+ * acquire after a rest may wait as that of an attached session does. Do not close the handle. Do
  * not change its watcher, its context, its servers or its credentials. **Threads:** as for
  * zkl_session_attach.
  * **Returns:** NULL: there is no session at the moment, or it is over.
@@ -79,8 +79,10 @@ ZKL_API struct _zhandle *zkl_session_zhandle(zkl_session *s);
 /*
  * Gives a handle back, once for each time it was lent. It may be closed at any moment from then on.
  * What the program has asked for by it may complete, and watches of its own may be told, until
- * zkl_session_close has returned. In a session that has lent a handle that may take 5 s. While one
- * is lent, zkl_session_close returns ZKL_INVALID and does nothing.
+ * zkl_session_close has returned. In a session that has lent a handle, close waits until the client
+ * library has closed it: 5 s, or longer while names are being looked up. Do not close while you
+ * hold a mutex that a completion of yours may want. While a handle is lent, zkl_session_close
+ * returns ZKL_INVALID and does nothing.
  * **Returns:** ZKL_OK; ZKL_INVALID: it is not lent; ZKL_FORKED.
  */
 ZKL_API zkl_err zkl_session_zhandle_return(zkl_session *s, struct _zhandle *zh);

@@ -122,14 +122,22 @@ static bool has_syncs(const struct zkli_lease *lease) {
     return quickest_of(lease, ZKLI_HEARTBEAT_SYNC) < INT64_MAX;
 }
 
-void zkli_lease_doubt(struct zkli_lease *lease, int64_t now_ns) {
-    if (!has_syncs(lease))
-        return;
+static void begin_anew(struct zkli_lease *lease, int64_t now_ns) {
     lease->resumed_ns = now_ns;
     if (now_ns >= lease->certain_until_ns)
         note_lapse(lease, now_ns);
     lease->heard_until_ns = least(lease->heard_until_ns, end_of(lease, lease->touched_ns));
     forget_heartbeats(lease);
+}
+
+void zkli_lease_doubt(struct zkli_lease *lease, int64_t now_ns) {
+    if (has_syncs(lease))
+        begin_anew(lease, now_ns);
+}
+
+void zkli_lease_rejoin(struct zkli_lease *lease, int64_t timeout_ns, int64_t now_ns) {
+    zkli_lease_shorten(lease, timeout_ns);
+    begin_anew(lease, now_ns);
 }
 
 void zkli_lease_end(struct zkli_lease *lease) {

@@ -118,6 +118,9 @@ void zkli_lease_join(struct zkli_lease *lease, int64_t now_ns);
  * does not, for it is known to this server alone, while the ensemble goes by the first.
  */
 void zkli_lease_reconnect(struct zkli_lease *lease, int64_t timeout_ns, int64_t now_ns);
+/* There may be a new connection of the same session, or it is the one of before. So its resumption
+ * proves nothing; heartbeats are counted anew. A shorter timeout holds from now on. */
+void zkli_lease_rejoin(struct zkli_lease *lease, int64_t timeout_ns, int64_t now_ns);
 /* There was a new connection, and this is all that is known of it. No heartbeat that it answered
  * has been counted; so the last one that was counted is older, and the session lasts at least so
  * long after it. A longer timeout changes nothing. */

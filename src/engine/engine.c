@@ -214,9 +214,15 @@ void zkli_engine_on_reply(struct zkli_engine *e, struct zkli_port *port, unsigne
     if (slot.use == ZKLI_USE_LIST)
         zkli_list_move_all(&askers, &e->slots[number].askers);
     zkli_slot_release(e, number);
-    /* Without a word about the connection: the port may have had no memory to report its end. */
+    /* Lost without a word about the connection: the port may have had no memory to report its end.
+     * Watches are set again on the next connection. What was listed before is not relied on then,
+     * nor what syncs have proved. */
     if (reply->result == ZKLI_RESULT_LOST) {
-        zkli_connection_doubt(e);
+        e->connection++;
+        e->connected_ns = e->now_ns;
+        zkli_heartbeat_doubt(e);
+        if (zkli_is_connected(e)) /* else the next connection is told */
+            zkli_sights_doubt(e);
     } else {
         e->answered_ns = e->now_ns;
         if (e->pace == ZKLI_PACE_REST && zkli_is_connected(e))
@@ -425,6 +431,10 @@ bool zkli_engine_is_connected(const struct zkli_engine *e) {
 
 void zkli_engine_keep_session(struct zkli_engine *e) {
     e->keeps_session = true;
+}
+
+void zkli_engine_lend(struct zkli_engine *e) {
+    zkli_heartbeat_want(e);
 }
 
 bool zkli_engine_is_draining(const struct zkli_engine *e) {

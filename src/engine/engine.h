@@ -94,6 +94,8 @@ void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const c
                           enum zkli_watch_type type);
 /* From now on the session is not replaced by another while it rests. */
 void zkli_engine_keep_session(struct zkli_engine *e);
+/* The program is about to have the port's handle: a heartbeat goes before all that it asks for. */
+void zkli_engine_lend(struct zkli_engine *e);
 /* What new ports are opened with is not what it was. */
 void zkli_engine_hosts_changed(struct zkli_engine *e);
 /* The port has a new list of servers, and may have left the one it was connected to. */

@@ -536,8 +536,15 @@ struct zkli_reply zkli_group_reply_for(const struct zkli_group *group, size_t pl
 /* ---- Heartbeats and the lease (heartbeat.c) ---- */
 
 void zkli_heartbeat_init(struct zkli_engine *e);
+/* What begins with a connection. */
+enum zkli_beginning {
+    ZKLI_BEGINS_SESSION,
+    ZKLI_BEGINS_CONNECTION, /* of the same session, which the servers have resumed */
+    ZKLI_BEGINS_PERHAPS     /* or it is the connection of before */
+};
+
 /* There is a connection: the first heartbeat. */
-void zkli_heartbeat_begin(struct zkli_engine *e, bool is_new_session);
+void zkli_heartbeat_begin(struct zkli_engine *e, enum zkli_beginning beginning);
 /* There is no connection any more. */
 void zkli_heartbeat_suspend(struct zkli_engine *e);
 /* The session is over. */
@@ -583,9 +590,6 @@ void zkli_succession_note_state(struct zkli_engine *e, const struct zkli_port *p
                                 enum zkli_port_state state);
 
 /* ---- Life (life.c) ---- */
-
-/* There may have been another connection since, of which the port has said nothing. */
-void zkli_connection_doubt(struct zkli_engine *e);
 
 /* Lets another session take this one's place, if it is time. */
 void zkli_life_go_on(struct zkli_engine *e);

@@ -310,13 +310,21 @@ static void begin_later(struct zkli_engine *e) {
     beat_after(e, part_ns * (random & 0xffff));
 }
 
-void zkli_heartbeat_begin(struct zkli_engine *e, bool is_new_session) {
-    if (is_new_session)
-        zkli_lease_begin(&e->lease, e->timeout_ms * ZKLI_NS_PER_MS, e->begun_ns);
+static void begin_lease(struct zkli_engine *e, enum zkli_beginning beginning) {
+    int64_t timeout_ns = e->timeout_ms * ZKLI_NS_PER_MS;
+    if (beginning == ZKLI_BEGINS_SESSION)
+        zkli_lease_begin(&e->lease, timeout_ns, e->begun_ns);
+    else if (beginning == ZKLI_BEGINS_CONNECTION)
+        zkli_lease_reconnect(&e->lease, timeout_ns, e->now_ns);
     else
-        zkli_lease_reconnect(&e->lease, e->timeout_ms * ZKLI_NS_PER_MS, e->now_ns);
-    if (is_new_session && e->is_attached)
+        zkli_lease_rejoin(&e->lease, timeout_ns, e->now_ns);
+    if (beginning == ZKLI_BEGINS_SESSION && e->is_attached)
         zkli_lease_join(&e->lease, e->now_ns);
+}
+
+void zkli_heartbeat_begin(struct zkli_engine *e, enum zkli_beginning beginning) {
+    bool is_new_session = beginning == ZKLI_BEGINS_SESSION;
+    begin_lease(e, beginning);
     e->pace = ZKLI_PACE_BARRIERS; /* as it can be */
     lease_changed(e);
     zkli_sights_doubt(e);

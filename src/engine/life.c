@@ -39,8 +39,9 @@ static void log_timeout(struct zkli_engine *e) {
 }
 
 /* The port is connected. */
-static void begin_connection(struct zkli_engine *e, const char *how) {
-    bool is_new = e->session_id == 0;
+static void begin_connection(struct zkli_engine *e, enum zkli_beginning beginning,
+                             const char *how) {
+    bool is_new = beginning == ZKLI_BEGINS_SESSION;
     e->connection++;
     e->counts.connections++;
     e->counts.sessions += is_new;
@@ -53,29 +54,27 @@ static void begin_connection(struct zkli_engine *e, const char *how) {
     zkli_engine_log(e, ZKL_LOG_INFO, "%s session 0x%llx, timeout %d ms", how,
                     (unsigned long long)e->session_id, e->timeout_ms);
     log_timeout(e);
-    zkli_heartbeat_begin(e, is_new);
+    zkli_heartbeat_begin(e, beginning);
 }
 
-/* Watches are set again on the next connection. What was listed before is not relied on then, nor
- * what syncs have proved. */
-void zkli_connection_doubt(struct zkli_engine *e) {
-    e->connection++;
-    e->connected_ns = e->now_ns;
-    zkli_heartbeat_doubt(e);
-    if (zkli_is_connected(e)) /* else the next connection is told */
-        zkli_sights_doubt(e);
-}
-
-static void on_connected(struct zkli_engine *e) {
-    bool is_new = e->session_id == 0;
+static void connect(struct zkli_engine *e, enum zkli_beginning beginning) {
+    bool is_new = beginning == ZKLI_BEGINS_SESSION;
     bool is_first = e->connection == 0;
     suspend(e); /* the client may change servers without a word of the broken connection */
     move(e, ZKL_STATE_CONNECTED);
     zkli_timer_clear(&e->timers, &e->look);
-    begin_connection(e, is_new ? "opened" : "resumed");
+    begin_connection(e, beginning, is_new ? "opened" : "resumed");
     if (!is_first)
         e->host->on_session_event(e->host_arg, ZKL_EVENT_RESUMED, is_new);
     zkli_members_step_all(e, ZKLI_EV_CONNECTED);
+}
+
+static void on_connected(struct zkli_engine *e) {
+    connect(e, e->session_id == 0 ? ZKLI_BEGINS_SESSION : ZKLI_BEGINS_CONNECTION);
+}
+
+static void on_heard(struct zkli_engine *e) {
+    connect(e, e->session_id == 0 ? ZKLI_BEGINS_SESSION : ZKLI_BEGINS_PERHAPS);
 }
 
 /* The session is over, with its nodes, watches and requests. Nothing is certain any more. The
@@ -114,7 +113,7 @@ static void succeed(struct zkli_engine *e) {
     struct zkli_port *last = end_session(e);
     begin_session(e, &next);
     if (was_connected) {
-        begin_connection(e, "in place of one whose lease had run out, opened");
+        begin_connection(e, ZKLI_BEGINS_SESSION, "in place of one whose lease had run out, opened");
         zkli_members_step_all(e, ZKLI_EV_CONNECTED);
     } else {
         on_connected(e);
@@ -157,7 +156,7 @@ static void end_all(struct zkli_engine *e, zkl_state state, zkl_err error) {
     suspend(e);
     move(e, state);
     zkli_succession_end(e);
-    e->left_nodes = e->is_attached && error == ZKL_AUTH_FAILED && e->standing > 0;
+    e->left_nodes = error == ZKL_AUTH_FAILED && zkli_engine_leaves_nodes(e);
     zkli_members_abandon_all(e, error);
     struct zkli_port *port = end_session(e);
     e->host->close_port(e->host_arg, port);
@@ -193,8 +192,8 @@ void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
     case ZKLI_PORT_CONNECTING:
         suspend(e);
         break;
-    case ZKLI_PORT_DOUBTED:
-        zkli_connection_doubt(e);
+    case ZKLI_PORT_HEARD:
+        on_heard(e);
         break;
     case ZKLI_PORT_EXPIRED:
         expire(e);
@@ -218,8 +217,9 @@ static void look(void *arg) {
     if (e->port == NULL || e->port->ops->look == NULL)
         return;
     enum zkli_port_state state = e->port->ops->look(e->port);
-    bool is_final = state != ZKLI_PORT_CONNECTED && state != ZKLI_PORT_CONNECTING;
-    bool is_other = (state == ZKLI_PORT_CONNECTED) != zkli_is_connected(e);
+    bool is_there = state == ZKLI_PORT_CONNECTED || state == ZKLI_PORT_HEARD;
+    bool is_final = !is_there && state != ZKLI_PORT_CONNECTING;
+    bool is_other = is_there != zkli_is_connected(e);
     bool is_news = is_final || (is_other && e->has_looked);
     zkli_heartbeat_note_timeout(e);
     if (!zkli_is_connected(e) || e->in_flight > 0 || is_other) {

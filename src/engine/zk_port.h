@@ -32,10 +32,11 @@
 #define ZKLI_DATA_PER_MS (30000000 / 1000 / 60)
 
 enum zkli_port_state {
-    ZKLI_PORT_CONNECTED,   /* session id and timeout are known now */
-    ZKLI_PORT_CONNECTING,  /* the connection broke, or none was made yet */
-    ZKLI_PORT_DOUBTED,     /* still connected, or again: nobody knows */
-    ZKLI_PORT_EXPIRED,     /* final */
+    ZKLI_PORT_CONNECTED,  /* session id and timeout are known now */
+    ZKLI_PORT_CONNECTING, /* the connection broke, or none was made yet */
+    ZKLI_PORT_HEARD,      /* connected, but perhaps by the connection of before: this proves nothing
+                              of the session */
+    ZKLI_PORT_EXPIRED,    /* final */
     ZKLI_PORT_AUTH_FAILED, /* final */
     ZKLI_PORT_FAILED       /* final: it could not be made ready; another may be, after a while */
 };

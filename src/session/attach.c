@@ -18,7 +18,7 @@ static bool is_chroot(const char *text) {
 }
 
 static zkl_err check_options(const zkl_session_options *o) {
-    if (o->auth != NULL || o->auth_scheme != NULL || o->made_ms < 0 ||
+    if (o->session_timeout_ms != 0 || o->auth != NULL || o->auth_scheme != NULL || o->made_ms < 0 ||
         o->made_ms > zkli_boottime_ns() / ZKLI_NS_PER_MS ||
         (o->chroot != NULL && !is_chroot(o->chroot)))
         return ZKL_INVALID;
@@ -47,12 +47,16 @@ zkl_err zkl_session_attach(zkl_session **ret_session, struct _zhandle *zh,
 
 static struct _zhandle *lend(struct zkl_session *s) {
     struct zkli_port *port = zkli_engine_port(s->engine);
-    struct _zhandle *zh = zkli_engine_session_id(s->engine) == 0 ? NULL : zkli_client_handle(port);
+    struct _zhandle *zh = zkli_engine_session_id(s->engine) == 0 ||
+                                  zkli_engine_end_error(s->engine) != ZKL_OK
+                              ? NULL
+                              : zkli_client_handle(port);
     if (zh == NULL)
         return NULL;
     if (port->loans++ == 0)
         zkli_list_append(&s->lent, &port->lent_link);
     atomic_store(&s->has_lent, true);
+    zkli_engine_lend(s->engine); /* its answer tells which thread may never wait */
     return zh;
 }
 

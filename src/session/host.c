@@ -34,7 +34,7 @@ static void host_random(void *arg, void *ret_bytes, size_t size) {
         mix(arg, ret_bytes, size);
 }
 
-/* The client library's threads run the program's completions, too, if the handle is the program's,
+/* The client library's thread runs the program's completions, too, if the handle is the program's,
  * or was lent. */
 static void begin_delivery(struct zkl_session *s) {
     if (s->attached != NULL || atomic_load(&s->has_lent))

@@ -300,11 +300,14 @@ zkl_err zkl_session_open(zkl_session **ret_session, const char *hosts,
     return err;
 }
 
-static bool is_lent(struct zkl_session *s) {
+/* False: a handle is lent. From now on none is. */
+static bool begin_end(struct zkl_session *s) {
     zkli_session_lock(s);
     bool is_lent = !zkli_list_is_empty(&s->lent);
+    if (!is_lent)
+        zkli_engine_drain(s->engine);
     zkli_session_unlock(s);
-    return is_lent;
+    return !is_lent;
 }
 
 zkl_err zkl_session_close(zkl_session *s) {
@@ -314,7 +317,7 @@ zkl_err zkl_session_close(zkl_session *s) {
         return ZKL_FORKED;
     if (zkli_in_callback())
         return ZKL_IN_CALLBACK;
-    if (is_lent(s))
+    if (!begin_end(s))
         return ZKL_INVALID;
     bool is_attached = s->attached != NULL;
     bool is_clean = session_end(s, is_attached ? ATTACHED_DRAIN_WAIT_MS : ZKLI_DRAIN_WAIT_MS,

@@ -19,28 +19,32 @@ static bool is_final(int state) {
     return state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE;
 }
 
+/* A connection may be that of before: only the watch tells of one that has just begun. */
 static enum zkli_port_state state_of(struct zkli_client *client) {
     int state = zoo_state(atomic_load(&client->handle));
     if (state == ZOO_EXPIRED_SESSION_STATE)
         return ZKLI_PORT_EXPIRED;
     if (state == ZOO_AUTH_FAILED_STATE)
         return ZKLI_PORT_AUTH_FAILED;
-    bool is_heard = atomic_load(&client->is_heard);
-    return state == ZOO_CONNECTED_STATE && is_heard ? ZKLI_PORT_CONNECTED : ZKLI_PORT_CONNECTING;
+    bool is_armed = atomic_load(&client->is_armed);
+    return state == ZOO_CONNECTED_STATE && is_armed ? ZKLI_PORT_HEARD : ZKLI_PORT_CONNECTING;
 }
 
 /* Somebody has made the node. Until the watch stands again a connection may end and another begin
- * without a word. */
+ * without a word: the port is not connected, and what is answered meanwhile proves nothing. */
 static void on_event(zhandle_t *handle, int type, int state, const char *path, void *context) {
     unsigned number;
     if (type == ZOO_SESSION_EVENT) {
         zkli_client_on_session_event(handle, type, state, path, context);
+        if (state == ZOO_CONNECTED_STATE)
+            zkli_client_nudge(handle); /* zoo_set_servers may have lost requests without a word */
         return;
     }
     struct zkli_client *client = zkli_client_begin(context, &number);
     if (client == NULL)
         return;
     atomic_store(&client->is_armed, false);
+    zkli_client_deliver_state(client, ZKLI_PORT_CONNECTING);
     arm(client);
     zkli_table_end(&client->place);
 }
@@ -57,27 +61,16 @@ static void log_refusal(struct zkli_client *client) {
                            ", by which an attached session is heard of");
 }
 
-/* The connection has broken while nothing would have told. It is asked for again at the next look:
- * a request has the client library try to connect at once, again and again. */
-static void note_break(struct zkli_client *client) {
-    if (atomic_exchange(&client->is_heard, false))
-        zkli_client_deliver_state(client, ZKLI_PORT_CONNECTING);
-}
-
+/* What did not succeed is asked for again at the next look. A request at once would have the client
+ * library try to connect at once, too, again and again. */
 static void finish_arming(struct zkli_client *client, int code) {
-    bool is_armed = code == ZOK || code == ZNONODE;
-    int state = zoo_state(atomic_load(&client->handle));
-    atomic_store(&client->is_armed, is_armed);
-    if (is_armed && atomic_exchange(&client->is_heard, true))
-        zkli_client_deliver_state(client, ZKLI_PORT_DOUBTED);
-    else if (is_armed || is_final(state))
+    bool is_over = is_final(zoo_state(atomic_load(&client->handle)));
+    if (is_over || atomic_load(&client->is_armed))
         zkli_client_deliver_state(client, state_of(client));
+    else if (zkli_client_is_end(code)) /* the handle does not know yet */
+        zkli_client_deliver_state(client, ZKLI_PORT_EXPIRED);
     else if (!zkli_client_is_lost(code))
         log_refusal(client);
-    else if (state == ZOO_CONNECTED_STATE)
-        arm(client);
-    else
-        note_break(client);
 }
 
 /* If the port is closed by now, its watch has come too late to be taken back there. */
@@ -90,6 +83,7 @@ static void on_armed(int code, const struct Stat *stat, const void *data) {
         return;
     struct zkli_client *client = ZKLI_CONTAINER(place, struct zkli_client, place);
     zkli_table_give_back(place);
+    atomic_store(&client->is_armed, code == ZOK || code == ZNONODE);
     atomic_store(&client->is_arming, false);
     if (is_open)
         finish_arming(client, code);
@@ -133,13 +127,6 @@ static enum zkli_port_state attached_look(struct zkli_port *port) {
     return state_of(client);
 }
 
-/* Of a session that the program has resumed it may know that T was shorter before. */
-static int attached_timeout_ms(struct zkli_port *port) {
-    int granted_ms = zkli_client_timeout_ms(port);
-    int most_ms = zkli_client_of(port)->config.timeout_ms;
-    return most_ms > 0 && most_ms < granted_ms ? most_ms : granted_ms;
-}
-
 static void attached_close(struct zkli_port *port) {
     struct zkli_client *client = zkli_client_of(port);
     zkli_table_close(&client->place);
@@ -158,7 +145,7 @@ struct zkli_port *zkli_client_attach(const struct zkli_client_config *config, zh
         .multi = zkli_request_multi,
         .unwatch = zkli_request_unwatch,
         .session_id = zkli_client_session_id,
-        .timeout_ms = attached_timeout_ms,
+        .timeout_ms = zkli_client_timeout_ms,
         .open = attached_open,
         .close = attached_close,
         .look = attached_look,

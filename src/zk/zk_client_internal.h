@@ -38,8 +38,8 @@ struct zkli_client {
     _Atomic(zhandle_t *) handle;
     atomic_bool is_authenticated;
     struct zkli_log log;
-    /* Of an attached port: whether its watch stands, or is being set; whether it ever stood */
-    atomic_bool is_armed, is_arming, is_heard;
+    /* Of an attached port: whether its watch stands, or is being set */
+    atomic_bool is_armed, is_arming;
     /* To drop the connection */
     struct zkli_search search;
     atomic_size_t servers;    /* when they were last looked up */
@@ -83,6 +83,8 @@ void *zkli_client_news_context(struct zkli_client *client);
 struct zkli_client *zkli_client_begin(const void *context, unsigned *ret_number);
 /* Whether this is no server's answer. */
 bool zkli_client_is_lost(int code);
+/* Whether it says that the session is over. */
+bool zkli_client_is_end(int code);
 
 /* ---- Requests (zk_requests.c): as in zk_port.h ---- */
 

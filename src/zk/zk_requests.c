@@ -101,6 +101,10 @@ bool zkli_client_is_lost(int code) {
     return result_of(code) == ZKLI_RESULT_LOST;
 }
 
+bool zkli_client_is_end(int code) {
+    return code == ZSESSIONEXPIRED || code == UNKNOWN_SESSION;
+}
+
 static struct zkli_reply reply_of(int code) {
     return (struct zkli_reply){
         .result = result_of(code), .code = code, .is_unimplemented = code == ZUNIMPLEMENTED};
@@ -110,7 +114,7 @@ static void deliver_to(struct zkli_client *client, unsigned number, struct zkli_
     reply->request = number;
     /* The client itself learns of the end of its session only when it connects. A follower that
      * resumed it just as the leader ended it goes on answering pings, and refuses every write. */
-    if (reply->code == ZSESSIONEXPIRED || reply->code == UNKNOWN_SESSION)
+    if (zkli_client_is_end(reply->code))
         client->config.receiver->on_state(client->config.arg, &client->port, ZKLI_PORT_EXPIRED);
     client->config.receiver->on_reply(client->config.arg, &client->port, slot_of(number), reply);
 }

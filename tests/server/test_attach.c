@@ -353,7 +353,7 @@ static void what_cannot_be_attached_is_refused(void) {
         ZKL_SESSION_OPTIONS(.made_ms = clock_ms() + 60000),
         ZKL_SESSION_OPTIONS(.chroot = "no-slash"),
         ZKL_SESSION_OPTIONS(.chroot = chroot),
-        ZKL_SESSION_OPTIONS(.session_timeout_ms = 99),
+        ZKL_SESSION_OPTIONS(.session_timeout_ms = 4000),
         ZKL_SESSION_OPTIONS(.auth_scheme = "digest", .auth = "a:b"),
     };
     const zkl_session_options tls = ZKL_SESSION_OPTIONS(.tls = "x");

@@ -131,8 +131,11 @@ static void deliver_armed(struct world *w, struct port *p) {
     p->begun_zxid = p->connected_zxid;
     if (p->is_armed || p->state == PORT_OVER)
         client_receiver()->on_state(&w->list[p->client], &p->base, port_heard(p));
-    else
-        port_arm(w, p);
+}
+
+static void deliver_unheard(struct world *w, struct port *p) {
+    client_receiver()->on_state(&w->list[p->client], &p->base, ZKLI_PORT_CONNECTING);
+    port_arm(w, p);
 }
 
 static void deliver_reply(struct world *w, struct port *p, const struct message *m) {
@@ -196,6 +199,8 @@ void port_deliver(struct world *w, unsigned port, unsigned unused) {
         if (m->index == ZKLI_PORT_CONNECTED && delivery_is_late(w, p))
             scene_told_late(w, p->client);
         client_receiver()->on_state(client, &p->base, (enum zkli_port_state)m->index);
+    } else if (m->kind == DELIVER_UNHEARD) {
+        deliver_unheard(w, p);
     } else if (m->kind == DELIVER_REPLY) {
         if (m->zxid > p->answered_zxid)
             p->answered_zxid = m->zxid;

@@ -80,7 +80,7 @@ struct figures {
     uint64_t refused, forgotten, looks, double_faults, without_quorum, elections, expiries, moves,
         writes, lost_replies, late_creates, late_pings, lost_touches, told_late, watches_resent,
         past_counter, ended_heard, syncs, proofs_by_syncs, successions, drops, older_words, kept,
-        attached, attached_again, attached_over, left_untidy;
+        attached, attached_again, attached_over, left_untidy, unheard;
 };
 
 extern const char *const fault_names[FAULT_KINDS];

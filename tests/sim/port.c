@@ -315,7 +315,7 @@ void port_arm(struct world *w, struct port *p) {
 enum zkli_port_state port_heard(const struct port *p) {
     if (p->state == PORT_OVER)
         return ZKLI_PORT_EXPIRED;
-    return p->is_armed && p->state == PORT_CONNECTED ? ZKLI_PORT_CONNECTED : ZKLI_PORT_CONNECTING;
+    return p->is_armed && p->state == PORT_CONNECTED ? ZKLI_PORT_HEARD : ZKLI_PORT_CONNECTING;
 }
 
 static enum zkli_port_state attached_look(struct zkli_port *base) {
@@ -348,6 +348,15 @@ void port_detach(struct world *w, struct port *p) {
         if (p->watches[kind].count > 0 && !p->is_left_untidy)
             world_violate(w, CHECK_ATTACHED, "client %d leaves a watch on %s", p->client,
                           w->names[p->watches[kind].names[0]].text);
+}
+
+/* Somebody has made the node that is watched. Before it is watched again, a connection may end and
+ * another begin. */
+static void be_unheard(struct world *w, struct port *p) {
+    w->figures->unheard++;
+    w->disturbances++; /* the engine takes it for the end of the connection */
+    p->is_armed = false;
+    (void)delivery_new(w, p, DELIVER_UNHEARD);
 }
 
 /* ---- Receiving ---- */
@@ -394,6 +403,8 @@ static void on_reply(struct world *w, struct port *p, const struct message *repl
     message_free(w, request);
     if (is_for_nobody)
         return;
+    if (p->is_armed && p->is_attached && w->phase == PHASE_RUN && world_chance(w, 1))
+        be_unheard(w, p);
     if (reply->slot == ARMING_SLOT)
         p->is_armed = reply->code == CODE_OK || reply->code == CODE_NO_NODE;
     if (reply->is_watched &&

@@ -81,6 +81,7 @@ static void print_sessions(const struct figures *f, FILE *out) {
     row(out, "attached to a program's handle", f->attached, n);
     row(out, "attached again", f->attached_again, n);
     row(out, "left with the handle's session", f->attached_over, n);
+    row(out, "handles not heard of for a while", f->unheard, n);
     row(out, "left untidy", f->left_untidy, n);
     row(out, "sends refused", f->refused, n);
     row(out, "states not told", f->forgotten, n);

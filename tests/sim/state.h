@@ -189,6 +189,7 @@ enum between_servers {
 enum to_engine {
     DELIVER_STATE = 140,
     DELIVER_REPLY,
+    DELIVER_UNHEARD,
     DELIVER_WATCH /* index: as above */
 };
 
