@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-struct _zhandle;
+struct _zhandle; /* zhandle_t */
 struct zoo_op;
 struct zoo_op_result;
 

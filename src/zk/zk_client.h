@@ -7,7 +7,7 @@
 #include "engine/zk_port.h"
 #include "zklock.h"
 
-struct _zhandle; /* the client library's */
+struct _zhandle; /* the client library's zhandle_t */
 
 /* hosts is copied; auth_scheme and auth are borrowed until the port is closed. */
 struct zkli_client_config {
