@@ -571,8 +571,8 @@ void run_register(const run_plan *plan) {
         verdict_strokes(h, plan->breaker);
     history_free(h);
     raw_close(Run.reader);
-    CHECK_INT(raw_delete(fixture_raw(), worker_znode(fixture_root())), RAW_OK);
-    CHECK_INT(raw_delete(fixture_raw(), worker_barrier(fixture_root())), RAW_OK);
+    uproot_at_last(worker_znode(fixture_root()));
+    uproot_at_last(worker_barrier(fixture_root()));
 }
 
 /* ---- The command line ---- */

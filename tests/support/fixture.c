@@ -189,6 +189,17 @@ void uproot(const char *path) {
     REQUIRE_INT(raw_delete(fixture_raw(), path), RAW_OK);
 }
 
+/* A delete whose reply was lost may have been made. */
+static bool is_deleted(const char *path) {
+    const int code = raw_delete(fixture_raw(), path);
+
+    return code == RAW_OK || code == RAW_NO_NODE;
+}
+
+void uproot_at_last(const char *path) {
+    WAIT_UNTIL(is_deleted(path), 90000);
+}
+
 static size_t count_entries(const char *path) {
     DIR *dir = opendir(path);
     size_t count = 0;

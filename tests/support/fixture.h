@@ -82,6 +82,9 @@ size_t queue_owned(const char *name, int64_t session_id);
 void plant(const char *name, const char *child, int flags, char *ret_path);
 void plant_contender(const char *name, const char *prefix, char *ret_path);
 void uproot(const char *path);
+/* The same where something was broken: asks again, for 90 s at most. The servers may still elect a
+ * leader. One that was cut off may commit nothing for a while (ZOOKEEPER-4685). */
+void uproot_at_last(const char *path);
 
 /* Of this process. */
 size_t process_threads(void);
