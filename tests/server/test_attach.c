@@ -302,7 +302,7 @@ static void nothing_grows(void) {
     const int64_t more_kib = (int64_t)process_resident_kib() - (int64_t)resident_kib;
     test_note("%d times attached: %lld KiB more, %lld watches more", times(), (long long)more_kib,
               (long long)(server_number("wchs", "Total watches") - watches));
-    CHECK(more_kib < 400);
+    CHECK(!MEMORY_IS_MEASURABLE || more_kib < 400);
     if (server_is_ours() && watches >= 0) /* else others set watches, too */
         CHECK_RANGE(server_number("wchs", "Total watches") - watches, -2, 2);
     client_close(own);

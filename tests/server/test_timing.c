@@ -17,17 +17,6 @@
 /* What a wait may take beyond its deadline, on a busy machine and under a sanitizer. */
 #define SLACK_MS 400
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MEMORY_IS_MEASURABLE false
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define MEMORY_IS_MEASURABLE false
-#endif
-#endif
-#ifndef MEMORY_IS_MEASURABLE
-#define MEMORY_IS_MEASURABLE true
-#endif
-
 static void a_timed_wait_ends_on_time(void) {
     static const int64_t timeouts[] = {1, 10, 50, 100, 300, 1000};
     const char *name = fresh_name("on-time");

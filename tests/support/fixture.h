@@ -91,5 +91,16 @@ size_t process_threads(void);
 size_t process_descriptors(void);
 /* Without what comes from files, of which more is read as more code is run. */
 size_t process_resident_kib(void);
+/* A sanitizer keeps what is freed for a while, and keeps books. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MEMORY_IS_MEASURABLE false
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MEMORY_IS_MEASURABLE false
+#endif
+#endif
+#ifndef MEMORY_IS_MEASURABLE
+#define MEMORY_IS_MEASURABLE true
+#endif
 
 #endif
