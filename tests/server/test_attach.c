@@ -65,7 +65,7 @@ static void attach_waits_for_nothing(void) {
 
 /* Of a session that may be of any age the servers may have been about to end it. */
 static void without_that_time_a_hold_waits_for_a_proof(void) {
-    program p = program_new(T_SHORT);
+    program p = program_new(2 * T_SHORT);
 
     program_connect(&p);
     const int64_t begun_ms = clock_ms();
@@ -75,12 +75,12 @@ static void without_that_time_a_hold_waits_for_a_proof(void) {
     CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
     const int64_t first_ms = clock_ms() - begun_ms;
     CHECK_INT(zkl_release(l), ZKL_OK);
-    CHECK_RANGE(first_ms, timeout_ms, 3 * timeout_ms);
+    CHECK_RANGE(first_ms, timeout_ms, 4 * timeout_ms);
     test_note("T is %d ms, the first hold began after %lld ms", timeout_ms, (long long)first_ms);
     wait_out(2 * timeout_ms); /* it rests, and keeps its lease */
     const int64_t again_ms = clock_ms();
     CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
-    CHECK(clock_ms() - again_ms < timeout_ms / 2);
+    CHECK(clock_ms() - again_ms < timeout_ms); /* without it: for a proof, and T */
     lock_close(l);
     session_close(s);
     program_end(&p);
