@@ -1,46 +1,24 @@
 /* As test_calls.c, for a session by a handle that the program has. */
 #include "alloc/fail_each.h"
 
-#include <zklock_zookeeper.h>
-#include <zookeeper/zookeeper.h>
+#include "support/program.h"
 
-static zhandle_t *Handle;
-static int64_t MadeMs;
-
-static void on_global(zhandle_t *zh, int type, int state, const char *path, void *context) {
-    (void)zh;
-    (void)type;
-    (void)state;
-    (void)path;
-    (void)context;
-}
-
-static void on_log(const char *text) {
-    (void)text;
-}
-
-static void connect_handle(void) {
-    MadeMs = clock_ms();
-    Handle = zookeeper_init2(server_hosts(), on_global, T_NORMAL, NULL, NULL, ZOO_NO_LOG_CLIENTENV,
-                             on_log);
-    REQUIRE(Handle != NULL);
-    WAIT_UNTIL(zoo_state(Handle) == ZOO_CONNECTED_STATE, SOON_MS);
-}
+static program Program;
 
 static zkl_err attach(zkl_session **ret_session, events *e) {
-    return zkl_session_attach(ret_session, Handle,
+    return zkl_session_attach(ret_session, Program.zh,
                               &ZKL_SESSION_OPTIONS(.root = fixture_root(), .chroot = "",
                                                    .on_event = events_on, .arg = e,
-                                                   .made_ms = MadeMs));
+                                                   .made_ms = Program.made_ms));
 }
 
 /* Whatever failed, the close leaves nothing in the handle's session. */
 static void end(zkl_session *s, zkl_lock *l, events *e) {
     lock_close(l);
     CHECK_INT(zkl_session_close(s), ZKL_OK);
-    CHECK_INT(queue_owned("attached", zoo_client_id(Handle)->client_id), 0);
-    CHECK_INT(zoo_state(Handle), ZOO_CONNECTED_STATE);
-    (void)zookeeper_close(Handle);
+    CHECK_INT(queue_owned("attached", zoo_client_id(Program.zh)->client_id), 0);
+    CHECK_INT(zoo_state(Program.zh), ZOO_CONNECTED_STATE);
+    program_end(&Program);
     events_free(e);
 }
 
@@ -48,7 +26,8 @@ static void attach_a_session(void) {
     events *e = events_new();
     zkl_session *s = NULL;
 
-    connect_handle();
+    Program = program_new(T_NORMAL);
+    program_connect(&Program);
     arm();
     const zkl_err err = attach(&s, e);
     failing_disarm();
@@ -69,7 +48,8 @@ static void close_with_a_hold(void) {
     events *e = events_new();
     zkl_session *s = NULL;
 
-    connect_handle();
+    Program = program_new(T_NORMAL);
+    program_connect(&Program);
     REQUIRE_INT(attach(&s, e), ZKL_OK);
     zkl_lock *l = lock_open(s, "attached", NULL);
     arm();

@@ -409,8 +409,7 @@ void client_leave(struct world *w, unsigned client, unsigned stamp) {
 
 /* It has been shut. */
 static void check_left(struct world *w, int client, bool is_untidy) {
-    struct port *p = &w->ports[w->list[client].handle];
-    p->is_left_untidy = p->is_left_untidy || is_untidy;
+    const struct port *p = &w->ports[w->list[client].handle];
     w->figures->left_untidy += is_untidy;
     if (p->is_left_untidy)
         return;
