@@ -29,6 +29,11 @@ typedef struct zkl_contender {
     bool is_broken;     /* zkl_break has marked its node: it does not hold, though it may be the
                            holder for those behind it until that is gone */
     unsigned char reserved[2]; /* 0 */
+    /* When its hold began, by the same clock; 0: it waits, or that is not known. It is known of a
+     * mutex and of a semaphore, and not of other libraries' contenders. One that has waited for
+     * more than 1 s says it with its first heartbeat, T/16 after the grant at the latest. Until
+     * then this is .since_ms. */
+    int64_t held_since_ms;
 } zkl_contender;
 
 /* A copy that never changes. It outlives its session, and a child of fork() may use it, too. */

@@ -66,17 +66,23 @@ static void print_number(FILE *out, const char *key, int64_t value) {
     cli_json_number_or_null(out, value);
 }
 
-void cli_contender_json_client(FILE *out, const zkl_contender *c) {
+/* In words and in milliseconds. */
+static void print_time(FILE *out, const char *words, const char *ms, int64_t since_ms) {
     char since[CLI_TIME_BYTES];
-    cli_time_format(since, sizeof(since), c->since_ms);
+    cli_time_format(since, sizeof(since), since_ms);
+    print_string(out, words, since);
+    print_number(out, ms, since_ms);
+}
+
+void cli_contender_json_client(FILE *out, const zkl_contender *c) {
     fputs("\"host\":", out);
     cli_json_string_or_null(out, c->host);
     print_number(out, "pid", c->pid);
     print_number(out, "thread", c->thread);
     print_string(out, "program", c->program);
     print_string(out, "label", c->label);
-    print_string(out, "since", since);
-    print_number(out, "since_ms", c->since_ms);
+    print_time(out, "since", "since_ms", c->since_ms);
+    print_time(out, "held_since", "held_since_ms", c->held_since_ms);
     print_number(out, "token", c->token);
     if (c->session_id == 0)
         fputs(",\"session\":null", out);

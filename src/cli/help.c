@@ -32,7 +32,8 @@ static const char Run[] =
     "  -E, --conflict-exit-code N\n"
     "                            exit status when the lock was not acquired [1]\n"
     "      --grace SECS          from SIGTERM to SIGKILL when the hold runs out\n"
-    "                            [a quarter of the session timeout]\n";
+    "                            [a quarter of the session timeout]\n"
+    "      --show-command        CMD and its arguments are the label\n";
 
 static const char Ls[] =
     "usage: zklock ls [OPTION]... [PREFIX]\n"

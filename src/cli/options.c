@@ -28,6 +28,7 @@ enum {
     OPT_JSON,
     OPT_GRACE,
     OPT_PERMITS,
+    OPT_SHOW_COMMAND,
     OPT_ALL
 };
 
@@ -46,6 +47,7 @@ static const struct option Long[] = {
     {"shared", no_argument, NULL, 's'},
     {"permits", required_argument, NULL, OPT_PERMITS},
     {"all", no_argument, NULL, OPT_ALL},
+    {"show-command", no_argument, NULL, OPT_SHOW_COMMAND},
     {"conflict-exit-code", required_argument, NULL, 'E'},
     {"grace", required_argument, NULL, OPT_GRACE},
     {NULL, 0, NULL, 0},
@@ -96,6 +98,7 @@ static bool is_known_here(cli_subcommand subcommand, int code) {
     case 'E':
     case OPT_GRACE:
     case OPT_PERMITS:
+    case OPT_SHOW_COMMAND:
     case OPT_ALL:
         return subcommand == CLI_RUN;
     case OPT_JSON:
@@ -158,6 +161,9 @@ static bool take_run_option(cli_options *o, int code) {
         return true;
     case OPT_ALL:
         o->is_all = true;
+        return true;
+    case OPT_SHOW_COMMAND:
+        o->shows_command = true;
         return true;
     case OPT_GRACE:
         return take_seconds(o, "--grace", &o->grace_ms);

@@ -13,6 +13,7 @@
 
 /* A digest's user and password, or a token of some other scheme. */
 #define AUTH_MAX_BYTES 4096
+#define COMMAND_MAX_BYTES 256
 
 /* The first line of the file, without its newline; false when it cannot be had. */
 static bool read_first_line(FILE *file, char *line, int size) {
@@ -77,15 +78,26 @@ static int explain(zkl_err err, const cli_options *o, int connect_timeout_ms) {
     return cli_exit_status_of(err);
 }
 
+/* As much as there is room for; the library cuts a label at its own limit. */
+static const char *join_command(char *text, size_t size, char *const *command) {
+    size_t length = 0;
+    for (size_t i = 0; command[i] != NULL && length < size; i++)
+        length += (size_t)snprintf(text + length, size - length, "%s%s", i == 0 ? "" : " ",
+                                   command[i]);
+    return text;
+}
+
 int cli_session_open(zkl_session **ret_session, const cli_options *options,
                      const cli_session_request *request) {
-    char line[AUTH_MAX_BYTES];
+    char line[AUTH_MAX_BYTES], command[COMMAND_MAX_BYTES];
+    const char *label = options->label;
+    if (label == NULL && options->shows_command)
+        label = join_command(command, sizeof(command), options->command);
     zkl_session_options session =
         ZKL_SESSION_OPTIONS(.session_timeout_ms = options->session_timeout_ms,
                             .connect_timeout_ms = request->connect_timeout_ms,
-                            .root = options->root, .label = options->label,
-                            .on_event = request->on_event, .arg = request->arg,
-                            .log = cli_message_log);
+                            .root = options->root, .label = label, .on_event = request->on_event,
+                            .arg = request->arg, .log = cli_message_log);
     if (options->auth_file != NULL && !read_auth_file(options->auth_file, line, sizeof(line),
                                                       &session.auth_scheme, &session.auth))
         return CLI_EXIT_USAGE;

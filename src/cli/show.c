@@ -10,8 +10,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const char *const Titles[] = {"POS", "HOST",  "PID",     "PROGRAM", "LABEL", "SINCE",
-                                     "AGE", "TOKEN", "SESSION", "NODE",    "STATE"};
+static const char *const Titles[] = {"POS", "HOST", "PID",   "PROGRAM", "LABEL", "SINCE",
+                                     "AGE", "HELD", "TOKEN", "SESSION", "NODE",  "STATE"};
 
 /* The node that a waiter waits for: the one before it; for a reader, the nearest that is no reader.
  * So it is for a semaphore's; if all before it are of its kind, it waits for the end of any, and
@@ -46,6 +46,7 @@ static void add_contender(cli_table *table, const zkl_queue *queue, size_t i) {
     cli_table_add(table, c->label);
     cli_table_add(table, since);
     cli_table_add_age(table, c->since_ms);
+    cli_table_add_age(table, c->held_since_ms);
     cli_table_add_decimal(table, c->token);
     add_session(table, c->session_id);
     cli_table_add(table, c->node);

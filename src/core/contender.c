@@ -120,6 +120,7 @@ static unsigned op_of(const contender *c, enum zkli_contender_event_type type) {
         [ZKLI_EV_TOUCHED] = ZKLI_ASK_TOUCH,
         [ZKLI_EV_ASKED_TO_LET_GO] = ZKLI_ASK_LET_GO,
         [ZKLI_EV_FOLLOWERS] = ZKLI_ASK_FOLLOWERS,
+        [ZKLI_EV_SINCE_TOLD] = ZKLI_ASK_SINCE,
     };
     bool is_by_czxid = type == ZKLI_EV_LISTED && (c->in_flight & ZKLI_ASK_ORDER) != 0;
     return is_by_czxid ? ZKLI_ASK_ORDER : ops[type];
@@ -163,6 +164,31 @@ static unsigned decide_followers(contender *c, const event *e) {
     return is_awaited ? zkli_contender_awaited(c) : 0;
 }
 
+/* Behind the mark for those who wait: each is a read, and a set by what was read. */
+static unsigned tell_since(contender *c, const event *e) {
+    bool is_due = c->owes_since && !c->owes_touch && e->is_connected &&
+                  c->own_watch == ZKLI_WATCHED &&
+                  (c->in_flight & (ZKLI_ASKS_MARK | ZKLI_ASK_OWN)) == 0;
+    return is_due ? zkli_contender_send(c, ZKLI_ASK_SINCE) : 0;
+}
+
+/* The set fires the watch. The read that sets it again is sent at once: the answers come together.
+ * If it waited for the first one, the hold would be blind for a round trip. Where that takes long,
+ * it would be lost. */
+static unsigned on_since_sent(contender *c, const event *e) {
+    bool is_due = e->is_connected &&
+                  (c->in_flight & (ZKLI_ASK_SINCE | ZKLI_ASK_OWN)) == ZKLI_ASK_SINCE;
+    return is_due ? zkli_contender_send(c, ZKLI_ASK_OWN) : 0;
+}
+
+/* What the servers refuse is let be. */
+static unsigned decide_since(contender *c, const event *e) {
+    if (e->result == ZKLI_RESULT_NO_NODE)
+        return ZKLI_DO_LOSE | zkli_contender_forget(c);
+    c->owes_since = e->result == ZKLI_RESULT_LOST || e->result == ZKLI_RESULT_AGAIN;
+    return watch_own(c, e);
+}
+
 static unsigned decide_reply(contender *c, unsigned op, const event *e) {
     zkli_contender_set_results(c, op, e->result);
     if (op == ZKLI_ASK_FOLLOWERS)
@@ -174,6 +200,8 @@ static unsigned decide_reply(contender *c, unsigned op, const event *e) {
         return zkli_contender_decide_turning(c, e);
     if (op == ZKLI_ASK_TOUCH)
         return zkli_contender_decide_touched(c, e);
+    if (op == ZKLI_ASK_SINCE)
+        return decide_since(c, e);
     if (c->state == ZKLI_HELD)
         return decide_held(c, e);
     bool is_last = (c->in_flight & ~(unsigned)ZKLI_ASK_TOUCH) == 0; /* that decides nothing else */
@@ -257,8 +285,8 @@ static unsigned on_own_event(contender *c, const event *e) {
     }
     if (zkli_contender_holds(c) && e->is_deleted)
         return ZKLI_DO_LOSE | zkli_contender_forget(c);
-    if (c->state == ZKLI_HELD) /* by a mark; our own is read at the next heartbeat */
-        return (c->in_flight & ZKLI_ASK_TOUCH) != 0 ? 0 : watch_own(c, e);
+    if (c->state == ZKLI_HELD) /* by a mark; our own is read later */
+        return (c->in_flight & ZKLI_ASKS_MARK) != 0 ? 0 : watch_own(c, e);
     bool rests = zkli_contender_rests(c) || (c->state == ZKLI_ADMITTED && c->in_flight == 0);
     if (!rests)
         return 0; /* decided when the flight is in */
@@ -314,7 +342,7 @@ static unsigned on_heartbeat(contender *c, const event *e) {
         return zkli_contender_turn_again(c, e);
     if (c->state != ZKLI_HELD)
         return 0;
-    return watch_own(c, e) | look_behind(c, e);
+    return watch_own(c, e) | look_behind(c, e) | tell_since(c, e);
 }
 
 static unsigned on_idle(contender *c, const event *e) {
@@ -327,8 +355,7 @@ static unsigned on_turn(contender *c, const event *e) {
 }
 
 static unsigned on_grant(contender *c, const event *e) {
-    (void)e;
-    return zkli_contender_grant(c);
+    return zkli_contender_grant(c, e);
 }
 
 static unsigned on_leave(contender *c, const event *e) {
@@ -360,6 +387,8 @@ static unsigned (*const handlers[ZKLI_EVENT_TYPES])(contender *c, const event *e
     [ZKLI_EV_TOUCHED] = on_reply,
     [ZKLI_EV_ASKED_TO_LET_GO] = on_reply,
     [ZKLI_EV_FOLLOWERS] = on_reply,
+    [ZKLI_EV_SINCE_SENT] = on_since_sent,
+    [ZKLI_EV_SINCE_TOLD] = on_reply,
     [ZKLI_EV_OWN_EVENT] = on_own_event,
     [ZKLI_EV_PREDECESSOR_EVENT] = on_predecessor_event,
     [ZKLI_EV_DIRECTORY_EVENT] = on_directory_event,

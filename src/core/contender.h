@@ -64,9 +64,10 @@ enum {
     ZKLI_ASK_RECORD = 1u << 11,    /* set the directory's data, while our node is there */
     ZKLI_ASK_TOUCH = 1u << 12,     /* mark our node, for whoever watches it */
     ZKLI_ASK_LET_GO = 1u << 13,    /* mark the node in .found, for its owner */
-    ZKLI_ASK_FOLLOWERS = 1u << 14  /* list the children and watch them: does anybody wait for us? */
+    ZKLI_ASK_FOLLOWERS = 1u << 14, /* list the children and watch them: does anybody wait for us? */
+    ZKLI_ASK_SINCE = 1u << 15      /* write into our node when it was granted, for who looks */
 };
-#define ZKLI_ASK_COUNT 15
+#define ZKLI_ASK_COUNT 16
 #define ZKLI_ASKS ((1u << ZKLI_ASK_COUNT) - 1)
 
 #define ZKLI_FLIGHT_MAX 4
@@ -125,6 +126,8 @@ enum zkli_contender_event_type {
     ZKLI_EV_TOUCHED,
     ZKLI_EV_ASKED_TO_LET_GO,
     ZKLI_EV_FOLLOWERS, /* .listing */
+    ZKLI_EV_SINCE_SENT, /* that was read, and is being set; what is sent now comes behind it */
+    ZKLI_EV_SINCE_TOLD,
     ZKLI_EV_OWN_EVENT, /* a watch fired: .is_deleted, or else changed */
     ZKLI_EV_PREDECESSOR_EVENT,
     ZKLI_EV_DIRECTORY_EVENT, /* its data */
@@ -150,6 +153,7 @@ struct zkli_contender_event {
     bool is_ample;          /* certain, and for long enough to begin a hold on */
     bool must_look_first;   /* its node has to be read before it begins to hold */
     bool is_to_be_replaced; /* the session, by another: no node is made in this one */
+    bool has_waited;        /* its node is older than a hold that began at once would make it */
     uint64_t connection;    /* number of the present connection, also across sessions */
     int64_t session_id;
     const char *fresh_uuid; /* used for a new place: then .uuid of the contender equals it */
@@ -201,6 +205,7 @@ struct zkli_contender {
     bool is_wanted;               /* so it may not any more */
     bool tells_awaited;           /* AWAITED is told, once for its node */
     bool is_awaited;
+    bool owes_since; /* it holds, and its node's age does not say since when */
     /* A semaphore's: */
     int permits;        /* as asked for; 0: as recorded */
     bool has_agreed;    /* those were recorded when it first looked */

@@ -85,6 +85,7 @@ void zkli_contender_check(const contender *c) {
             c->children_watch == ZKLI_WATCHED));
     assert((c->in_flight & ZKLI_ASK_TOUCH) == 0 || c->state == ZKLI_ADMITTED ||
            c->state == ZKLI_HELD || c->state == ZKLI_GONE);
+    assert((c->in_flight & ZKLI_ASK_SINCE) == 0 || c->state == ZKLI_HELD || c->state == ZKLI_GONE);
     assert((c->state != ZKLI_UNSURE && c->state != ZKLI_SEARCHED) || !has_node);
     assert(c->state != ZKLI_CLEARING || (has_node && (c->is_grouped || c->is_broken)));
     assert(states[c->state].flight != NEVER || c->in_flight == 0);
@@ -140,6 +141,7 @@ void zkli_contender_forget_node(contender *c) {
     c->is_last_look = false;
     c->is_wanted = false;
     c->is_awaited = false;
+    c->owes_since = false;
     c->is_broken = false;
     c->directory_watch = c->children_watch = ZKLI_UNWATCHED;
 }
@@ -359,8 +361,10 @@ unsigned zkli_contender_fail_or_retry(contender *c, const event *e, enum zkli_re
     return zkli_contender_fail(c, e, result == ZKLI_RESULT_NOMEM ? ZKL_NOMEM : ZKL_SERVER);
 }
 
-static unsigned grant(contender *c) {
+/* All readers behind a writer watch its node; they would all read it. */
+static unsigned grant(contender *c, const event *e) {
     zkli_contender_move(c, ZKLI_HELD);
+    c->owes_since = e->has_waited && (c->kind == ZKLI_KIND_MUTEX || c->kind == ZKLI_KIND_LEASE);
     return ZKLI_DO_GRANT | (c->is_wanted ? zkli_contender_awaited(c) : 0);
 }
 
@@ -378,7 +382,7 @@ unsigned zkli_contender_admit(contender *c, const event *e) {
     c->owes_touch = c->kind == ZKLI_KIND_LEASE && c->may_have_followers;
     unsigned touch = zkli_contender_touch(c, e);
     bool is_grant = e->is_ample && !e->must_look_first && !c->is_grouped;
-    return touch | (is_grant ? grant(c) : zkli_contender_try_to_hold(c, e));
+    return touch | (is_grant ? grant(c, e) : zkli_contender_try_to_hold(c, e));
 }
 
 unsigned zkli_contender_follow(contender *c, const event *e) {
@@ -402,16 +406,16 @@ unsigned zkli_contender_try_to_hold(contender *c, const event *e) {
         return 0; /* decided when its mark is in */
     if (c->own_watch != ZKLI_WATCHED || e->must_look_first)
         return zkli_contender_send(c, ZKLI_ASK_OWN);
-    return e->is_ample && !c->is_grouped ? grant(c) : 0;
+    return e->is_ample && !c->is_grouped ? grant(c, e) : 0;
 }
 
 bool zkli_contender_is_ready(const contender *c, uint64_t connection) {
     return c->state == ZKLI_ADMITTED && c->own_watch == ZKLI_WATCHED && c->listed_on == connection;
 }
 
-unsigned zkli_contender_grant(contender *c) {
+unsigned zkli_contender_grant(contender *c, const event *e) {
     assert(c->state == ZKLI_ADMITTED);
-    return grant(c);
+    return grant(c, e);
 }
 
 unsigned zkli_contender_list_again(contender *c, const event *e) {

@@ -22,7 +22,10 @@ enum {
     ZKLI_DO_AWAIT_SESSION = 1u << 26
 };
 /* In flight beside the rest of a contender that is admitted: they decide nothing alone. */
-#define ZKLI_ASKS_ASIDE ((unsigned)ZKLI_ASK_OWN | ZKLI_ASK_TOUCH | ZKLI_ASK_FOLLOWERS)
+#define ZKLI_ASKS_ASIDE                                                                            \
+    ((unsigned)ZKLI_ASK_OWN | ZKLI_ASK_TOUCH | ZKLI_ASK_FOLLOWERS | ZKLI_ASK_SINCE)
+/* Those of them that change our node, and so fire the watch on it. */
+#define ZKLI_ASKS_MARK ((unsigned)ZKLI_ASK_TOUCH | ZKLI_ASK_SINCE)
 
 typedef struct zkli_contender contender;
 typedef struct zkli_contender_event event;
@@ -82,7 +85,7 @@ unsigned zkli_contender_admit(contender *c, const event *e);
  */
 unsigned zkli_contender_touch(contender *c, const event *e);
 /* One of several, with the others. */
-unsigned zkli_contender_grant(contender *c);
+unsigned zkli_contender_grant(contender *c, const event *e);
 /* What an admitted one does when something has changed. */
 unsigned zkli_contender_try_to_hold(contender *c, const event *e);
 

@@ -45,6 +45,8 @@ static enum zkli_contender_event_type event_of(unsigned ask) {
         return ZKLI_EV_ASKED_TO_LET_GO;
     case ZKLI_ASK_FOLLOWERS:
         return ZKLI_EV_FOLLOWERS;
+    case ZKLI_ASK_SINCE:
+        return ZKLI_EV_SINCE_TOLD;
     }
     return ZKLI_EV_LISTED;
 }
@@ -113,9 +115,13 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
     bool makes_node = ask == ZKLI_ASK_CREATE || ask == ZKLI_ASK_TURN;
     if (makes_node && reply->result == ZKLI_RESULT_LOST)
         zkli_orphans_expect(m->dir); /* it may be done late */
-    bool is_mark = ask == ZKLI_ASK_TOUCH || ask == ZKLI_ASK_LET_GO;
-    if (is_mark && !zkli_requests_note_mark(m, ask, reply, &event.result))
+    bool is_mark = ask == ZKLI_ASK_TOUCH || ask == ZKLI_ASK_LET_GO || ask == ZKLI_ASK_SINCE;
+    if (is_mark && !zkli_requests_note_mark(m, ask, reply, &event.result)) {
+        event.type = ZKLI_EV_SINCE_SENT;
+        if (ask == ZKLI_ASK_SINCE && m->mark == ZKLI_MARK_SET)
+            zkli_member_step(m, &event);
         return;
+    }
     if (reply->result == ZKLI_RESULT_OK)
         note_marks(&event, m, ask, reply);
     if (ask == ZKLI_ASK_DIRECTORY && reply->result == ZKLI_RESULT_OK)

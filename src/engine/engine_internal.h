@@ -20,6 +20,8 @@
 /* How often a port is looked at that has no connection, or does not answer. It may have failed to
  * report a connection or its end, or to wait for answers. */
 #define ZKLI_LOOK_NS (1000 * ZKLI_NS_PER_MS)
+/* A hold that begins by then began with its node, for who looks at the queue. */
+#define ZKLI_SHORT_WAIT_NS (1000 * ZKLI_NS_PER_MS)
 
 /* A look at a directory, for nodes of ours that no member knows: a barrier, then a listing. */
 struct zkli_visit {
@@ -126,6 +128,8 @@ struct zkli_member {
     bool is_stale;               /* the watch on its node was set on an earlier connection */
     bool is_closed;              /* its node may not be read any more; it was watched before */
     int64_t begun_ns;            /* when the acquire began */
+    int64_t known_ns;            /* since when its node is known */
+    int64_t waited_ns;           /* from then on until it was granted */
     bool was_refused;            /* the log has it */
     bool is_bound;               /* its node goes with the hold */
     int64_t refused_czxid;       /* of its last node that no heartbeat could check, or 0 */

@@ -280,12 +280,13 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     bool is_read = event->type == ZKLI_EV_OWN_READ && event->result == ZKLI_RESULT_OK;
     event->must_look_first = zkli_sight_is_needed(m) && !is_read;
     event->is_to_be_replaced = zkli_is_to_be_replaced(e);
+    event->has_waited = e->now_ns - m->known_ns > ZKLI_SHORT_WAIT_NS;
     event->connection = e->connection;
     event->session_id = e->session_id;
     event->fresh_uuid = e->fresh_uuid;
     event->permits = &m->dir->permits;
     enum zkli_contender_state before = m->core.state;
-    bool held = zkli_contender_holds(&m->core);
+    bool held = zkli_contender_holds(&m->core), had_node = m->core.node[0] != '\0';
     struct zkli_actions actions = zkli_contender_step(&m->core, event);
     if (zkli_uuid_is_same(m->core.uuid, e->fresh_uuid))
         zkli_engine_refresh_uuid(e);
@@ -297,8 +298,10 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     if (is_read)
         m->is_stale = false;
     zkli_sight_note(m);
-    if (m->core.node[0] != '\0')
+    if (m->core.node[0] != '\0') {
+        m->known_ns = had_node ? m->known_ns : e->now_ns;
         m->dir->made_level = 0; /* it has been used: the servers remove it when it is empty */
+    }
     e->standing += stands(m->core.state);
     e->standing -= stands(before);
     if (m->core.state != before)
@@ -311,6 +314,8 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
         zkli_group_note_change(m->group);
     carry_out(m, &actions);
     bool begins = m->core.state == ZKLI_HELD && before != ZKLI_HELD; /* or has become a reader's */
+    if (begins)
+        m->waited_ns = e->now_ns - m->known_ns;
     if (begins && zkli_sight_is_short(m))
         look_at_once(m);
 }

@@ -249,21 +249,36 @@ static bool send_set(struct zkli_member *m, unsigned ask, unsigned slot, const c
     return m->engine->port->ops->multi(m->engine->port, slot, &set, 1);
 }
 
-/* Of our line, or in place of what is none of ours. Another's is left alone then, and if it is
- * marked: 0. */
-static size_t mark(char ret_line[ZKLI_NODE_DATA_MAX], const struct zkli_member *m, unsigned ask,
-                   const char *line, size_t length) {
+static size_t mark_fresh(char ret_line[ZKLI_NODE_DATA_MAX], const struct zkli_member *m) {
     char fresh[ZKLI_NODE_DATA_MAX];
-    struct zkli_node_data data;
-    if (ask == ZKLI_ASK_LET_GO) {
-        bool is_asked = zkli_node_data_parse(&data, line, length) && data.is_asked;
-        return is_asked ? 0 : zkli_node_data_set(ret_line, line, length, ZKLI_NODE_ASK, 1);
-    }
-    size_t marked = zkli_node_data_set(ret_line, line, length, ZKLI_NODE_TOUCHED, 1);
-    if (marked > 0)
-        return marked;
-    length = format_data(fresh, m, 0);
+    size_t length = format_data(fresh, m, 0);
     return zkli_node_data_set(ret_line, fresh, length, ZKLI_NODE_TOUCHED, 1);
+}
+
+/* By the servers' clock, as its node was made by it. */
+static int64_t since_ms(const struct zkli_member *m, const struct zkli_stat *stat) {
+    return stat->ctime_ms + m->waited_ns / ZKLI_NS_PER_MS;
+}
+
+/* Of the line that was read. 0: it is left alone. What is none of ours is replaced by the mark for
+ * those who wait only. */
+static size_t mark(char ret_line[ZKLI_NODE_DATA_MAX], const struct zkli_member *m, unsigned ask,
+                   const struct zkli_reply *reply) {
+    struct zkli_node_data data;
+    const char *line = reply->data;
+    size_t length = reply->data_length;
+    if (ask == ZKLI_ASK_TOUCH) {
+        size_t marked = zkli_node_data_set(ret_line, line, length, ZKLI_NODE_TOUCHED, 1);
+        return marked > 0 ? marked : mark_fresh(ret_line, m);
+    }
+    bool is_to_let_go = ask == ZKLI_ASK_LET_GO;
+    int64_t granted_ms = since_ms(m, &reply->stat);
+    bool is_due = zkli_node_data_parse(&data, line, length) &&
+                  (is_to_let_go ? !data.is_asked : !data.is_broken && data.since_ms != granted_ms);
+    if (!is_due)
+        return 0;
+    return is_to_let_go ? zkli_node_data_set(ret_line, line, length, ZKLI_NODE_ASK, 1)
+                        : zkli_node_data_set(ret_line, line, length, ZKLI_NODE_SINCE, granted_ms);
 }
 
 /* A node that is as we made it has version 0. */
@@ -271,7 +286,7 @@ static bool send_mark(struct zkli_member *m, unsigned ask, unsigned slot) {
     struct zkli_engine *e = m->engine;
     char path[ZKLI_PATH_MAX], marked[ZKLI_NODE_DATA_MAX];
     if (m->mark == ZKLI_MARK_FRESH && ask == ZKLI_ASK_TOUCH)
-        return send_set(m, ask, slot, marked, mark(marked, m, ask, "", 0), 0);
+        return send_set(m, ask, slot, marked, mark_fresh(marked, m), 0);
     m->mark = ZKLI_MARK_READ;
     path_to_mark(path, m, ask);
     return e->port->ops->get(e->port, slot, path, false);
@@ -297,9 +312,9 @@ bool zkli_requests_note_mark(struct zkli_member *m, unsigned ask, const struct z
     if ((m->core.in_flight & ask) == 0)
         return true; /* void */
     if (m->mark == ZKLI_MARK_READ && reply->result == ZKLI_RESULT_OK) {
-        size_t length = mark(marked, m, ask, reply->data, reply->data_length);
+        size_t length = mark(marked, m, ask, reply);
         if (length == 0)
-            return true; /* another library's, or asked before */
+            return true;
         if (zkli_is_connected(m->engine) && set_mark(m, ask, reply, length, marked))
             return false;
         *result = ZKLI_RESULT_LOST;
@@ -353,6 +368,7 @@ static bool send_request(struct zkli_member *m, unsigned ask, unsigned slot) {
         return send_record(m, slot);
     case ZKLI_ASK_TOUCH:
     case ZKLI_ASK_LET_GO:
+    case ZKLI_ASK_SINCE:
         return send_mark(m, ask, slot);
     case ZKLI_ASK_TURN:
         return send_turn(m, slot);

@@ -107,7 +107,7 @@ static void take_permits(struct zkl_queue *queue, const struct zkli_reply *reply
 }
 
 static void take_node(struct zkli_entry *entry, const struct zkli_reply *reply) {
-    (void)zkli_node_data_parse(&entry->data, reply->data, reply->data_length);
+    entry->is_ours = zkli_node_data_parse(&entry->data, reply->data, reply->data_length);
     entry->is_there = true;
     entry->contender = (zkl_contender){
         .size = sizeof(entry->contender),
@@ -173,6 +173,16 @@ static bool is_holder(const struct zkli_entry *entry, const struct before *befor
     return entry->place.kind == ZKLI_KIND_READ && before->are_readers;
 }
 
+/* Of a holder. What it says later than that it queued counts. */
+static int64_t held_since_ms(const struct zkli_entry *entry) {
+    bool is_known = entry->is_ours && !entry->data.is_broken &&
+                    (entry->place.kind == ZKLI_KIND_MUTEX || entry->place.kind == ZKLI_KIND_LEASE);
+    int64_t queued_ms = entry->contender.since_ms;
+    if (!is_known)
+        return 0;
+    return entry->data.since_ms > queued_ms ? entry->data.since_ms : queued_ms;
+}
+
 /* Sorts, by czxid where numbers cannot be trusted, and points what is shown at its text. */
 static void arrange(struct zkl_queue *queue) {
     size_t count = queue->entry_count;
@@ -194,6 +204,8 @@ static void arrange(struct zkl_queue *queue) {
         queue->contenders[i].may_be_idle = zkli_node_name_may_be_kept(entry->node);
         queue->contenders[i].is_broken = entry->data.is_broken;
         queue->contenders[i].is_holder = is_holder(entry, &before, queue->permits);
+        if (queue->contenders[i].is_holder)
+            queue->contenders[i].held_since_ms = held_since_ms(entry);
         before.count = ++queue->count;
         before.are_readers = before.are_readers && entry->place.kind == ZKLI_KIND_READ;
         before.are_leases = before.are_leases && entry->place.kind == ZKLI_KIND_LEASE;

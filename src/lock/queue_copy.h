@@ -9,6 +9,7 @@ struct zkli_entry {
     struct zkli_sibling place;
     struct zkli_node_data data;
     bool is_there; /* else it left before it was read */
+    bool is_ours;  /* its data say who it is, in our words */
     char node[ZKLI_CHILD_MAX + 1];
 };
 

@@ -30,7 +30,7 @@ zkl show team/build >"$Work/show"
 mapfile -t lines <"$Work/show"
 host=$(hostname)
 claim "show prints a title and a line a contender" is "${#lines[@]}" 3
-holder="^1 +$host +$Holder +zklock +- +20[0-9-]+T[0-9:]+Z +[0-9]+s +[0-9]+ +0x[0-9a-f]+ "
+holder="^1 +$host +$Holder +zklock +- +20[0-9-]+T[0-9:]+Z +[0-9]+s +[0-9]+s +[0-9]+ +0x[0-9a-f]+ "
 holder+='+_c_[^ ]+-lock-0000000000 +holds$'
 claim "the holder" matches "${lines[1]}" "$holder"
 node=$(grep -oE '_c_[^ ]+-lock-0000000000' <<<"${lines[1]}")
@@ -44,7 +44,8 @@ holder+="\"broken\":false,"
 holder+="\"node\":\"$node\","
 holder+="\"waits_on\":null,\"host\":\"$host\","
 holder+="\"pid\":$Holder,\"thread\":$number,\"program\":\"zklock\",\"label\":null,"
-holder+="\"since\":\"20[0-9T:-]+Z\",\"since_ms\":$number,\"token\":$number,"
+holder+="\"since\":\"20[0-9T:-]+Z\",\"since_ms\":$number,"
+holder+="\"held_since\":\"20[0-9T:-]+Z\",\"held_since_ms\":$number,\"token\":$number,"
 holder+="\"session\":\"0x[0-9a-f]+\"\}"
 claim "JSON: the holder, every key" matches "$(cat "$Work/json")" \
     "^\{\"name\":\"team/build\",\"permits\":null,\"contenders\":\[$holder,"
@@ -52,10 +53,18 @@ waiter_json="\{\"position\":2,\"holder\":false,\"kind\":\"mutex\",\"may_linger\"
 waiter_json+="\"broken\":false,"
 waiter_json+="\"node\":\"[^\"]+\","
 waiter_json+="\"waits_on\":\"$node\","
-waiter_json+="\"host\":\"$host\",\"pid\":$waiter,.*\"label\":\"nightly run\""
+waiter_json+="\"host\":\"$host\",\"pid\":$waiter,.*\"label\":\"nightly run\",.*"
+waiter_json+="\"held_since\":null,\"held_since_ms\":null,"
 claim "JSON: the waiter" matches "$(cat "$Work/json")" "$waiter_json"
 let_go
 claim "the waiter ran after the holder" ends_with "$waiter" 0
+
+zkl run --show-command named -- zklock --root "$Root" show --json named >"$Work/named"
+claim "--show-command: CMD and its arguments are the label" matches "$(cat "$Work/named")" \
+    "\"label\":\"zklock --root $Root show --json named\""
+zkl --label text run --show-command named -- zklock --root "$Root" show --json named >"$Work/named"
+claim "... but for another label" matches "$(cat "$Work/named")" '"label":"text"'
+claim "show has no --show-command" status_is 64 zkl show --show-command named
 
 claim "64 for a name that cannot be" status_is 64 zkl show a/../b
 finish

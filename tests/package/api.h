@@ -119,6 +119,7 @@ static inline bool api_reads(const zkl_event *e, const zkl_contender *c) {
     contender.session_id = c->session_id;
     contender.token = c->token;
     contender.since_ms = c->since_ms;
+    contender.held_since_ms = c->held_since_ms;
     bool has = ZKL_HAS(e, size) && ZKL_HAS(&event, reserved) && ZKL_HAS(&contender, since_ms);
     event.size = sizeof(event) - 1;
     contender.size = 0;

@@ -112,11 +112,13 @@ void breaks_delay(struct world *w, int follower, const struct message *r) {
     if (!is_first || w->phase != PHASE_RUN || w->names[r->parts[0].name].client == NONE ||
         !fault_may_be(w) || link_is_stalled(w, follower, w->leader) || !world_chance(w, 40))
         return;
-    int64_t ns = world_between(w, w->timeout_ns / 12, w->timeout_ns / 4);
+    int64_t endured_ns = w->sync_limit * w->tick_ns * 9 / 10, half_ns = w->timeout_ns / 2;
+    int64_t ns = world_between(w, w->timeout_ns / 12, endured_ns < half_ns ? endured_ns : half_ns);
     int64_t early_ns = world_between(w, MS / 10, w->timeout_ns / 100);
     TRACE(w, "the mark is held up for %.3f s", (double)ns / 1e9);
     link_stall(w, follower, w->leader, true);
     fault_count(w);
+    w->disturbances++;
     world_at(w, w->now_ns + ns, EVENT_HEAL, FAULT_TURNING_STALL, STALL_ENDS + (unsigned)follower);
     world_at(w, w->now_ns + ns - early_ns, EVENT_BREAK, true,
              (unsigned)w->names[r->parts[0].name].client);

@@ -184,6 +184,7 @@ static void check_handle(struct world *w, struct holders *holders, int client, s
         check_excluded(w, holders, client, h, kind_of(hold));
         check_backing(w, client, h, node);
         checks_awaited(w, client, h, hold, node);
+        checks_since(w, client, hold, &w->names[node - w->names]);
         breaks_check_hold(w, client, h, hold, node);
         if (node->kind == ZKLI_KIND_LEASE)
             w->permit_holders[w->permit_holder_count++] = (struct permit_holder){
@@ -380,6 +381,8 @@ static void note_created(struct world *w, const struct txn *txn) {
     struct name *node = &w->names[txn->name];
     node->czxid = node->place = txn->zxid;
     node->made_ns = w->now_ns;
+    node->known_ns = node->held_ns = node->since_ms = 0;
+    node->is_let_be = false;
     node->asked_zxid = 0;
     node->broken_zxid = 0;
     node->turned_into = 0;
@@ -420,7 +423,8 @@ static void note_set(struct world *w, const struct txn *txn) {
     permits_committed(w, txn->name, txn->zxid, txn->data);
     checks_asked(w, txn);
     breaks_committed(w, txn);
-    w->figures->touches += w->names[txn->name].kind == ZKLI_KIND_LEASE;
+    bool says_since = checks_said_since(w, txn);
+    w->figures->touches += w->names[txn->name].kind == ZKLI_KIND_LEASE && !says_since;
 }
 
 void checks_committed(struct world *w, const struct txn *txn, const struct tree *before) {

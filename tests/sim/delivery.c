@@ -138,6 +138,12 @@ static void deliver_unheard(struct world *w, struct port *p) {
     port_arm(w, p);
 }
 
+static void note_known(struct world *w, const struct port *p, int number) {
+    struct name *name = &w->names[number];
+    if (name->client == p->client && name->known_ns == 0)
+        name->known_ns = w->now_ns;
+}
+
 static void deliver_reply(struct world *w, struct port *p, const struct message *m) {
     char *children[CHILDREN_MAX];
     struct zkli_stat stats[PARTS_MAX];
@@ -147,7 +153,10 @@ static void deliver_reply(struct world *w, struct port *p, const struct message 
         .result = result_of(w, m),
         .code = m->code,
         .path = w->names[m->name].text,
-        .stat = {.czxid = m->czxid, .owner = port_session_id(m->session), .version = m->version},
+        .stat = {.czxid = m->czxid,
+                 .ctime_ms = SERVERS_EPOCH_MS + w->names[m->name].made_ns / MS,
+                 .owner = port_session_id(m->session),
+                 .version = m->version},
         .op_results = results,
         .refused = (size_t)m->refused,
         .children = children,
@@ -160,6 +169,11 @@ static void deliver_reply(struct world *w, struct port *p, const struct message 
         results[world_below(w, (unsigned)m->part_count)].path = NULL;
     else if (m->index == OP_CREATE_SEQUENTIAL && lacks_path(w, p, m))
         reply.result = ZKLI_RESULT_LOST;
+    if (reply.result == ZKLI_RESULT_OK)
+        note_known(w, p, m->name);
+    for (int i = 0; i < m->part_count; i++)
+        if (results[i].path != NULL)
+            note_known(w, p, m->parts[i].name);
     const struct zkli_port_receiver *receiver = client_receiver();
     /* As zk_client.c does: the client library itself finds out when it connects. */
     if (m->code == CODE_EXPIRED) {

@@ -45,6 +45,7 @@ enum checker {
     CHECK_PERMITS,   /* at most as many hold a semaphore as it has permits */
     CHECK_LINGER,    /* an idle node is in nobody's way */
     CHECK_WANTED,    /* a holder is told that others wait, once, and for a reason */
+    CHECK_SINCE,     /* a node says since when it holds, if that is long after it was made */
     CHECK_TOGETHER,  /* several at once are granted together, by nodes of one transaction */
     CHECK_TURNS,     /* a node is handed on in its process as often as was asked for, at most */
     CHECK_ORDER,     /* grants in the queue's order, and only on nodes not known to be gone */
@@ -73,8 +74,8 @@ struct figures {
     uint64_t together, together_granted; /* acquires of several locks at once */
     uint64_t told, untold;               /* whose callers go on; granted, and not told in time */
     uint64_t grants, hand_offs, handed_on, nested, shared, idle, lingered, wanted, asked, tried,
-        permits, touches, resizes, mismatches, turns, losses, requeues, timeouts, busy, cancels,
-        closes, unreachable, late;
+        permits, touches, said_since, resizes, mismatches, turns, losses, requeues, timeouts, busy,
+        cancels, closes, unreachable, late;
     uint64_t breaks, broken, broken_by_deletion, breaks_too_short;
     uint64_t again, again_refused, again_lost, given_up, given_up_early, unreleased;
     uint64_t refused, forgotten, looks, double_faults, without_quorum, elections, expiries, moves,

@@ -33,6 +33,7 @@ static void print_locks(const struct figures *f, FILE *out) {
     row(out, "tries that had to ask", f->tried, n);
     row(out, "permits", f->permits, n);
     row(out, "nodes marked as admitted", f->touches, n);
+    row(out, "nodes that say since when they hold", f->said_since, n);
     row(out, "numbers of permits changed", f->resizes, n);
     row(out, "acquires told of", f->told, n);
     row(out, "grants not told in time", f->untold, n);

@@ -275,6 +275,10 @@ void checks_lingered(struct world *w, int client, struct handle *h, const struct
 void checks_wanted(struct world *w, int client, struct handle *h, const zkl_event *event);
 void checks_awaited(struct world *w, int client, struct handle *h, const struct zkli_hold *hold,
                     const struct name *own);
+/* (checks_since.c) The set of a contender's data; whether it says since when it has held. And what
+ * a hold is by, that is certain. */
+bool checks_said_since(struct world *w, const struct txn *txn);
+void checks_since(struct world *w, int client, const struct zkli_hold *hold, struct name *own);
 /* After every event: a node that nobody holds by. */
 void checks_idle(struct world *w, int client, struct handle *h);
 /* The set of a contender's data, which may ask the node's owner to let go. */

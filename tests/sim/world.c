@@ -47,7 +47,8 @@ const char *const checker_names[CHECKERS] = {
     [CHECK_KEPT] = "kept",           [CHECK_TURNS] = "turns",
     [CHECK_PERMITS] = "permits",     [CHECK_LINGER] = "linger",
     [CHECK_TOGETHER] = "together",   [CHECK_WANTED] = "wanted",
-    [CHECK_BREAKS] = "breaks",       [CHECK_ATTACHED] = "attached",
+    [CHECK_SINCE] = "since",         [CHECK_BREAKS] = "breaks",
+    [CHECK_ATTACHED] = "attached",
 };
 
 /* ---- Randomness and time ---- */

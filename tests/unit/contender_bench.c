@@ -250,6 +250,7 @@ unsigned say(struct bench *b, struct zkli_contender_event e) {
     e.is_certain = b->world.is_certain;
     e.is_ample = b->world.is_ample;
     e.must_look_first = b->world.must_look_first;
+    e.has_waited = b->world.has_waited;
     e.connection = b->world.connection;
     e.session_id = b->world.session_id;
     e.fresh_uuid = b->fresh_uuid;
@@ -375,7 +376,7 @@ enum zkli_contender_event_type reply_to(unsigned op) {
         ZKLI_EV_PARENT,     ZKLI_EV_CREATED,         ZKLI_EV_BARRIER,          ZKLI_EV_LISTED,
         ZKLI_EV_LISTED,     ZKLI_EV_OWN_READ,        ZKLI_EV_PREDECESSOR_READ, ZKLI_EV_DELETED,
         ZKLI_EV_OWNER_READ, ZKLI_EV_TURNED,          ZKLI_EV_DIRECTORY_READ,   ZKLI_EV_RECORDED,
-        ZKLI_EV_TOUCHED,    ZKLI_EV_ASKED_TO_LET_GO, ZKLI_EV_FOLLOWERS,
+        ZKLI_EV_TOUCHED,    ZKLI_EV_ASKED_TO_LET_GO, ZKLI_EV_FOLLOWERS,        ZKLI_EV_SINCE_TOLD,
     };
     return types[__builtin_ctz(op)];
 }

@@ -22,6 +22,7 @@ bool matrix_has(enum zkli_contender_event_type type, unsigned v) {
     case ZKLI_EV_TOUCHED:
     case ZKLI_EV_ASKED_TO_LET_GO:
     case ZKLI_EV_FOLLOWERS:
+    case ZKLI_EV_SINCE_TOLD:
         return v < RESULTS;
     case ZKLI_EV_OWN_EVENT:
     case ZKLI_EV_PREDECESSOR_EVENT:
@@ -39,6 +40,7 @@ bool matrix_has(enum zkli_contender_event_type type, unsigned v) {
     case ZKLI_EV_HEARTBEAT:
     case ZKLI_EV_TURN:
     case ZKLI_EV_IDLE:
+    case ZKLI_EV_SINCE_SENT:
     case ZKLI_EV_RELEASE:
     case ZKLI_EV_ABANDON:
     case ZKLI_EVENT_TYPES:

@@ -21,7 +21,7 @@ _Static_assert(ENDS_WITH(zkl_session_options, made_ms), "no padding at the end")
 _Static_assert(ENDS_WITH(zkl_lock_options, owner), "no padding at the end");
 _Static_assert(ENDS_WITH(zkl_fence_options, reserved), "no padding at the end");
 _Static_assert(ENDS_WITH(zkl_event, reserved), "no padding at the end");
-_Static_assert(ENDS_WITH(zkl_contender, reserved), "no padding at the end");
+_Static_assert(ENDS_WITH(zkl_contender, held_since_ms), "no padding at the end");
 _Static_assert(ENDS_WITH(zkl_wait, blocker), "no padding at the end");
 
 static const size_t sizes[] = {sizeof(zkl_session_options), sizeof(zkl_lock_options),

@@ -112,6 +112,7 @@ struct tiny_answer tiny_serve(struct tiny_server *s, enum kind kind, const char 
     if (node != NULL) {
         reply->path = node->path;
         reply->stat = (struct zkli_stat){.czxid = node->czxid,
+                                         .ctime_ms = TINY_CTIME_MS,
                                          .owner = node->owner,
                                          .version = node->version,
                                          .data_length = (int32_t)node->length};

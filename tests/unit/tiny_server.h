@@ -10,6 +10,8 @@
 #include "engine/engine_internal.h"
 
 #define NODES_MAX 1024
+/* When each node was made, by its clock. */
+#define TINY_CTIME_MS INT64_C(1700000000000)
 /* A path as asked for, and a number. */
 #define NODE_PATH_MAX (ZKLI_PATH_MAX + 24)
 
