@@ -382,7 +382,7 @@ static void note_created(struct world *w, const struct txn *txn) {
     node->czxid = node->place = txn->zxid;
     node->made_ns = w->now_ns;
     node->known_ns = node->held_ns = node->since_ms = 0;
-    node->is_let_be = false;
+    node->is_known = node->is_let_be = false;
     node->asked_zxid = 0;
     node->broken_zxid = 0;
     node->turned_into = 0;

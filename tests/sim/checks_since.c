@@ -6,9 +6,9 @@
 
 #include "engine/engine_internal.h"
 
-/* Heartbeats that come back until it is written: it is read behind the first, and set behind the
- * second. */
-#define BEATS_MAX 4
+/* Heartbeats that come back until it is written. It is read behind the first, and set behind the
+ * second; and both again where others write meanwhile. Where there is a hurry they follow at once. */
+#define BEATS_MAX 8
 
 static bool may_say(enum zkli_kind kind) {
     return kind == ZKLI_KIND_MUTEX || kind == ZKLI_KIND_LEASE;

@@ -138,10 +138,14 @@ static void deliver_unheard(struct world *w, struct port *p) {
     port_arm(w, p);
 }
 
-static void note_known(struct world *w, const struct port *p, int number) {
+/* Or by a read. Its client may read the node, too, before it knows that it is its own: the last read
+ * counts. */
+static void note_known(struct world *w, const struct port *p, int number, bool is_by_create) {
     struct name *name = &w->names[number];
-    if (name->client == p->client && name->known_ns == 0)
-        name->known_ns = w->now_ns;
+    if (name->client != p->client || name->held_ns != 0 || name->is_known)
+        return;
+    name->known_ns = w->now_ns;
+    name->is_known = is_by_create;
 }
 
 static void deliver_reply(struct world *w, struct port *p, const struct message *m) {
@@ -170,10 +174,10 @@ static void deliver_reply(struct world *w, struct port *p, const struct message 
     else if (m->index == OP_CREATE_SEQUENTIAL && lacks_path(w, p, m))
         reply.result = ZKLI_RESULT_LOST;
     if (reply.result == ZKLI_RESULT_OK)
-        note_known(w, p, m->name);
+        note_known(w, p, m->name, m->index == OP_CREATE_SEQUENTIAL);
     for (int i = 0; i < m->part_count; i++)
         if (results[i].path != NULL)
-            note_known(w, p, m->parts[i].name);
+            note_known(w, p, m->parts[i].name, true);
     const struct zkli_port_receiver *receiver = client_receiver();
     /* As zk_client.c does: the client library itself finds out when it connects. */
     if (m->code == CODE_EXPIRED) {
