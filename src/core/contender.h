@@ -181,7 +181,7 @@ struct zkli_contender {
     unsigned depth;        /* components of the directory's path */
     unsigned parent_level; /* which one is created: 1 the directory, 2 its parent; 0 none */
     unsigned in_flight;    /* ZKLI_ASK_ bits */
-    enum zkli_result results[ZKLI_ASK_COUNT]; /* of the flight, by bit number */
+    uint8_t results[ZKLI_ASK_COUNT]; /* of the flight, by bit number: a zkli_result each */
     char uuid[ZKLI_UUID_LENGTH + 1];
     char node[ZKLI_CHILD_MAX + 1]; /* our node, "" while there is none that we know */
     /* That which takes the place of our node: TURNING, and LEAVING from there; else "". */

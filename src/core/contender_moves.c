@@ -100,7 +100,7 @@ void zkli_contender_move(contender *c, enum zkli_contender_state to) {
 void zkli_contender_set_results(contender *c, unsigned ops, enum zkli_result result) {
     for (unsigned i = 0; i < ZKLI_ASK_COUNT; i++)
         if ((ops & (1u << i)) != 0)
-            c->results[i] = result;
+            c->results[i] = (uint8_t)result;
 }
 
 unsigned zkli_contender_send(contender *c, unsigned ops) {
@@ -126,7 +126,7 @@ enum zkli_result zkli_contender_result_of(const contender *c, unsigned op) {
     unsigned i = 0;
     while ((1u << i) != op)
         i++;
-    return c->results[i];
+    return (enum zkli_result)c->results[i];
 }
 
 void zkli_contender_forget_node(contender *c) {

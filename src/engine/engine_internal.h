@@ -72,11 +72,11 @@ enum zkli_watched {
 
 struct zkli_watcher {
     struct zkli_list link;
+    struct zkli_list fired;   /* in engine->fired, until the member is stepped */
     struct zkli_watch *watch; /* NULL: none */
     struct zkli_member *member;
     enum zkli_watched what;
-    struct zkli_list fired;          /* in engine->fired, until the member is stepped */
-    enum zkli_watch_type fired_type; /* while it is in there */
+    enum zkli_watch_type fired_type; /* while it is in engine->fired */
 };
 
 /* A copy of a listing whose order is being read, node by node. */
@@ -111,8 +111,8 @@ struct zkli_member {
     struct zkli_work work;            /* the requests in unsent */
     struct zkli_list asker;           /* in the askers of a listing, sent or not */
     struct zkli_list noticed;         /* in engine->noticed */
-    unsigned unsent[ZKLI_FLIGHT_MAX]; /* ZKLI_ASK_, in order, without LIST */
-    size_t unsent_count;
+    uint8_t unsent_count;
+    uint16_t unsent[ZKLI_FLIGHT_MAX]; /* ZKLI_ASK_, in order, without LIST */
     struct zkli_watcher watchers[ZKLI_WATCHED_COUNT];
     enum {
         ZKLI_MARK_FRESH, /* its node is as it was made, for all we know */
@@ -139,11 +139,11 @@ struct zkli_member {
     struct zkli_thread thread;
     zkl_loss loss;  /* of a hold that is lost */
     uint64_t owner; /* as its nodes' data say */
-    char label[ZKLI_NODE_DATA_VALUE_MAX + 1];
+    const char *label;     /* the handle's, as long as there is one to notify; NULL: the session's */
     zkli_notify_fn notify; /* NULL: no notices are handed out any more */
     void *notify_arg;
-    enum zkli_notice notices[ZKLI_NOTICES]; /* not handed out yet, in order */
-    size_t notice_count;
+    uint8_t notice_count;
+    uint8_t notices[ZKLI_NOTICES]; /* zkli_notice, not handed out yet, in order */
 };
 
 enum zkli_slot_use {

@@ -111,7 +111,7 @@ zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e,
     zkli_engine_refresh_uuid(e);
     m->thread = wish->thread;
     m->owner = wish->owner;
-    zkli_node_data_cut(m->label, wish->label == NULL ? e->who.label : wish->label);
+    m->label = wish->label;
     zkli_member_set_budget(m, bytes, watches * bytes);
     join(m, group);
     *ret_member = m;
@@ -220,7 +220,7 @@ static void remove_notice(struct zkli_member *m, enum zkli_notice notice) {
     for (size_t i = 0; i < m->notice_count; i++)
         if (m->notices[i] != notice)
             m->notices[kept++] = m->notices[i];
-    m->notice_count = kept;
+    m->notice_count = (uint8_t)kept;
 }
 
 /* The last place is told only, and that it was lost once. So each kind is there once at most. */
@@ -228,7 +228,7 @@ static void add_notice(struct zkli_member *m, enum zkli_notice notice) {
     if (notice == ZKLI_NOTICE_REQUEUED)
         remove_notice(m, ZKLI_NOTICE_QUEUED);
     remove_notice(m, notice);
-    m->notices[m->notice_count++] = notice;
+    m->notices[m->notice_count++] = (uint8_t)notice;
 }
 
 static void carry_out(struct zkli_member *m, const struct zkli_actions *actions) {
@@ -384,13 +384,13 @@ void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *l
 /* ---- Notices ---- */
 
 static void hand_out(struct zkli_member *m) {
-    enum zkli_notice notices[ZKLI_NOTICES];
+    uint8_t notices[ZKLI_NOTICES];
     size_t count = m->notice_count;
     memcpy(notices, m->notices, sizeof(notices));
     m->notice_count = 0;
     for (size_t i = 0; i < count; i++)
         if (m->notify != NULL)
-            m->notify(m->notify_arg, m, notices[i]);
+            m->notify(m->notify_arg, m, (enum zkli_notice)notices[i]);
 }
 
 void zkli_members_hand_out(struct zkli_engine *e) {
@@ -562,6 +562,8 @@ void *zkli_member_owner(const struct zkli_member *m) {
 void zkli_member_attach(struct zkli_member *m, zkli_notify_fn notify, void *arg) {
     m->notify = notify;
     m->notify_arg = arg;
+    if (notify == NULL)
+        m->label = NULL;
 }
 
 bool zkli_member_path(const struct zkli_member *m, char *ret_path, size_t size) {

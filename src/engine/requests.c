@@ -101,7 +101,7 @@ void zkli_requests_ask(struct zkli_member *m, const struct zkli_actions *actions
             m->ordering = ordering_new(e->listing);
         }
         assert(m->unsent_count < ZKLI_FLIGHT_MAX);
-        m->unsent[m->unsent_count++] = ask;
+        m->unsent[m->unsent_count++] = (uint16_t)ask;
         zkli_line_join(e, &m->work);
     }
 }
@@ -189,7 +189,8 @@ static size_t format_data(char ret_data[ZKLI_NODE_DATA_MAX], const struct zkli_m
         who.owner_nonce = 0;
     who.thread = m->thread.id;
     who.token = token;
-    memcpy(who.label, m->label, sizeof(who.label));
+    if (m->label != NULL)
+        zkli_node_data_cut(who.label, m->label);
     if (m->core.is_grouped)
         memcpy(who.attempt, m->core.uuid, sizeof(m->core.uuid));
     return zkli_node_data_format(ret_data, &who);
@@ -323,7 +324,7 @@ bool zkli_requests_note_mark(struct zkli_member *m, unsigned ask, const struct z
     if (*result != ZKLI_RESULT_BAD_VERSION)
         return true;
     assert(m->unsent_count < ZKLI_FLIGHT_MAX);
-    m->unsent[m->unsent_count++] = ask;
+    m->unsent[m->unsent_count++] = (uint16_t)ask;
     zkli_line_join(m->engine, &m->work);
     return false;
 }

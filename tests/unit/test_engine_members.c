@@ -225,7 +225,12 @@ static void it_has_its_thread_and_a_label(void) {
         settle();
         CHECK_INT(m->thread.number, ((struct zkli_thread){31, 32}).number);
         CHECK_INT(m->thread.id, ((struct zkli_thread){31, 32}).id);
-        CHECK_STRING(m->label, labels[i] == NULL ? "session's" : labels[i]);
+        struct zkli_node_data data;
+        const struct request *create = &Bench.requests[Bench.request_count - 1];
+        while (create->kind != CREATE)
+            create--;
+        REQUIRE(zkli_node_data_parse(&data, create->data, create->length));
+        CHECK_STRING(data.label, labels[i] == NULL ? "session's" : labels[i]);
     }
     serve_all();
     bench_end();
