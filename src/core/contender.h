@@ -125,7 +125,7 @@ enum zkli_contender_event_type {
     ZKLI_EV_RECORDED,
     ZKLI_EV_TOUCHED,
     ZKLI_EV_ASKED_TO_LET_GO,
-    ZKLI_EV_FOLLOWERS, /* .listing */
+    ZKLI_EV_FOLLOWERS,  /* .listing */
     ZKLI_EV_SINCE_SENT, /* that was read, and is being set; what is sent now comes behind it */
     ZKLI_EV_SINCE_TOLD,
     ZKLI_EV_OWN_EVENT, /* a watch fired: .is_deleted, or else changed */
@@ -183,9 +183,9 @@ struct zkli_contender {
     unsigned in_flight;    /* ZKLI_ASK_ bits */
     uint8_t results[ZKLI_ASK_COUNT]; /* of the flight, by bit number: a zkli_result each */
     char uuid[ZKLI_UUID_LENGTH + 1];
-    char node[ZKLI_CHILD_MAX + 1]; /* our node, "" while there is none that we know */
+    char node[ZKLI_OWN_CHILD_MAX + 1]; /* our node, "" while there is none that we know */
     /* That which takes the place of our node: TURNING, and LEAVING from there; else "". */
-    char reader[ZKLI_CHILD_MAX + 1];
+    char reader[ZKLI_OWN_CHILD_MAX + 1];
     int64_t czxid; /* our node's, its token; of a reader that was a writer, the writer's */
     int64_t owner;
     enum zkli_node_watch own_watch;
@@ -217,8 +217,8 @@ struct zkli_contender {
     /* Likewise; and of a node that may be kept: set by the listing that granted it; and of a hold
      * that tells. */
     enum zkli_node_watch children_watch;
-    char found[ZKLI_CHILD_MAX + 1]; /* a node with our uuid, "" if none */
-    size_t told_position;           /* + 1; 0: not told */
+    char found[ZKLI_OWN_CHILD_MAX + 1]; /* a node with our uuid, "" if none */
+    size_t told_position;               /* + 1; 0: not told */
     int error;
 };
 

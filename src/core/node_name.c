@@ -87,13 +87,17 @@ struct zkli_node_name zkli_node_name_parse(const char *child) {
     return parsed;
 }
 
+static bool may_be_ours(const char *child) {
+    return strncmp(child, "_c_", 3) == 0 && strlen(child) <= ZKLI_OWN_CHILD_MAX;
+}
+
 bool zkli_node_name_has_uuid(const char *child, const char *uuid) {
-    return strncmp(child, "_c_", 3) == 0 && strncmp(child + 3, uuid, ZKLI_UUID_LENGTH) == 0 &&
+    return may_be_ours(child) && strncmp(child + 3, uuid, ZKLI_UUID_LENGTH) == 0 &&
            child[3 + ZKLI_UUID_LENGTH] == '-';
 }
 
 bool zkli_node_name_has_tag(const char *child, const char *tag) {
-    return strncmp(child, "_c_", 3) == 0 && strncmp(child + 3, tag, ZKLI_TAG_LENGTH) == 0;
+    return may_be_ours(child) && strncmp(child + 3, tag, ZKLI_TAG_LENGTH) == 0;
 }
 
 static char *put_hex(char *out, uint8_t byte) {
@@ -137,7 +141,7 @@ void zkli_uuid_mark_kept(char uuid[ZKLI_UUID_LENGTH + 1]) {
 }
 
 bool zkli_node_name_may_be_kept(const char *child) {
-    return strncmp(child, "_c_", 3) == 0 && strlen(child) >= 3 + ZKLI_UUID_LENGTH &&
+    return may_be_ours(child) && strlen(child) >= 3 + ZKLI_UUID_LENGTH &&
            child[3 + VERSION_AT] == VERSION_KEPT;
 }
 
@@ -155,10 +159,11 @@ void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_MAX + 1], enum zkli_kin
 bool zkli_node_name_may_turn(const char *child) {
     const size_t at = 3 + ZKLI_UUID_LENGTH;
     const char *writer = ends[ZKLI_KIND_WRITE];
-    return strlen(child) > at && strncmp(child + at, writer, strlen(writer)) == 0;
+    return may_be_ours(child) && strlen(child) > at &&
+           strncmp(child + at, writer, strlen(writer)) == 0;
 }
 
-void zkli_node_name_turn(char ret_child[ZKLI_CHILD_MAX + 1], const char *child) {
+void zkli_node_name_turn(char ret_child[ZKLI_OWN_CHILD_MAX + 1], const char *child) {
     const size_t at = 3 + ZKLI_UUID_LENGTH;
     const char *reader = ends[ZKLI_KIND_READ];
     assert(zkli_node_name_may_turn(child));

@@ -18,6 +18,9 @@
 /* Longest child name that is looked at as a contender. Every library's names have at most 70
  * characters; a node with a longer name is no contender's. */
 #define ZKLI_CHILD_MAX 128
+/* Longest name of a node that we have made: the longest prefix, and a sequence of eleven characters.
+ * A longer one is not ours, whatever uuid it bears. */
+#define ZKLI_OWN_CHILD_MAX 63
 /* Longest lock name, so that root (255) + name + node fit any path buffer of 1 KiB. */
 #define ZKLI_LOCK_NAME_MAX 255
 
@@ -58,6 +61,7 @@ bool zkli_uuid_is_same(const char *a, const char *b);
 
 /* Longest prefix. */
 #define ZKLI_PREFIX_MAX (3 + ZKLI_UUID_LENGTH + 9)
+_Static_assert(ZKLI_PREFIX_MAX + 11 <= ZKLI_OWN_CHILD_MAX, "our names have room");
 /* Writes "_c_<uuid>-lock-", or another kind's, to which the server appends the sequence. Of a kind
  * that we make: not NONE, not FOREIGN. */
 void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_MAX + 1], enum zkli_kind kind,
@@ -65,7 +69,7 @@ void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_MAX + 1], enum zkli_kin
 /* Whether it is a writer's name as we make them. */
 bool zkli_node_name_may_turn(const char *child);
 /* Writes the name of the reader's node that takes the place of such a writer's. */
-void zkli_node_name_turn(char ret_child[ZKLI_CHILD_MAX + 1], const char *child);
+void zkli_node_name_turn(char ret_child[ZKLI_OWN_CHILD_MAX + 1], const char *child);
 /* How long a node's name of that kind is, with a sequence of ten characters. */
 size_t zkli_node_name_length(enum zkli_kind kind);
 

@@ -96,6 +96,13 @@ static enum zkli_result take_listing(struct zkli_listing *ret_listing, struct zk
     return ZKLI_RESULT_OK;
 }
 
+/* Of the node that was made. No server makes a longer one of the prefix that it was given. */
+static void take_name(struct zkli_contender_event *event, const struct zkli_reply *reply) {
+    event->node = zkli_path_last(reply->path);
+    if (strlen(event->node) > ZKLI_OWN_CHILD_MAX)
+        event->result = ZKLI_RESULT_ERROR;
+}
+
 /* ask: a ZKLI_ASK_ other than LIST. */
 static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply *reply) {
     struct zkli_engine *e = m->engine;
@@ -107,7 +114,7 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
     };
     struct zkli_listing listing = {.count = 0};
     if (ask == ZKLI_ASK_CREATE && reply->result == ZKLI_RESULT_OK)
-        event.node = zkli_path_last(reply->path);
+        take_name(&event, reply);
     if (ask == ZKLI_ASK_FOLLOWERS) {
         event.result = take_listing(&listing, m->dir, reply);
         event.listing = &listing;
