@@ -328,6 +328,26 @@ static void a_name_cut_short_carries_no_uuid(void) {
     }
 }
 
+/* With eleven characters for the sequence it has 59. Whoever has put more behind our uuid is another
+ * client. */
+static void a_name_longer_than_ours_is_not_ours(void) {
+    char tag[ZKLI_TAG_LENGTH + 1] = {0};
+    memcpy(tag, UUID, ZKLI_TAG_LENGTH);
+    for (size_t length = 60; length <= ZKLI_CHILD_MAX; length++) {
+        char name[ZKLI_CHILD_MAX + 1];
+        (void)snprintf(name, sizeof(name), "_c_%s-__WRIT__%0*d", UUID,
+                       (int)(length - strlen("_c_" UUID "-__WRIT__")), 1);
+        name[3 + ZKLI_TAG_LENGTH + 1] = '8'; /* marked as one that may be kept */
+        const bool may_be_ours = length <= 63;
+        CHECK_INT(strlen(name), length);
+        CHECK(zkli_node_name_has_tag(name, tag) == may_be_ours);
+        CHECK(zkli_node_name_may_be_kept(name) == may_be_ours);
+        CHECK(zkli_node_name_may_turn(name) == may_be_ours);
+        name[3 + ZKLI_TAG_LENGTH + 1] = UUID[ZKLI_TAG_LENGTH + 1];
+        CHECK(zkli_node_name_has_uuid(name, UUID) == may_be_ours);
+    }
+}
+
 /* ---- Names of locks ---- */
 
 static const char *const lock_names[] = {
@@ -520,6 +540,7 @@ int main(int argc, char **argv) {
         {"a node of ours carries its uuid and its session's tag",
          a_node_of_ours_carries_its_uuid_and_its_session_s_tag},
         {"a name cut short carries no uuid", a_name_cut_short_carries_no_uuid},
+        {"a name longer than ours is not ours", a_name_longer_than_ours_is_not_ours},
         {"a lock's name is what the server takes and no contender has",
          a_lock_s_name_is_what_the_server_takes_and_no_contender_has},
         {"a lock's name has at most 255 bytes", a_lock_s_name_has_at_most_255_bytes},
