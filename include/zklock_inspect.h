@@ -29,10 +29,10 @@ typedef struct zkl_contender {
     bool is_broken;     /* zkl_break has marked its node: it does not hold, though it may be the
                            holder for those behind it until that is gone */
     unsigned char reserved[2]; /* 0 */
-    /* When its hold began, by the same clock; 0: it waits, or that is not known. It is known of a
+    /* Since when it holds, by the same clock; 0: it waits, or that is not known. It is known of a
      * mutex and of a semaphore, and not of other libraries' contenders. One that has waited for
-     * more than 1 s says it with its first heartbeat, T/16 after the grant at the latest. Until
-     * then this is .since_ms. */
+     * more than 1 s says it at its first heartbeat, T/16 after the grant as a rule. Until then
+     * this is .since_ms. A node that is handed on or lingers counts from its first hold. */
     int64_t held_since_ms;
 } zkl_contender;
 

@@ -133,6 +133,9 @@ static unsigned decide_held(contender *c, const event *e) {
                    (e->result == ZKLI_RESULT_OK && c->owner != e->session_id);
     if (is_over)
         return ZKLI_DO_LOSE | zkli_contender_forget(c);
+    if (e->result != ZKLI_RESULT_OK && c->own_watch == ZKLI_WATCHED)
+        c->own_watch =
+            ZKLI_UNWATCHED; /* it was to be set behind a write, which may have fired it */
     return e->is_asked ? zkli_contender_awaited(c) : 0;
 }
 
@@ -185,7 +188,8 @@ static unsigned on_since_sent(contender *c, const event *e) {
 static unsigned decide_since(contender *c, const event *e) {
     if (e->result == ZKLI_RESULT_NO_NODE)
         return ZKLI_DO_LOSE | zkli_contender_forget(c);
-    c->owes_since = e->result == ZKLI_RESULT_LOST || e->result == ZKLI_RESULT_AGAIN;
+    c->owes_since = e->result == ZKLI_RESULT_LOST || e->result == ZKLI_RESULT_AGAIN ||
+                    e->result == ZKLI_RESULT_NOMEM;
     return watch_own(c, e);
 }
 

@@ -361,7 +361,7 @@ unsigned zkli_contender_fail_or_retry(contender *c, const event *e, enum zkli_re
     return zkli_contender_fail(c, e, result == ZKLI_RESULT_NOMEM ? ZKL_NOMEM : ZKL_SERVER);
 }
 
-/* All readers behind a writer watch its node; they would all read it. */
+/* Readers mostly stand behind writers, many of them, and all who watch the node would read it. */
 static unsigned grant(contender *c, const event *e) {
     zkli_contender_move(c, ZKLI_HELD);
     c->owes_since = e->has_waited && (c->kind == ZKLI_KIND_MUTEX || c->kind == ZKLI_KIND_LEASE);

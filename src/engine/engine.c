@@ -73,7 +73,7 @@ static void log_refusal(const struct zkli_member *m, unsigned ask, const struct 
 static void note_marks(struct zkli_contender_event *event, const struct zkli_member *m,
                        unsigned ask, const struct zkli_reply *reply) {
     struct zkli_node_data data;
-    bool is_own = ask == ZKLI_ASK_OWN;
+    bool is_own = ask == ZKLI_ASK_OWN || ask == ZKLI_ASK_SINCE; /* that begins with a read */
     bool is_lease_before = ask == ZKLI_ASK_PREDECESSOR && m->core.kind == ZKLI_KIND_LEASE;
     if ((!is_own && !is_lease_before) ||
         !zkli_node_data_parse(&data, reply->data, reply->data_length))
@@ -103,6 +103,18 @@ static void take_name(struct zkli_contender_event *event, const struct zkli_repl
         event->result = ZKLI_RESULT_ERROR;
 }
 
+/* What says since when it is held by is being set. The read that sets the watch again does not wait
+ * in line: until it is answered the hold is blind. */
+static void send_behind(struct zkli_member *m) {
+    struct zkli_contender_event sent = {.type = ZKLI_EV_SINCE_SENT};
+    zkli_member_step(m, &sent);
+    unsigned ask = 0;
+    struct zkli_contender_event unsent = {.type = ZKLI_EV_OWN_READ};
+    bool is_first = m->unsent_count > 0 && m->unsent[0] == ZKLI_ASK_OWN;
+    if (is_first && !zkli_requests_send_next(m, &ask, &unsent.result))
+        zkli_member_step(m, &unsent);
+}
+
 /* ask: a ZKLI_ASK_ other than LIST. */
 static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply *reply) {
     struct zkli_engine *e = m->engine;
@@ -124,9 +136,8 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
         zkli_orphans_expect(m->dir); /* it may be done late */
     bool is_mark = ask == ZKLI_ASK_TOUCH || ask == ZKLI_ASK_LET_GO || ask == ZKLI_ASK_SINCE;
     if (is_mark && !zkli_requests_note_mark(m, ask, reply, &event.result)) {
-        event.type = ZKLI_EV_SINCE_SENT;
         if (ask == ZKLI_ASK_SINCE && m->mark == ZKLI_MARK_SET)
-            zkli_member_step(m, &event);
+            send_behind(m);
         return;
     }
     if (reply->result == ZKLI_RESULT_OK)
@@ -145,8 +156,9 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
     }
     bool is_denied = event.result == ZKLI_RESULT_DENIED &&
                      ask != ZKLI_ASK_OWNER; /* not ours, then */
-    bool is_refused = is_denied || event.result == ZKLI_RESULT_ERROR;
-    if (is_refused && !m->was_refused) /* not again at each retry */
+    bool is_refused = (is_denied || event.result == ZKLI_RESULT_ERROR) &&
+                      ask != ZKLI_ASK_SINCE; /* it can do without */
+    if (is_refused && !m->was_refused)       /* not again at each retry */
         log_refusal(m, ask, reply);
     m->was_refused = m->was_refused || is_refused;
     zkli_member_step(m, &event);
@@ -488,4 +500,18 @@ void zkli_engine_set_timer(struct zkli_engine *e, struct zkli_timer *timer, int6
 
 void zkli_engine_clear_timer(struct zkli_engine *e, struct zkli_timer *timer) {
     zkli_timer_clear(&e->timers, timer);
+}
+
+struct zkli_engine_load zkli_engine_load(const struct zkli_engine *e) {
+    struct zkli_engine_load load = {.requests = e->in_flight, .bytes = e->data_in_flight};
+    for (const struct zkli_list *link = e->members.next; link != &e->members; link = link->next) {
+        const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
+        load.holding += zkli_contender_holds(&m->core);
+        load.waiting += zkli_member_is_waiting(m);
+    }
+    return load;
+}
+
+bool zkli_engine_has_contenders(const struct zkli_engine *e) {
+    return e->standing > 0;
 }

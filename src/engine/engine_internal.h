@@ -20,8 +20,7 @@
 /* How often a port is looked at that has no connection, or does not answer. It may have failed to
  * report a connection or its end, or to wait for answers. */
 #define ZKLI_LOOK_NS (1000 * ZKLI_NS_PER_MS)
-/* A hold that begins by then began with its node, for who looks at the queue. */
-#define ZKLI_SHORT_WAIT_NS (1000 * ZKLI_NS_PER_MS)
+#define ZKLI_SHORT_WAIT_NS (1000 * ZKLI_NS_PER_MS) /* until then a hold began with its node */
 
 /* A look at a directory, for nodes of ours that no member knows: a barrier, then a listing. */
 struct zkli_visit {
@@ -104,13 +103,13 @@ struct zkli_member {
     struct zkli_contender core;
     struct zkli_engine *engine;
     struct zkli_dir *dir;
-    struct zkli_group *group;         /* NULL: alone */
-    size_t place;                     /* in the group */
-    struct zkli_list link;            /* in engine->members */
-    struct zkli_list dir_link;        /* in dir->members */
-    struct zkli_work work;            /* the requests in unsent */
-    struct zkli_list asker;           /* in the askers of a listing, sent or not */
-    struct zkli_list noticed;         /* in engine->noticed */
+    struct zkli_group *group;  /* NULL: alone */
+    size_t place;              /* in the group */
+    struct zkli_list link;     /* in engine->members */
+    struct zkli_list dir_link; /* in dir->members */
+    struct zkli_work work;     /* the requests in unsent */
+    struct zkli_list asker;    /* in the askers of a listing, sent or not */
+    struct zkli_list noticed;  /* in engine->noticed */
     uint8_t unsent_count;
     uint16_t unsent[ZKLI_FLIGHT_MAX]; /* ZKLI_ASK_, in order, without LIST */
     struct zkli_watcher watchers[ZKLI_WATCHED_COUNT];
@@ -137,9 +136,9 @@ struct zkli_member {
     size_t node_bytes;           /* of the budgets */
     size_t watch_bytes;
     struct zkli_thread thread;
-    zkl_loss loss;  /* of a hold that is lost */
-    uint64_t owner; /* as its nodes' data say */
-    const char *label;     /* the handle's, as long as there is one to notify; NULL: the session's */
+    zkl_loss loss;     /* of a hold that is lost */
+    uint64_t owner;    /* as its nodes' data say */
+    const char *label; /* the handle's, as long as there is one to notify; NULL: the session's */
     zkli_notify_fn notify; /* NULL: no notices are handed out any more */
     void *notify_arg;
     uint8_t notice_count;

@@ -585,17 +585,3 @@ zkl_err zkli_member_error(const struct zkli_member *m) {
 zkl_loss zkli_member_loss(const struct zkli_member *m) {
     return m->loss;
 }
-
-struct zkli_engine_load zkli_engine_load(const struct zkli_engine *e) {
-    struct zkli_engine_load load = {.requests = e->in_flight, .bytes = e->data_in_flight};
-    for (const struct zkli_list *link = e->members.next; link != &e->members; link = link->next) {
-        const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
-        load.holding += zkli_contender_holds(&m->core);
-        load.waiting += zkli_member_is_waiting(m);
-    }
-    return load;
-}
-
-bool zkli_engine_has_contenders(const struct zkli_engine *e) {
-    return e->standing > 0;
-}

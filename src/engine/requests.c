@@ -238,6 +238,10 @@ static void path_to_mark(char ret_path[ZKLI_PATH_MAX], const struct zkli_member 
     zkli_dir_child_path(ret_path, m->dir, ask == ZKLI_ASK_LET_GO ? m->core.found : m->core.node);
 }
 
+static bool has_two_slots(const struct zkli_engine *e) {
+    return e->free_slot != ZKLI_SLOTS && e->slots[e->free_slot].next_free != ZKLI_SLOTS;
+}
+
 static bool send_set(struct zkli_member *m, unsigned ask, unsigned slot, const char *line,
                      size_t length, int32_t version) {
     char path[ZKLI_PATH_MAX];
@@ -282,6 +286,12 @@ static size_t mark(char ret_line[ZKLI_NODE_DATA_MAX], const struct zkli_member *
                         : zkli_node_data_set(ret_line, line, length, ZKLI_NODE_SINCE, granted_ms);
 }
 
+/* There is no hurry to say since when it is held by: it is put off while there is much to send.
+ * Else who is granted thousands of locks at once would keep all else waiting. */
+static bool is_time_for(const struct zkli_engine *e, unsigned ask) {
+    return ask != ZKLI_ASK_SINCE || e->in_flight <= ZKLI_WINDOW / 4;
+}
+
 /* A node that is as we made it has version 0. */
 static bool send_mark(struct zkli_member *m, unsigned ask, unsigned slot) {
     struct zkli_engine *e = m->engine;
@@ -307,6 +317,12 @@ static bool set_mark(struct zkli_member *m, unsigned ask, const struct zkli_repl
     return false;
 }
 
+/* What says since when it is held by, and the read that sets the watch again, are sent together. */
+static bool may_set(const struct zkli_engine *e, unsigned ask) {
+    bool has_room = ask != ZKLI_ASK_SINCE || has_two_slots(e);
+    return has_room && zkli_is_connected(e) && !e->is_draining;
+}
+
 bool zkli_requests_note_mark(struct zkli_member *m, unsigned ask, const struct zkli_reply *reply,
                              enum zkli_result *result) {
     char marked[ZKLI_NODE_DATA_MAX];
@@ -316,7 +332,7 @@ bool zkli_requests_note_mark(struct zkli_member *m, unsigned ask, const struct z
         size_t length = mark(marked, m, ask, reply);
         if (length == 0)
             return true;
-        if (zkli_is_connected(m->engine) && set_mark(m, ask, reply, length, marked))
+        if (may_set(m->engine, ask) && set_mark(m, ask, reply, length, marked))
             return false;
         *result = ZKLI_RESULT_LOST;
     }
@@ -370,7 +386,7 @@ static bool send_request(struct zkli_member *m, unsigned ask, unsigned slot) {
     case ZKLI_ASK_TOUCH:
     case ZKLI_ASK_LET_GO:
     case ZKLI_ASK_SINCE:
-        return send_mark(m, ask, slot);
+        return is_time_for(e, ask) && send_mark(m, ask, slot);
     case ZKLI_ASK_TURN:
         return send_turn(m, slot);
     case ZKLI_ASK_FOLLOWERS:
@@ -559,5 +575,5 @@ bool zkli_requests_have_slots(const struct zkli_engine *e, struct zkli_work *wor
     if (zkli_requests_await_group(m))
         return e->in_flight + m->group->count < ZKLI_WINDOW;
     bool is_pair = m->unsent[0] == ZKLI_ASK_PARENT && m->unsent_count > 1;
-    return !is_pair || e->slots[e->free_slot].next_free != ZKLI_SLOTS;
+    return !is_pair || has_two_slots(e);
 }

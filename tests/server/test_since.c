@@ -7,6 +7,7 @@
 /* A wait that is no short one, and what its time may be off by on a machine that is busy. */
 #define LONG_WAIT_MS 1300
 #define SLACK_MS 400
+#define UUID "_c_f47ac10b-58cc-4372-a567-0e02b2c3d479"
 
 static int64_t wall_ms(void) {
     struct timespec now;
@@ -125,6 +126,78 @@ static void it_costs_three_requests_and_one(void) {
     client_close(first);
 }
 
+/* Of a first contender by what its data say; D: that it queued then, N: nothing. */
+static void what_is_said_counts_if_it_can_be_so(void) {
+    static const struct {
+        const char *node, *line;
+        bool is_late; /* the time that is said is a second after the node was made */
+        char expected;
+    } cases[] = {
+        {UUID "-lock-", "zklock1 since=%lld t=4000", true, 'S'},
+        {UUID "-lease-", "zklock1 since=%lld t=4000", true, 'S'},
+        {UUID "-lock-", "zklock1 since=%lld t=4000", false, 'D'},
+        {UUID "-lock-", "zklock1 t=4000", false, 'D'},
+        {UUID "-lock-", "zklock1 since=%lld t=4000 break=1", true, 'N'},
+        {UUID "-lock-", "192.0.2.7", false, 'N'},
+        {UUID "-lock-", "", false, 'N'},
+        {UUID "-__READ__", "zklock1 since=%lld t=4000", true, 'N'},
+        {UUID "-__WRIT__", "zklock1 since=%lld t=4000", true, 'N'},
+        {UUID "__lock__", "zklock1 since=%lld t=4000", true, 'N'}, /* kazoo's */
+    };
+    client *c = client_open(fresh_name("said"), T_NORMAL);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char path[RAW_PATH_MAX], line[128], number[32];
+        plant_contender(c->name, cases[i].node, path);
+        const int64_t made_ms = contender_at(c, 0).since_ms;
+        const int64_t said_ms = made_ms + (cases[i].is_late ? 1000 : -1000);
+        const char *at = strstr(cases[i].line, "%lld");
+        (void)snprintf(number, sizeof(number), "%lld", (long long)said_ms);
+        (void)snprintf(line, sizeof(line), "%.*s%s%s", (int)(at == NULL ? 0 : at - cases[i].line),
+                       cases[i].line, at == NULL ? "" : number,
+                       at == NULL ? cases[i].line : at + strlen("%lld"));
+        REQUIRE_INT(raw_set(fixture_raw(), path, line, strlen(line)), RAW_OK);
+        const int64_t shown_ms = contender_at(c, 0).held_since_ms;
+        CHECK_INT(shown_ms, cases[i].expected == 'S'   ? said_ms
+                            : cases[i].expected == 'D' ? made_ms
+                                                       : 0);
+        REQUIRE_INT(raw_delete(fixture_raw(), path), RAW_OK);
+    }
+    client_close(c);
+}
+
+/* All who watch the node read it once more: behind a mutex they may be many, if they read. */
+static void readers_behind_a_mutex_read_it_once(void) {
+    enum {
+        READERS = 5
+    };
+    const char *name = fresh_name("readers");
+    client *first = open_as(name, ZKL_MUTEX), *second = open_as(name, ZKL_MUTEX);
+    client *readers[READERS];
+    CHECK_INT(client_acquire(first, SOON_MS), ZKL_OK);
+    client_queue_up(second, 2);
+    for (size_t i = 0; i < READERS; i++) {
+        readers[i] = open_as(name, ZKL_READ);
+        client_queue_up(readers[i], i + 3);
+        WAIT_UNTIL(proxy_answered(readers[i]->proxy, PROXY_GET, name) == 2, SOON_MS);
+    }
+    wait_out(LONG_WAIT_MS);
+    for (size_t i = 0; i < READERS; i++)
+        proxy_forget(readers[i]->proxy);
+    CHECK_INT(client_release(first), ZKL_OK);
+    CHECK_INT(client_result(second), ZKL_OK);
+    for (size_t i = 0; i < READERS; i++)
+        WAIT_UNTIL(proxy_answered(readers[i]->proxy, PROXY_GET, name) == 1, SOON_MS);
+    proxy_forget(second->proxy);
+    WAIT_UNTIL(proxy_answered(second->proxy, PROXY_BARRIER, NULL) >= 4, SOON_MS);
+    for (size_t i = 0; i < READERS; i++) {
+        CHECK_INT(proxy_count(readers[i]->proxy, PROXY_GET, name), 1);
+        CHECK_INT(proxy_count(readers[i]->proxy, PROXY_LIST, name), 0);
+        client_close(readers[i]);
+    }
+    client_close(second);
+    client_close(first);
+}
+
 /* Its watch stands again: it is told of what comes after. */
 static void what_is_said_of_the_node_after_that_is_heard(void) {
     const char *name = fresh_name("after");
@@ -150,6 +223,8 @@ int main(int argc, char **argv) {
         {"who has not waited says nothing", who_has_not_waited_says_nothing},
         {"of readers and writers it is not known", of_readers_and_writers_it_is_not_known},
         {"it costs three requests, and one", it_costs_three_requests_and_one},
+        {"what is said counts if it can be so", what_is_said_counts_if_it_can_be_so},
+        {"readers behind a mutex read it once", readers_behind_a_mutex_read_it_once},
         {"what is said of the node after that is heard",
          what_is_said_of_the_node_after_that_is_heard},
     };

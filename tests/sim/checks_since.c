@@ -7,15 +7,16 @@
 #include "engine/engine_internal.h"
 
 /* Heartbeats that come back until it is written. It is read behind the first, and set behind the
- * second; and both again where others write meanwhile. Where there is a hurry they follow at once. */
+ * second; and both again where others write meanwhile. Where there is a hurry they follow at once.
+ *  */
 #define BEATS_MAX 8
 
 static bool may_say(enum zkli_kind kind) {
     return kind == ZKLI_KIND_MUTEX || kind == ZKLI_KIND_LEASE;
 }
 
-/* By how much a span of a client's clock may differ from that of real time, when both are rounded to
- * milliseconds. */
+/* By how much a span of a client's clock may differ from that of real time, when both are rounded
+ * to milliseconds. */
 static int64_t drift_ns(int64_t span_ns) {
     return span_ns / 1000000 * CLOCK_PPM + 3 * MS;
 }
@@ -30,7 +31,8 @@ bool checks_said_since(struct world *w, const struct txn *txn) {
         return false;
     int64_t since_ns = (data.since_ms - SERVERS_EPOCH_MS) * MS;
     int64_t waited_ns = node->held_ns - node->made_ns, slack_ns = drift_ns(waited_ns);
-    /* It counts from when its client knew of it. That of several is seen when their caller wakes. */
+    /* It counts from when its client knew of it. That of several is seen when their caller wakes.
+     *  */
     bool is_seen_at_once = data.attempt[0] == '\0';
     bool is_early = since_ns < node->held_ns - (node->known_ns - node->made_ns) - slack_ns;
     TRACE(w, "  it says that it has held since %lld ms", (long long)(since_ns / MS));

@@ -138,8 +138,8 @@ static void deliver_unheard(struct world *w, struct port *p) {
     port_arm(w, p);
 }
 
-/* Or by a read. Its client may read the node, too, before it knows that it is its own: the last read
- * counts. */
+/* Or by a read. Its client may read the node, too, before it knows that it is its own: the last
+ * read counts. */
 static void note_known(struct world *w, const struct port *p, int number, bool is_by_create) {
     struct name *name = &w->names[number];
     if (name->client != p->client || name->held_ns != 0 || name->is_known)

@@ -13,6 +13,7 @@
 #include "lock/break.h"
 #include "lock/lock.h"
 #include "sim/figures.h"
+#include "sim/name.h"
 
 #define MS INT64_C(1000000)
 #define SERVERS 3
@@ -39,40 +40,7 @@
 #define CLOCK_PPM 5000 /* a clock differs from real time by so many millionths at the most */
 #define NONE (-1)
 
-/* ---- Names and trees ---- */
-
-struct name {
-    char text[112];
-    int parent; /* of the root: NONE */
-    int lock;   /* a child of which lock's directory; NONE */
-    enum zkli_kind kind;
-    int client;            /* who created it; NONE: a stranger */
-    int64_t czxid;         /* of the node, when it was committed */
-    int64_t made_ns;       /* when that was */
-    int64_t place;         /* the same; of a reader that was a writer, the writer's */
-    int turned_into;       /* a writer: the reader's in its place; 0: none */
-    int64_t gone_zxid;     /* 0: not deleted */
-    int64_t asked_zxid;    /* its owner was first asked to let go; 0: it was not */
-    int64_t broken_zxid;   /* it was marked as broken; 0: it was not */
-    bool was_uprooted;     /* by an operator */
-    unsigned wakes;        /* waiting contenders that were told of its end */
-    int woken;             /* the node of the last of them */
-    bool is_end_told;      /* by its watch, to who created it */
-    int64_t known_ns;      /* when its client was told of it */
-    bool is_known;         /* by the answer to its create */
-    int64_t held_ns;       /* when its client was first certain to hold by it; 0: it was not */
-    int64_t since_ms;      /* what it says of that; 0: nothing */
-    bool is_let_be;        /* a server has refused something meanwhile */
-    int64_t since_beat_ns; /* at this heartbeat, and on this connection, it did not say so, */
-    uint64_t since_connection;
-    unsigned since_beats; /* and at so many in a row */
-};
-
-/* Data of a node, by its number in w->texts. The number 0 is the empty one. */
-struct text {
-    int length;
-    char bytes[ZKLI_NODE_DATA_MAX + 1]; /* ends with a NUL */
-};
+/* ---- Trees ---- */
 
 struct znode {
     int name;

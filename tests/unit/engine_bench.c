@@ -245,8 +245,7 @@ void set_node(const char *path, const char *text) {
         tell_watch(path, ZKLI_WATCH_CHANGED);
 }
 
-/* One that was to take its place may have come since, and was not taken. */
-static int64_t session_served(void) {
+static int64_t session_served(void) { /* not one that was to take its place, and was not taken */
     return Bench.engine->session_id != 0 ? Bench.engine->session_id : Bench.last_session;
 }
 

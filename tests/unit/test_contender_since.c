@@ -43,6 +43,25 @@ static void the_watch_is_set_again_in_any_case(void) {
     CHECK_INT(b.c.own_watch, ZKLI_WATCHED);
 }
 
+/* A server that does not tell who may not read the node of what becomes of it. */
+static void where_the_read_is_refused_the_watch_does_not_count(void) {
+    struct bench b;
+    to_setting(&b);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_SINCE_TOLD, ZKLI_RESULT_OK), 0);
+    CHECK_ACTIONS(reply(&b, ZKLI_EV_OWN_READ, ZKLI_RESULT_DENIED), 0);
+    CHECK_INT(b.c.own_watch, ZKLI_UNWATCHED);
+    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), ZKLI_ASK_OWN);
+}
+
+/* By the read that the write begins with. */
+static void a_mark_that_was_there_before_ends_the_hold(void) {
+    struct bench b;
+    to_telling(&b);
+    CHECK_ACTIONS(
+        say(&b, (struct zkli_contender_event){.type = ZKLI_EV_SINCE_TOLD, .is_broken = true}),
+        ZKLI_DO_LOSE | ZKLI_ASK_DELETE);
+}
+
 /* A hold that is blind waits until it sees. */
 static void it_waits_for_the_watch(void) {
     struct bench b;
@@ -79,7 +98,8 @@ static void readers_and_writers_tell_nothing(void) {
 }
 
 static void what_was_lost_is_told_again(void) {
-    static const enum zkli_result results[] = {ZKLI_RESULT_LOST, ZKLI_RESULT_AGAIN};
+    static const enum zkli_result results[] = {ZKLI_RESULT_LOST, ZKLI_RESULT_AGAIN,
+                                               ZKLI_RESULT_NOMEM};
     for (size_t i = 0; i < COUNT(results); i++) {
         struct bench b;
         to_telling(&b);
@@ -89,8 +109,7 @@ static void what_was_lost_is_told_again(void) {
 }
 
 static void what_is_refused_is_let_be(void) {
-    static const enum zkli_result results[] = {ZKLI_RESULT_DENIED, ZKLI_RESULT_NOMEM,
-                                               ZKLI_RESULT_ERROR};
+    static const enum zkli_result results[] = {ZKLI_RESULT_DENIED, ZKLI_RESULT_ERROR};
     for (size_t i = 0; i < COUNT(results); i++) {
         struct bench b;
         to_telling(&b);
@@ -146,6 +165,9 @@ int main(int argc, char **argv) {
         {"it is told once", it_is_told_once},
         {"the watch is set again in any case", the_watch_is_set_again_in_any_case},
         {"it waits for the watch", it_waits_for_the_watch},
+        {"where the read is refused the watch does not count",
+         where_the_read_is_refused_the_watch_does_not_count},
+        {"a mark that was there before ends the hold", a_mark_that_was_there_before_ends_the_hold},
         {"who has hardly waited tells nothing", who_has_hardly_waited_tells_nothing},
         {"readers and writers tell nothing", readers_and_writers_tell_nothing},
         {"what was lost is told again", what_was_lost_is_told_again},

@@ -15,8 +15,8 @@ static struct owner *held_after(int64_t ns) {
     return owner;
 }
 
-/* All is served up to its read, which sets no watch; and that, up to the set. The read that sets the
- * watch again has been sent behind it. */
+/* All is served up to its read, which sets no watch; and that, up to the set. The read that sets
+ * the watch again has been sent behind it. */
 static struct request read_and_take(struct owner *owner) {
     bool is_read = false;
     while (!is_read) {
@@ -149,6 +149,70 @@ static void what_was_lost_is_told_behind_a_read(void) {
     }
 }
 
+static size_t blind_holds(void) {
+    size_t count = 0;
+    for (size_t i = 0; i < Bench.owner_count; i++)
+        count += Bench.owners[i].member->blind_until_ns != ZKLI_NEVER;
+    return count;
+}
+
+/* Each request takes the same time, in the order in which they were sent. Returns how many holds
+ * were blind at a time, at the most. */
+static size_t pass_slowly(int64_t ns, int64_t latency_ns) {
+    static int64_t sent_ns[2 * ZKLI_SLOTS];
+    size_t noted = 0, most = 0;
+    for (int64_t end_ns = Bench.now_ns + ns; Bench.now_ns < end_ns; advance(10 * MS)) {
+        for (;;) {
+            for (; noted < Bench.request_count; noted++)
+                sent_ns[noted] = Bench.now_ns;
+            if (noted == 0 || Bench.now_ns - sent_ns[0] < latency_ns)
+                break;
+            memmove(sent_ns, sent_ns + 1, --noted * sizeof(sent_ns[0]));
+            serve_next();
+        }
+        most = blind_holds() > most ? blind_holds() : most;
+    }
+    return most;
+}
+
+/* Who is granted more locks at once than requests are sent at a time: none is lost by it. */
+static void hundreds_of_holds_are_not_blind_by_it(void) {
+    enum {
+        HOLDS = 300
+    };
+    bench_start("/locks", true);
+    bench_connect();
+    (void)tiny_add(&Bench.server, "/locks", 0);
+    for (int i = 0; i < HOLDS; i++) {
+        char path[128];
+        (void)snprintf(path, sizeof(path), "/locks/m%03d", i);
+        (void)tiny_add(&Bench.server, path, 0);
+        (void)snprintf(path, sizeof(path), "/locks/m%03d/%s", i, strrchr(OTHER_NODE, '/') + 1);
+        (void)tiny_add(&Bench.server, path, 99);
+    }
+    Bench.server.number = 1;
+    for (int i = 0; i < HOLDS; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "m%03d", i);
+        (void)begin(name);
+    }
+    pass(3000 * MS);
+    for (int i = 0; i < HOLDS; i++) {
+        char path[128];
+        (void)snprintf(path, sizeof(path), "/locks/m%03d/%s", i, strrchr(OTHER_NODE, '/') + 1);
+        delete_node(path);
+    }
+    CHECK_INT(pass_slowly(4 * T_MS * MS, 200 * MS), 0);
+    size_t held = 0, told = 0;
+    for (size_t i = 0; i < HOLDS; i++) {
+        held += zkli_member_is_held(Bench.owners[i].member);
+        told += tiny_find(&Bench.server, path_of(&Bench.owners[i]))->version > 0;
+    }
+    CHECK_INT(held, HOLDS);
+    CHECK_INT(told, HOLDS);
+    end_all();
+}
+
 /* While its node stands, the wait of who goes on by it counts from when that was made. */
 static void a_node_made_anew_counts_anew(void) {
     struct owner *owner = wait_behind_another();
@@ -174,6 +238,7 @@ int main(int argc, char **argv) {
         {"what others have said stays", what_others_have_said_stays},
         {"what is broken or foreign is let be", what_is_broken_or_foreign_is_let_be},
         {"what was lost is told behind a read", what_was_lost_is_told_behind_a_read},
+        {"hundreds of holds are not blind by it", hundreds_of_holds_are_not_blind_by_it},
         {"a node made anew counts anew", a_node_made_anew_counts_anew},
     };
     return TEST_MAIN(argc, argv, "engine_since", cases);

@@ -328,8 +328,8 @@ static void a_name_cut_short_carries_no_uuid(void) {
     }
 }
 
-/* With eleven characters for the sequence it has 59. Whoever has put more behind our uuid is another
- * client. */
+/* With eleven characters for the sequence it has 59. Whoever has put more behind our uuid is
+ * another client. */
 static void a_name_longer_than_ours_is_not_ours(void) {
     char tag[ZKLI_TAG_LENGTH + 1] = {0};
     memcpy(tag, UUID, ZKLI_TAG_LENGTH);
