@@ -134,8 +134,7 @@ static unsigned decide_held(contender *c, const event *e) {
     if (is_over)
         return ZKLI_DO_LOSE | zkli_contender_forget(c);
     if (e->result != ZKLI_RESULT_OK && c->own_watch == ZKLI_WATCHED)
-        c->own_watch =
-            ZKLI_UNWATCHED; /* it was to be set behind a write, which may have fired it */
+        c->own_watch = ZKLI_UNWATCHED; /* our write, sent before, may have fired it */
     return e->is_asked ? zkli_contender_awaited(c) : 0;
 }
 
