@@ -36,6 +36,7 @@ static void begin(struct world *w, struct client *c, int node) {
     TRACE(w, "client %d wants to end %s", (int)(c - w->list), w->names[node].text);
     c->is_breaking = true;
     c->broken = node;
+    w->names[node].is_to_end = w->names[node].client == NONE;
     w->figures->breaks++;
     zkli_session_lock(&c->session);
     zkli_breaking_begin(&c->breaking, timeout_ms);

@@ -371,7 +371,7 @@ static void note_gone(struct world *w, int number, const struct txn *txn) {
     permits_committed(w, number, txn->zxid, 0);
     if (txn->type != TXN_DELETE || txn->session == 0 || node->lock == NONE)
         return;
-    bool is_broken = node->broken_zxid != 0 || node->client == NONE;
+    bool is_broken = node->broken_zxid != 0 || node->is_to_end;
     if (w->session_client[txn->session] != node->client && !is_broken)
         world_violate(w, CHECK_DELETES, "client %d deletes %s of client %d",
                       w->session_client[txn->session], node->text, node->client);
@@ -385,6 +385,7 @@ static void note_created(struct world *w, const struct txn *txn) {
     node->is_known = node->is_let_be = false;
     node->asked_zxid = 0;
     node->broken_zxid = 0;
+    node->is_to_end = false;
     node->turned_into = 0;
     node->gone_zxid = 0;
     node->was_uprooted = false;

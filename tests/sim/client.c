@@ -224,10 +224,11 @@ static void on_state(void *arg, struct zkli_port *port, enum zkli_port_state sta
 }
 
 /* Where commits are slow, what is answered between heartbeats tells that the server is not silent:
- * its connection is kept, and the hold may be lost. */
+ * its connection is kept, and the hold may be lost. Not when it has dropped one: on the next it
+ * reads its node, and does not drop that before T/2. */
 static void note_answer_between(const struct client *c, unsigned slot) {
     struct world *w = c->world;
-    w->disturbances += number_of(c) == w->keeper && w->log_takes_ns > 0 &&
+    w->disturbances += number_of(c) == w->keeper && w->log_takes_ns > 0 && w->keeper_may_lose &&
                        slot != ZKLI_SLOT_HEARTBEAT;
 }
 
