@@ -32,6 +32,16 @@ static void it_is_told_once(void) {
     CHECK_STATE(&b, "held");
 }
 
+static void without_a_connection_nothing_is_asked(void) {
+    struct bench b;
+    to_held_late(&b);
+    b.world.is_connected = false;
+    CHECK_ACTIONS(news(&b, ZKLI_EV_HEARTBEAT), 0);
+    to_telling(&b);
+    b.world.is_connected = false;
+    CHECK_ACTIONS(news(&b, ZKLI_EV_SINCE_SENT), 0);
+}
+
 /* Also when the read behind the set brings nothing. */
 static void the_watch_is_set_again_in_any_case(void) {
     struct bench b;
@@ -163,6 +173,7 @@ static void a_semaphore_s_mark_goes_first(void) {
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"it is told once", it_is_told_once},
+        {"without a connection nothing is asked", without_a_connection_nothing_is_asked},
         {"the watch is set again in any case", the_watch_is_set_again_in_any_case},
         {"it waits for the watch", it_waits_for_the_watch},
         {"where the read is refused the watch does not count",

@@ -516,6 +516,7 @@ static void only_a_writers_name_of_ours_turns(void) {
     CHECK(!zkli_node_name_may_turn("_c_01234567-89ab-4bcd-0304-05060708090-__WRIT__0000000017"));
     CHECK(!zkli_node_name_may_turn("aaaaaaaaaaaaaaaaaaaaaaaa-__WRIT__0000000001"));
     CHECK(!zkli_node_name_may_turn("-__WRIT__0000000001"));
+    CHECK(!zkli_node_name_may_turn("_c_01234567-89ab-4bcd-0304-05060708090a"));
 }
 
 static void a_turned_name_is_the_same_but_for_its_kind(void) {
