@@ -35,6 +35,7 @@ static void begin(struct world *w, struct client *c, int node) {
     (void)is_ready;
     TRACE(w, "client %d wants to end %s", (int)(c - w->list), w->names[node].text);
     c->is_breaking = true;
+    c->is_break_refused = false;
     c->broken = node;
     w->names[node].is_to_end = w->names[node].client == NONE;
     w->figures->breaks++;
@@ -70,7 +71,7 @@ static void note_result(struct world *w, int client, const struct name *node, zk
     } else if (err != ZKL_OK && err != ZKL_NOT_HELD) {
         world_violate(w, CHECK_BREAKS, "client %d cannot end %s: %s", client, node->text,
                       zkl_errname(err));
-    } else if (!is_gone && !w->is_denying) { /* else its server may have been late */
+    } else if (!is_gone && !w->list[client].is_break_refused) { /* else its server may be late */
         world_violate(w, CHECK_BREAKS, "client %d is told that %s has ended", client, node->text);
     }
 }
@@ -78,6 +79,7 @@ static void note_result(struct world *w, int client, const struct name *node, zk
 void breaks_look(struct world *w, int client) {
     struct client *c = &w->list[client];
     struct zkli_operation *operation = &c->breaking.operation;
+    c->is_break_refused = c->is_break_refused || w->is_denying;
     if (!c->is_breaking || zkli_operation_is_running(operation))
         return;
     c->is_breaking = false;

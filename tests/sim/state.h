@@ -432,9 +432,9 @@ struct client {
     unsigned refused_percent; /* of what it sends, by its own client library: memory is short */
     struct handle handles[HANDLES_MAX];
     struct actor actors[THREADS_MAX];
-    struct zkli_breaking breaking; /* an operator's, in this process */
-    bool is_breaking;
-    int broken; /* the node */
+    struct zkli_breaking breaking;      /* an operator's, in this process */
+    bool is_breaking, is_break_refused; /* and perhaps refused the barrier before its reads */
+    int broken;                         /* the node */
 };
 
 /* ---- The world ---- */
