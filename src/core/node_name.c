@@ -87,17 +87,23 @@ struct zkli_node_name zkli_node_name_parse(const char *child) {
     return parsed;
 }
 
-static bool may_be_ours(const char *child) {
-    return strncmp(child, "_c_", 3) == 0 && strlen(child) <= ZKLI_OWN_CHILD_MAX;
+/* What each name of a listing is asked for comes first, and the length of a few last. */
+static bool begins_like_ours(const char *child) {
+    return strncmp(child, "_c_", 3) == 0;
+}
+
+static bool is_as_short_as_ours(const char *child) {
+    return strlen(child) <= ZKLI_OWN_CHILD_MAX;
 }
 
 bool zkli_node_name_has_uuid(const char *child, const char *uuid) {
-    return may_be_ours(child) && strncmp(child + 3, uuid, ZKLI_UUID_LENGTH) == 0 &&
-           child[3 + ZKLI_UUID_LENGTH] == '-';
+    return begins_like_ours(child) && strncmp(child + 3, uuid, ZKLI_UUID_LENGTH) == 0 &&
+           child[3 + ZKLI_UUID_LENGTH] == '-' && is_as_short_as_ours(child);
 }
 
 bool zkli_node_name_has_tag(const char *child, const char *tag) {
-    return may_be_ours(child) && strncmp(child + 3, tag, ZKLI_TAG_LENGTH) == 0;
+    return begins_like_ours(child) && strncmp(child + 3, tag, ZKLI_TAG_LENGTH) == 0 &&
+           is_as_short_as_ours(child);
 }
 
 static char *put_hex(char *out, uint8_t byte) {
@@ -141,8 +147,8 @@ void zkli_uuid_mark_kept(char uuid[ZKLI_UUID_LENGTH + 1]) {
 }
 
 bool zkli_node_name_may_be_kept(const char *child) {
-    return may_be_ours(child) && strlen(child) >= 3 + ZKLI_UUID_LENGTH &&
-           child[3 + VERSION_AT] == VERSION_KEPT;
+    return begins_like_ours(child) && is_as_short_as_ours(child) &&
+           strlen(child) >= 3 + ZKLI_UUID_LENGTH && child[3 + VERSION_AT] == VERSION_KEPT;
 }
 
 bool zkli_uuid_is_same(const char *a, const char *b) {
@@ -159,7 +165,7 @@ void zkli_node_prefix_format(char ret_prefix[ZKLI_PREFIX_MAX + 1], enum zkli_kin
 bool zkli_node_name_may_turn(const char *child) {
     const size_t at = 3 + ZKLI_UUID_LENGTH;
     const char *writer = ends[ZKLI_KIND_WRITE];
-    return may_be_ours(child) && strlen(child) > at &&
+    return is_as_short_as_ours(child) && strlen(child) > at &&
            strncmp(child + at, writer, strlen(writer)) == 0;
 }
 

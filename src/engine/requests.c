@@ -288,8 +288,8 @@ static size_t mark(char ret_line[ZKLI_NODE_DATA_MAX], const struct zkli_member *
 
 /* There is no hurry to say since when it is held by: it is put off while there is much to send.
  * Else who is granted thousands of locks at once would keep all else waiting. */
-static bool is_time_for(const struct zkli_engine *e, unsigned ask) {
-    return ask != ZKLI_ASK_SINCE || e->in_flight <= ZKLI_WINDOW / 4;
+static bool is_time_for_since(const struct zkli_engine *e) {
+    return e->in_flight <= ZKLI_WINDOW / 4;
 }
 
 /* A node that is as we made it has version 0. */
@@ -385,8 +385,9 @@ static bool send_request(struct zkli_member *m, unsigned ask, unsigned slot) {
         return send_record(m, slot);
     case ZKLI_ASK_TOUCH:
     case ZKLI_ASK_LET_GO:
+        return send_mark(m, ask, slot);
     case ZKLI_ASK_SINCE:
-        return is_time_for(e, ask) && send_mark(m, ask, slot);
+        return is_time_for_since(e) && send_mark(m, ask, slot);
     case ZKLI_ASK_TURN:
         return send_turn(m, slot);
     case ZKLI_ASK_FOLLOWERS:
