@@ -31,15 +31,6 @@ static bool says_since(client *c, size_t index) {
     return contender.held_since_ms > contender.since_ms;
 }
 
-static client *open_as(const char *name, zkl_kind kind) {
-    client *c = client_open_proxied(name, T_NORMAL);
-    if (kind == ZKL_SEMAPHORE)
-        client_be_permit(c, 1);
-    else
-        client_be(c, kind);
-    return c;
-}
-
 /* The second waits so long behind the first, and holds. When that was. */
 static int64_t hold_after(client *first, client *second, int64_t wait_ms) {
     CHECK_INT(client_acquire(first, SOON_MS), ZKL_OK);
@@ -54,7 +45,7 @@ static void who_has_waited_says_when_it_was_granted(void) {
     static const zkl_kind kinds[] = {ZKL_MUTEX, ZKL_SEMAPHORE};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         const char *name = fresh_name("since");
-        client *first = open_as(name, kinds[i]), *second = open_as(name, kinds[i]);
+        client *first = client_open_as(name, kinds[i]), *second = client_open_as(name, kinds[i]);
         const int64_t granted_ms = hold_after(first, second, LONG_WAIT_MS);
         WAIT_UNTIL(says_since(first, 0), SOON_MS);
         const zkl_contender holder = contender_at(first, 0);
@@ -67,8 +58,8 @@ static void who_has_waited_says_when_it_was_granted(void) {
 }
 
 static void who_has_not_waited_says_nothing(void) {
-    client *first = open_as(fresh_name("at_once"), ZKL_MUTEX),
-           *second = open_as(first->name, ZKL_MUTEX);
+    client *first = client_open_as(fresh_name("at_once"), ZKL_MUTEX),
+           *second = client_open_as(first->name, ZKL_MUTEX);
     CHECK_INT(client_acquire(first, SOON_MS), ZKL_OK);
     client_queue_up(second, 2);
     zkl_contender holder = contender_at(second, 0), waiter = contender_at(second, 1);
@@ -86,7 +77,7 @@ static void of_readers_and_writers_it_is_not_known(void) {
     static const zkl_kind kinds[] = {ZKL_READ, ZKL_WRITE};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         const char *name = fresh_name("shared");
-        client *first = open_as(name, ZKL_WRITE), *second = open_as(name, kinds[i]);
+        client *first = client_open_as(name, ZKL_WRITE), *second = client_open_as(name, kinds[i]);
         (void)hold_after(first, second, LONG_WAIT_MS);
         proxy_forget(second->proxy);
         WAIT_UNTIL(proxy_answered(second->proxy, PROXY_BARRIER, NULL) >= 4, SOON_MS);
@@ -101,8 +92,8 @@ static void of_readers_and_writers_it_is_not_known(void) {
 /* A read, a write, and the read that sets its watch again; of the next one, one read. */
 static void it_costs_three_requests_and_one(void) {
     const char *name = fresh_name("cost");
-    client *first = open_as(name, ZKL_MUTEX), *second = open_as(name, ZKL_MUTEX),
-           *third = open_as(name, ZKL_MUTEX);
+    client *first = client_open_as(name, ZKL_MUTEX), *second = client_open_as(name, ZKL_MUTEX),
+           *third = client_open_as(name, ZKL_MUTEX);
     CHECK_INT(client_acquire(first, SOON_MS), ZKL_OK);
     client_queue_up(second, 2);
     client_queue_up(third, 3);
@@ -171,12 +162,12 @@ static void readers_behind_a_mutex_read_it_once(void) {
         READERS = 5
     };
     const char *name = fresh_name("readers");
-    client *first = open_as(name, ZKL_MUTEX), *second = open_as(name, ZKL_MUTEX);
+    client *first = client_open_as(name, ZKL_MUTEX), *second = client_open_as(name, ZKL_MUTEX);
     client *readers[READERS];
     CHECK_INT(client_acquire(first, SOON_MS), ZKL_OK);
     client_queue_up(second, 2);
     for (size_t i = 0; i < READERS; i++) {
-        readers[i] = open_as(name, ZKL_READ);
+        readers[i] = client_open_as(name, ZKL_READ);
         client_queue_up(readers[i], i + 3);
         WAIT_UNTIL(proxy_answered(readers[i]->proxy, PROXY_GET, name) == 2, SOON_MS);
     }
@@ -201,7 +192,7 @@ static void readers_behind_a_mutex_read_it_once(void) {
 /* Its watch stands again: it is told of what comes after. */
 static void what_is_said_of_the_node_after_that_is_heard(void) {
     const char *name = fresh_name("after");
-    client *first = open_as(name, ZKL_MUTEX), *second = open_as(name, ZKL_MUTEX);
+    client *first = client_open_as(name, ZKL_MUTEX), *second = client_open_as(name, ZKL_MUTEX);
     client_be_wanting(second, ZKL_MUTEX, 0);
     (void)hold_after(first, second, LONG_WAIT_MS);
     WAIT_UNTIL(says_since(first, 0), SOON_MS);

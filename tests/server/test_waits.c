@@ -26,24 +26,14 @@ typedef struct stage {
     client *holder, *waiter, *next;
 } stage;
 
-static client *open_kind(const char *name, zkl_kind kind) {
-    client *c = client_open_proxied(name, T_NORMAL);
-
-    if (kind == ZKL_SEMAPHORE)
-        client_be_permit(c, 1);
-    else
-        client_be(c, kind);
-    return c;
-}
-
 /* The holder holds, nobody waits yet. */
 static void stage_open(stage *s, const row *r) {
     *s = (stage){.row = r};
     (void)snprintf(s->top, sizeof(s->top), "%s", fresh_name("waits"));
     (void)snprintf(s->name, sizeof(s->name), "%s/of/a kind", s->top);
-    s->holder = open_kind(s->name, r->holder);
-    s->waiter = open_kind(s->name, r->waiter);
-    s->next = open_kind(s->name, r->next);
+    s->holder = client_open_as(s->name, r->holder);
+    s->waiter = client_open_as(s->name, r->waiter);
+    s->next = client_open_as(s->name, r->next);
     REQUIRE_INT(client_acquire(s->holder, SOON_MS), ZKL_OK);
 }
 

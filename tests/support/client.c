@@ -78,6 +78,16 @@ void client_be_permit(client *c, int permits) {
     reopen(c, ZKL_LOCK_OPTIONS(.kind = ZKL_SEMAPHORE, .permits = permits));
 }
 
+client *client_open_as(const char *name, zkl_kind kind) {
+    client *c = client_open_proxied(name, T_NORMAL);
+
+    if (kind == ZKL_SEMAPHORE)
+        client_be_permit(c, 1);
+    else
+        client_be(c, kind);
+    return c;
+}
+
 void client_close_lock(client *c) {
     lock_close(c->lock);
     c->lock = NULL;

@@ -25,6 +25,8 @@ client *client_open_proxied(const char *name, int timeout_ms);
 client *client_open_on(client *c, const char *name);
 /* Opens the lock anew, as one of this kind. */
 void client_be(client *c, zkl_kind kind);
+/* A proxied one of this kind; a semaphore's has one permit. */
+client *client_open_as(const char *name, zkl_kind kind);
 /* As one whose node stays for so long when it is idle. */
 void client_be_lingering(client *c, zkl_kind kind, int linger_ms);
 /* As one whose node is handed on between threads, so often in a row. */
