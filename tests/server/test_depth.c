@@ -23,6 +23,7 @@ typedef struct crowd {
 
 typedef struct cost {
     size_t lists, requests, events;
+    size_t sets; /* of "held since", at a heartbeat; it is read by its holder and by the next one */
 } cost;
 
 static void add(crowd *all, zkl_kind kind, size_t i) {
@@ -84,7 +85,8 @@ static cost hand_off(crowd *all) {
     return (cost){.lists = proxy_count(all->proxy, PROXY_LIST, NULL),
                   .requests = proxy_count(all->proxy, PROXY_ANY, NULL) -
                               proxy_count(all->proxy, PROXY_BARRIER, NULL) - 1,
-                  .events = proxy_count(all->proxy, PROXY_EVENT, NULL)};
+                  .events = proxy_count(all->proxy, PROXY_EVENT, NULL),
+                  .sets = proxy_count(all->proxy, PROXY_SET, NULL)};
 }
 
 static void take_least(cost *least, cost c) {
@@ -100,7 +102,7 @@ static void take_most(cost *most, cost c) {
 }
 
 static cost cost_of_two(zkl_kind kind) {
-    cost least = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
+    cost least = {.lists = SIZE_MAX, .requests = SIZE_MAX, .events = SIZE_MAX};
 
     for (int i = 0; i < ROUNDS; i++) {
         crowd *all = crowd_open(kind, 2);
@@ -110,12 +112,24 @@ static cost cost_of_two(zkl_kind kind) {
     return least;
 }
 
+/*
+ * A hand-off during which a holder tells since when it holds is not counted, nor the one after it:
+ * whoever reads on that account is in line before the holder after the next.
+ */
 static cost cost_of_a_thousand(zkl_kind kind) {
     cost most = {0};
+    size_t sets_before = 0;
     crowd *all = crowd_open(kind, DEEP);
 
-    for (int i = 0; i < ROUNDS; i++)
-        take_most(&most, hand_off(all));
+    for (int counted = 0, i = 0; counted < ROUNDS; i++) {
+        REQUIRE(i < 10 * ROUNDS);
+        const cost c = hand_off(all);
+        if (c.sets == 0 && sets_before == 0) {
+            take_most(&most, c);
+            counted++;
+        }
+        sets_before = c.sets;
+    }
     crowd_close(all);
     return most;
 }
