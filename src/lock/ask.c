@@ -2,18 +2,14 @@
  * ask - the call that asks those who hold a lock to let go: it marks their nodes. Each of them has
  * a watch on its own node, and hears of the mark.
  */
-#include "base/path.h"
-#include "lock/change.h"
-#include "lock/lock.h"
+#include "lock/ask.h"
 
-struct asking {
-    struct zkli_change change;
-    bool is_there; /* its node, and it may be asked */
-};
+#include "base/path.h"
+#include "lock/lock.h"
 
 static void done(struct zkli_change *change, zkl_err result, bool is_there) {
     (void)result;
-    ZKLI_CONTAINER(change, struct asking, change)->is_there = is_there;
+    ZKLI_CONTAINER(change, struct zkli_asking, change)->is_there = is_there;
 }
 
 static bool compute(struct zkli_change *change, const struct zkli_reply *reply) {
@@ -28,14 +24,22 @@ static bool compute(struct zkli_change *change, const struct zkli_reply *reply) 
     return change->length > 0;
 }
 
-static zkl_err ask(zkl_session *s, const char *path, int64_t until_ns, bool *ret_is_there) {
-    struct asking asking = {
+zkl_err zkli_asking_begin(struct zkli_asking *asking, struct zkl_session *s, const char *path,
+                          int64_t until_ns) {
+    *asking = (struct zkli_asking){
         .change = {
             .session = s, .path = path, .what = "the mark", .compute = compute, .done = done}};
+    return zkli_change_start(&asking->change, until_ns);
+}
+
+static zkl_err ask(zkl_session *s, const char *path, int64_t until_ns, bool *ret_is_there) {
+    struct zkli_asking asking = {.is_there = false};
     zkli_session_lock(s);
     zkl_err err = zkli_engine_end_error(s->engine);
     if (err == ZKL_OK)
-        err = zkli_change_run(&asking.change, until_ns);
+        err = zkli_asking_begin(&asking, s, path, until_ns);
+    if (err == ZKL_OK)
+        err = zkli_change_wait(&asking.change);
     zkli_session_unlock(s);
     *ret_is_there = asking.is_there;
     return err;

@@ -261,7 +261,6 @@ static void look(struct world *w, unsigned number) {
 
 void actors_look(struct world *w, int client) {
     struct client *c = &w->list[client];
-    breaks_look(w, client);
     /* Woken by its own completion; and by anything else that is told, as a condition may be. */
     bool is_news = c->session.engine->news + c->session.posted != c->seen_news;
     c->seen_news = c->session.engine->news + c->session.posted;

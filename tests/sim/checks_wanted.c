@@ -53,6 +53,11 @@ void checks_wanted(struct world *w, int client, struct handle *h, const zkl_even
     h->wanted[h->wanted_count++ % (THREADS_MAX + 1)] = event->hold;
 }
 
+/* A mark, which its client has been told of: by its watch, or before that by its own read. */
+static bool is_asked_for(const struct world *w, const struct client *c, const struct name *own) {
+    return own->asked_zxid != 0 && w->ports[c->port].told_zxid > own->asked_zxid;
+}
+
 static bool is_awaited(const struct world *w, const struct name *own) {
     for (int i = 0; i < w->truth.count; i++) {
         const struct name *other = &w->names[w->truth.nodes[i].name];
@@ -75,7 +80,7 @@ void checks_awaited(struct world *w, int client, struct handle *h, const struct 
     h->awaited_beat_ns = touched_ns;
     bool is_turning = zkli_member_is_turning(hold->member); /* it looks when that is over */
     bool is_due = !is_turning && !was_told(h, hold->id) && c->refused_percent == 0 &&
-                  is_awaited(w, own);
+                  (is_awaited(w, own) || is_asked_for(w, c, own));
     if (!is_due || h->awaited != hold->id)
         h->awaited_beats = 0;
     h->awaited = hold->id;

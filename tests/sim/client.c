@@ -67,8 +67,11 @@ void zkli_session_settle(struct zkl_session *s) {
 }
 
 void zkli_session_unlock(struct zkl_session *s) {
+    struct client *c = client_of(s);
     zkli_session_settle(s);
-    actors_look(client_of(s)->world, number_of(client_of(s)));
+    breaks_look(c->world, number_of(c));
+    asks_look(c->world, number_of(c));
+    actors_look(c->world, number_of(c));
 }
 
 void zkli_session_wait(struct zkl_session *s, pthread_cond_t *condition) {

@@ -59,6 +59,7 @@ enum checker {
     CHECK_KEPT,      /* a hold outlasts a silent server, and a log that stalls for a while */
     CHECK_DELETES,   /* nobody deletes another's node that is not marked */
     CHECK_BREAKS,    /* a mark ends the hold; an operator is told what is so */
+    CHECK_ASKS,      /* who asks for a hold is told what is so */
     CHECK_ATTACHED,  /* a close leaves nothing in the session of a handle that lives on */
     CHECK_WRITES, /* guarded writes: in the order of the holds, and what their callers are told */
     CHECKERS
@@ -76,7 +77,7 @@ struct figures {
     uint64_t grants, hand_offs, handed_on, nested, shared, idle, lingered, wanted, asked, tried,
         permits, touches, said_since, resizes, mismatches, turns, losses, requeues, timeouts, busy,
         cancels, closes, unreachable, late;
-    uint64_t breaks, broken, broken_by_deletion, breaks_too_short;
+    uint64_t breaks, broken, broken_by_deletion, breaks_too_short, asks, asks_heard;
     uint64_t again, again_refused, again_lost, given_up, given_up_early, unreleased;
     uint64_t refused, forgotten, looks, double_faults, without_quorum, elections, expiries, moves,
         writes, lost_replies, late_creates, late_pings, lost_touches, told_late, watches_resent,

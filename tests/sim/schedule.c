@@ -101,6 +101,8 @@ static void start(struct world *w) {
         world_at(w, world_between(w, 1, w->timeout_ns), EVENT_STRANGER, 0, 0);
     if (world_chance(w, BREAKING_PERCENT))
         world_at(w, world_between(w, 1, w->timeout_ns), EVENT_BREAK, 0, 0);
+    if (asks_are_made(w))
+        world_at(w, world_between(w, 1, w->timeout_ns), EVENT_ASK, 0, 0);
     for (int i = 0; i < w->locks; i++)
         if (w->permits[i] > 0 && world_chance(w, RESIZED_PERCENT))
             world_at(w, world_between(w, 1, w->timeout_ns), EVENT_RESIZE, (unsigned)i, 0);
@@ -252,6 +254,7 @@ static void (*const handlers[EVENT_KINDS])(struct world *w, unsigned a, unsigned
     [EVENT_STRANGER] = stranger,
     [EVENT_RESIZE] = permits_resize,
     [EVENT_BREAK] = breaks_begin,
+    [EVENT_ASK] = asks_begin,
     [EVENT_PHASE] = enter_phase,
     [EVENT_DRAINED] = look_whether_drained,
 };

@@ -337,6 +337,14 @@ void breaks_committed(struct world *w, const struct txn *txn);
 void breaks_check_hold(struct world *w, int client, struct handle *h, const struct zkli_hold *hold,
                        const struct name *node);
 
+/* ---- asks.c ---- */
+
+bool asks_are_made(const struct world *w);
+/* An operator asks somebody to let go, most often who holds. */
+void asks_begin(struct world *w, unsigned unused, unsigned unused_too);
+/* As breaks_look. */
+void asks_look(struct world *w, int client);
+
 /* ---- faults.c ---- */
 
 /* One of the faults, if one is possible now, or later. */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "engine/engine_internal.h"
+#include "lock/ask.h"
 #include "lock/break.h"
 #include "lock/lock.h"
 #include "sim/figures.h"
@@ -435,6 +436,10 @@ struct client {
     struct zkli_breaking breaking;      /* an operator's, in this process */
     bool is_breaking, is_break_refused; /* and perhaps refused the barrier before its reads */
     int broken;                         /* the node */
+    struct zkli_asking asking;          /* another's */
+    bool is_asking, asked_is_known;     /* its server had heard of the node when it began */
+    int asked;
+    int64_t asked_czxid;
 };
 
 /* ---- The world ---- */
@@ -470,6 +475,7 @@ enum event_kind {
     EVENT_STRANGER,
     EVENT_RESIZE,
     EVENT_BREAK,
+    EVENT_ASK,
     EVENT_PHASE,
     EVENT_DRAINED,
     EVENT_KINDS
