@@ -77,6 +77,19 @@ static void note_result(struct world *w, int client, zkl_err err) {
     w->figures->asks_heard += err == ZKL_OK && c->asking.is_there;
 }
 
+/* Marks are for the owner, whoever writes next. */
+void asks_committed(struct world *w, const struct txn *txn) {
+    const struct name *node = &w->names[txn->name];
+    const struct text *text = &w->texts[txn->data];
+    struct zkli_node_data data;
+    bool is_ours = node->lock != NONE &&
+                   zkli_node_data_parse(&data, text->bytes, (size_t)text->length);
+    bool loses = is_ours && ((node->asked_zxid != 0 && !data.is_asked) ||
+                             (node->broken_zxid != 0 && !data.is_broken));
+    if (loses)
+        world_violate(w, CHECK_ASKS, "%s loses a mark", node->text);
+}
+
 void asks_look(struct world *w, int client) {
     struct client *c = &w->list[client];
     struct zkli_operation *operation = &c->asking.change.operation;

@@ -424,6 +424,7 @@ static void note_set(struct world *w, const struct txn *txn) {
     permits_committed(w, txn->name, txn->zxid, txn->data);
     checks_asked(w, txn);
     breaks_committed(w, txn);
+    asks_committed(w, txn);
     bool says_since = checks_said_since(w, txn);
     w->figures->touches += w->names[txn->name].kind == ZKLI_KIND_LEASE && !says_since;
 }

@@ -59,7 +59,7 @@ enum checker {
     CHECK_KEPT,      /* a hold outlasts a silent server, and a log that stalls for a while */
     CHECK_DELETES,   /* nobody deletes another's node that is not marked */
     CHECK_BREAKS,    /* a mark ends the hold; an operator is told what is so */
-    CHECK_ASKS,      /* who asks for a hold is told what is so */
+    CHECK_ASKS,      /* who asks for a hold is told what is so; no mark is lost */
     CHECK_ATTACHED,  /* a close leaves nothing in the session of a handle that lives on */
     CHECK_WRITES, /* guarded writes: in the order of the holds, and what their callers are told */
     CHECKERS

@@ -342,6 +342,8 @@ void breaks_check_hold(struct world *w, int client, struct handle *h, const stru
 bool asks_are_made(const struct world *w);
 /* An operator asks somebody to let go, most often who holds. */
 void asks_begin(struct world *w, unsigned unused, unsigned unused_too);
+/* A set of a contender's data. */
+void asks_committed(struct world *w, const struct txn *txn);
 /* As breaks_look. */
 void asks_look(struct world *w, int client);
 
