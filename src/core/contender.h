@@ -166,7 +166,7 @@ struct zkli_contender_event {
     const struct zkli_listing *listing;
     bool is_deleted;
     bool is_touched; /* PREDECESSOR_READ: it is marked as admitted */
-    bool is_asked;   /* OWN_READ: to let go */
+    bool is_asked;   /* OWN_READ: to let go; TURNED: so was the writer, unread */
     bool is_broken;  /* OWN_READ: the node is marked: its hold is over, or its place */
     int error;       /* a zkl_err */
     unsigned unsent; /* RELEASE, ABANDON: requests taken back: no reply will come */

@@ -325,7 +325,7 @@ static unsigned become_reader(contender *c) {
 
 static unsigned decide_turned(contender *c, const event *e) {
     if (e->result == ZKLI_RESULT_OK)
-        return become_reader(c);
+        return become_reader(c) | (e->is_asked ? zkli_contender_awaited(c) : 0);
     if (e->result == ZKLI_RESULT_NO_NODE) /* perhaps one that was lost has been carried out since */
         return zkli_contender_turn_again(c, e);
     if (e->result == ZKLI_RESULT_DENIED)

@@ -70,11 +70,26 @@ static void log_refusal(const struct zkli_member *m, unsigned ask, const struct 
                                : "");
 }
 
+/* The set says which version it has replaced. What the owner of that node had not read was a mark,
+ * and it went with the node. (Who breaks a hold marks the reader's node, too.) */
+static bool has_buried_a_mark(const struct zkli_member *m, const struct zkli_reply *turned) {
+    const struct zkli_stat *set = turned->op_results == NULL ? NULL : turned->op_results[0].stat;
+    return set != NULL && set->version > m->own_version + 1;
+}
+
+static void note_own_version(struct zkli_member *m, unsigned ask, const struct zkli_reply *reply) {
+    if (ask == ZKLI_ASK_CREATE)
+        m->own_version = 0;
+    else if (ask == ZKLI_ASK_OWN && m->core.state != ZKLI_TURNING) /* there it is not looked at */
+        m->own_version = reply->stat.version;
+}
+
 static void note_marks(struct zkli_contender_event *event, const struct zkli_member *m,
                        unsigned ask, const struct zkli_reply *reply) {
     struct zkli_node_data data;
     bool is_own = ask == ZKLI_ASK_OWN || ask == ZKLI_ASK_SINCE; /* that begins with a read */
     bool is_lease_before = ask == ZKLI_ASK_PREDECESSOR && m->core.kind == ZKLI_KIND_LEASE;
+    event->is_asked = ask == ZKLI_ASK_TURN && has_buried_a_mark(m, reply);
     if ((!is_own && !is_lease_before) ||
         !zkli_node_data_parse(&data, reply->data, reply->data_length))
         return;
@@ -140,8 +155,10 @@ static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply 
             send_behind(m);
         return;
     }
-    if (reply->result == ZKLI_RESULT_OK)
+    if (reply->result == ZKLI_RESULT_OK) {
+        note_own_version(m, ask, reply);
         note_marks(&event, m, ask, reply);
+    }
     if (ask == ZKLI_ASK_DIRECTORY && reply->result == ZKLI_RESULT_OK)
         m->dir->permits = zkli_permits_parse(reply->data, reply->data_length, reply->stat.czxid,
                                              reply->stat.version);

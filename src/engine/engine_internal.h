@@ -118,6 +118,7 @@ struct zkli_member {
         ZKLI_MARK_READ,  /* read it, then set it by its version: others may have marked it */
         ZKLI_MARK_SET
     } mark;
+    int32_t own_version; /* of its node's data, as it knows them */
     struct zkli_ordering *ordering;
     struct zkli_timer retry;
     int64_t retry_wait_ns;

@@ -186,6 +186,29 @@ static void all_readers_are_asked(void) {
     client_close(other);
 }
 
+static zkl_err downgrade(void *lock) {
+    return zkl_downgrade(lock);
+}
+
+/* The mark comes before the transaction, is not heard of, and goes with the writer's node. */
+static void a_writer_that_becomes_a_reader_is_told(void) {
+    const char *name = fresh_name("turning");
+    client *c = open_wanting(name, ZKL_WRITE), *other = client_open(name, T_LONG);
+    char writer[RAW_PATH_MAX];
+
+    CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
+    client_node(c, writer);
+    proxy_hold(c->proxy, PROXY_TO_CLIENT, true);
+    CHECK_INT(zkl_ask(other->session, name), ZKL_OK);
+    actor_begin(c->actor, downgrade, c->lock);
+    WAIT_UNTIL(!raw_exists(fixture_raw(), writer), SOON_MS);
+    proxy_hold(c->proxy, PROXY_TO_CLIENT, false);
+    CHECK_INT(client_result(c), ZKL_OK);
+    check_event(c, 0);
+    client_close(other);
+    client_close(c);
+}
+
 /* Another hold by the same node is told, too. */
 static void who_takes_over_is_told(void) {
     const char *name = fresh_name("handed");
@@ -304,6 +327,7 @@ int main(int argc, char **argv) {
         {"it can be asked for", it_can_be_asked_for},
         {"others can be asked, too", others_can_be_asked_too},
         {"all readers are asked", all_readers_are_asked},
+        {"a writer that becomes a reader is told", a_writer_that_becomes_a_reader_is_told},
         {"who takes over is told", who_takes_over_is_told},
         {"who holds inside is told", who_holds_inside_is_told},
         {"other libraries are not asked", other_libraries_are_not_asked},

@@ -382,16 +382,11 @@ static void note_created(struct world *w, const struct txn *txn) {
     node->czxid = node->place = txn->zxid;
     node->made_ns = w->now_ns;
     node->known_ns = node->held_ns = node->since_ms = 0;
-    node->is_known = node->is_let_be = false;
-    node->asked_zxid = 0;
-    node->broken_zxid = 0;
-    node->is_to_end = false;
-    node->turned_into = 0;
-    node->gone_zxid = 0;
-    node->was_uprooted = false;
-    node->wakes = 0;
-    node->woken = 0;
+    node->asked_zxid = node->buried_zxid = node->broken_zxid = node->gone_zxid = 0;
+    node->is_known = node->is_let_be = node->is_to_end = node->was_uprooted = false;
     node->is_end_told = false;
+    node->turned_into = node->woken = 0;
+    node->wakes = 0;
     permits_committed(w, txn->name, txn->zxid, txn->data);
     node->client = txn->session == 0 ? NONE : w->session_client[txn->session];
 }
@@ -409,8 +404,10 @@ static struct zkli_member *member_of(const struct client *c, const char *child) 
 /* A writer has become a reader: set, create, delete. */
 static void note_turned(struct world *w, const struct txn *txn) {
     struct name *reader = &w->names[txn->parts[1].name];
-    reader->place = w->names[txn->parts[2].name].place;
-    w->names[txn->parts[2].name].turned_into = txn->parts[1].name;
+    struct name *writer = &w->names[txn->parts[2].name];
+    reader->place = writer->place;
+    reader->buried_zxid = writer->asked_zxid;
+    writer->turned_into = txn->parts[1].name;
     w->figures->turns++;
     const struct client *c = &w->list[reader->client];
     bool is_present = c->is_open && port_session_id(txn->session) == c->session.engine->session_id;
@@ -419,12 +416,13 @@ static void note_turned(struct world *w, const struct txn *txn) {
 }
 
 /* Of a directory, or of a contender's node. */
-static void note_set(struct world *w, const struct txn *txn) {
+static void note_set(struct world *w, const struct txn *txn, bool turns) {
     TRACE(w, "  set %s to %s", w->names[txn->name].text, w->texts[txn->data].bytes);
     permits_committed(w, txn->name, txn->zxid, txn->data);
     checks_asked(w, txn);
     breaks_committed(w, txn);
-    asks_committed(w, txn);
+    if (!turns)
+        asks_committed(w, txn);
     bool says_since = checks_said_since(w, txn);
     w->figures->touches += w->names[txn->name].kind == ZKLI_KIND_LEASE && !says_since;
 }
@@ -442,6 +440,7 @@ void checks_committed(struct world *w, const struct txn *txn, const struct tree 
     if (txn->type == TXN_CREATE) {
         note_created(w, txn);
     } else if (txn->type == TXN_MULTI) {
+        bool turns = parts_turn(w, txn->parts, txn->part_count);
         for (int i = 0; i < txn->part_count; i++) {
             struct txn one = txn_part(txn, i);
             if (one.type == TXN_SET && !world_has_text(w, one.name))
@@ -449,9 +448,9 @@ void checks_committed(struct world *w, const struct txn *txn, const struct tree 
             else if (one.type != TXN_SET)
                 checks_committed(w, &one, before);
             else
-                note_set(w, &one);
+                note_set(w, &one, turns);
         }
-        if (parts_turn(w, txn->parts, txn->part_count))
+        if (turns)
             note_turned(w, txn);
     } else if (txn->type == TXN_DELETE) {
         note_gone(w, txn->name, txn);

@@ -15,7 +15,8 @@ static bool is_behind(const struct name *other, const struct name *own) {
            other->place > own->place;
 }
 
-/* There has been another that waits for it, or its node was marked; under whichever name. */
+/* There has been another that waits for it, or its node was marked; under whichever name. Which
+ * mark it was is not known of one that went with a writer's node. */
 static bool has_reason(const struct world *w, const struct name *own) {
     for (int i = 1; i < w->name_count; i++) {
         const struct name *other = &w->names[i];
@@ -23,7 +24,8 @@ static bool has_reason(const struct world *w, const struct name *own) {
         bool waits = zkli_kind_waits_for(other->kind, own->kind) ||
                      own->kind == ZKLI_KIND_LEASE; /* how many there were is not known */
         bool was_there = other->gone_zxid == 0 || other->gone_zxid > own->czxid;
-        if ((is_its_own && other->asked_zxid != 0) || (is_behind(other, own) && waits && was_there))
+        bool is_marked = is_its_own && (other->asked_zxid != 0 || other->broken_zxid != 0);
+        if (is_marked || (is_behind(other, own) && waits && was_there))
             return true;
     }
     return false;
@@ -53,9 +55,14 @@ void checks_wanted(struct world *w, int client, struct handle *h, const zkl_even
     h->wanted[h->wanted_count++ % (THREADS_MAX + 1)] = event->hold;
 }
 
-/* A mark, which its client has been told of: by its watch, or before that by its own read. */
+/*
+ * A mark, which its client has been told of: by its watch, or before that by its own read. A mark
+ * on a writer's node that has become a reader's is seen by the answer to that transaction; if the
+ * answer was lost, nobody knows of the mark.
+ */
 static bool is_asked_for(const struct world *w, const struct client *c, const struct name *own) {
-    return own->asked_zxid != 0 && w->ports[c->port].told_zxid > own->asked_zxid;
+    bool is_told = own->asked_zxid != 0 && w->ports[c->port].told_zxid > own->asked_zxid;
+    return is_told || (own->buried_zxid != 0 && own->is_known);
 }
 
 static bool is_awaited(const struct world *w, const struct name *own) {

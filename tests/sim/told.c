@@ -130,8 +130,10 @@ static void tell(struct zkli_completion *completion) {
     struct actor *a = actor_told(completion);
     struct world *w = world_of(a);
     struct zkl_lock *lock = a->acquire.lock;
-    if (a->state != ACTOR_WAITING || !a->is_told)
+    if (a->state != ACTOR_WAITING || !a->is_told) {
         world_violate(w, CHECK_DEADLINES, "an acquire is told of twice");
+        return;
+    }
     actor_come_to(w, number_of(a), a->told);
     zkli_lock_end(lock);
 }

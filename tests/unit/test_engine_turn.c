@@ -313,6 +313,49 @@ static void a_late_one_behind_a_refusal_leaves_no_node(void) {
     end();
 }
 
+/* The reply says which version the set has made of the writer's node. */
+static void answer_made(const struct request *request, int32_t version) {
+    const struct zkli_stat set = {.version = version};
+    const struct zkli_op_result results[3] = {{.stat = &set}};
+    make_it(request);
+    tell_reply(request->slot, &(struct zkli_reply){.data = "", .op_results = results});
+    serve_all();
+    check_reads();
+}
+
+/* It went with the writer's node. */
+static void an_unread_mark_is_told_when_it_is_a_reader_s(void) {
+    const struct zkli_wish wish = {
+        .name = "a", .kind = ZKLI_KIND_WRITE, .tells_awaited = true, .thread = {7, 70}};
+    for (int32_t marks = 0; marks <= 2; marks++) {
+        bench_begin();
+        Writer = begin_by(&wish);
+        serve_all();
+        turn(Writer);
+        const struct request request = serve_until(MULTI);
+        answer_made(&request, 1 + marks);
+        CHECK_INT((Writer->notices & TOLD(AWAITED)) != 0, marks > 0);
+        end();
+    }
+}
+
+/* By its heartbeat: only what came later is news. */
+static void a_mark_that_was_read_is_not_told_again(void) {
+    const struct zkli_wish wish = {.name = "a", .kind = ZKLI_KIND_WRITE, .thread = {7, 70}};
+    bench_begin();
+    Writer = begin_by(&wish);
+    serve_all();
+    tiny_set(tiny_find(&Bench.server, path_of(Writer)), "zklock1 ask=1", 13);
+    pass(T_MS / 4 * MS);
+    CHECK_INT(Writer->member->core.own_watch, ZKLI_WATCHED);
+    zkli_member_tell_awaited(Writer->member);
+    turn(Writer);
+    const struct request request = serve_until(MULTI);
+    answer_made(&request, 2);
+    CHECK((Writer->notices & TOLD(AWAITED)) == 0);
+    end();
+}
+
 static void each_refusal_is_logged(void) {
     begin_writing();
     for (size_t i = 1; i <= 2; i++) {
@@ -356,6 +399,9 @@ int main(int argc, char **argv) {
         {"the end of the reader's node ends the hold before another is granted",
          the_end_of_the_reader_s_node_ends_the_hold_before_another_is_granted},
         {"a late one behind a refusal leaves no node", a_late_one_behind_a_refusal_leaves_no_node},
+        {"an unread mark is told when it is a reader's",
+         an_unread_mark_is_told_when_it_is_a_reader_s},
+        {"a mark that was read is not told again", a_mark_that_was_read_is_not_told_again},
         {"each refusal is logged", each_refusal_is_logged},
         {"a port that refuses is asked again", a_port_that_refuses_is_asked_again},
     };
