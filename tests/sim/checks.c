@@ -384,7 +384,7 @@ static void note_created(struct world *w, const struct txn *txn) {
     node->known_ns = node->held_ns = node->since_ms = 0;
     node->asked_zxid = node->buried_zxid = node->broken_zxid = node->gone_zxid = 0;
     node->is_known = node->is_let_be = node->is_to_end = node->was_uprooted = false;
-    node->is_end_told = false;
+    node->is_end_told = node->is_turn_told = false;
     node->turned_into = node->woken = 0;
     node->wakes = 0;
     permits_committed(w, txn->name, txn->zxid, txn->data);

@@ -55,14 +55,9 @@ void checks_wanted(struct world *w, int client, struct handle *h, const zkl_even
     h->wanted[h->wanted_count++ % (THREADS_MAX + 1)] = event->hold;
 }
 
-/*
- * A mark, which its client has been told of: by its watch, or before that by its own read. A mark
- * on a writer's node that has become a reader's is seen by the answer to that transaction; if the
- * answer was lost, nobody knows of the mark.
- */
+/* A mark, which its client has been told of: by its watch, or before that by its own read. */
 static bool is_asked_for(const struct world *w, const struct client *c, const struct name *own) {
-    bool is_told = own->asked_zxid != 0 && w->ports[c->port].told_zxid > own->asked_zxid;
-    return is_told || (own->buried_zxid != 0 && own->is_known);
+    return own->asked_zxid != 0 && w->ports[c->port].told_zxid > own->asked_zxid;
 }
 
 static bool is_awaited(const struct world *w, const struct name *own) {
@@ -76,17 +71,24 @@ static bool is_awaited(const struct world *w, const struct name *own) {
 
 /*
  * A holder looks at a heartbeat, or its watch has told since it had looked. The answer comes before
- * that of the next heartbeat. (Where memory is short, the look is refused again and again.)
+ * that of the next heartbeat. (Where memory is short, the look is refused again and again.) That a
+ * writer's node was marked is known by the answer that made it a reader's; if that was lost, nobody
+ * knows.
  */
 void checks_awaited(struct world *w, int client, struct handle *h, const struct zkli_hold *hold,
                     const struct name *own) {
     const struct client *c = &w->list[client];
     int64_t touched_ns = c->session.engine->lease.touched_ns;
+    bool is_untold = h->lock->tells_wanted && !was_told(h, hold->id);
+    bool was_writer = h->kind == ZKLI_KIND_WRITE; /* not one that began inside, later perhaps */
+    if (is_untold && was_writer && own->buried_zxid != 0 && own->is_turn_told)
+        world_violate(w, CHECK_WANTED, "client %d is not told that %s was asked for before", client,
+                      own->text);
     if (!h->lock->tells_wanted || touched_ns == h->awaited_beat_ns)
         return;
     h->awaited_beat_ns = touched_ns;
     bool is_turning = zkli_member_is_turning(hold->member); /* it looks when that is over */
-    bool is_due = !is_turning && !was_told(h, hold->id) && c->refused_percent == 0 &&
+    bool is_due = !is_turning && is_untold && c->refused_percent == 0 &&
                   (is_awaited(w, own) || is_asked_for(w, c, own));
     if (!is_due || h->awaited != hold->id)
         h->awaited_beats = 0;

@@ -176,8 +176,10 @@ static void deliver_reply(struct world *w, struct port *p, const struct message 
     if (reply.result == ZKLI_RESULT_OK)
         note_known(w, p, m->name, m->index == OP_CREATE_SEQUENTIAL);
     for (int i = 0; i < m->part_count; i++)
-        if (results[i].path != NULL)
+        if (results[i].path != NULL) {
             note_known(w, p, m->parts[i].name, true);
+            w->names[m->parts[i].name].is_turn_told = reply.result == ZKLI_RESULT_OK;
+        }
     const struct zkli_port_receiver *receiver = client_receiver();
     /* As zk_client.c does: the client library itself finds out when it connects. */
     if (m->code == CODE_EXPIRED) {

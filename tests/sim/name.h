@@ -24,6 +24,7 @@ struct name {
     int64_t gone_zxid;     /* 0: not deleted */
     int64_t asked_zxid;    /* its owner was first asked to let go; 0: it was not */
     int64_t buried_zxid;   /* so was the writer's that it was */
+    bool is_turn_told;     /* its client has had the answer to the transaction that made it so */
     int64_t broken_zxid;   /* it was marked as broken; 0: it was not */
     bool is_to_end;        /* an operator wants that; if it is a stranger's, without a mark */
     bool was_uprooted;     /* by an operator */
