@@ -134,8 +134,7 @@ struct zkli_member {
     bool is_bound;               /* its node goes with the hold */
     int64_t refused_czxid;       /* of its last node that no heartbeat could check, or 0 */
     int64_t asked_ns;            /* when a heartbeat last looked for its node, or it was made */
-    size_t node_bytes;           /* of the budgets */
-    size_t watch_bytes;
+    size_t node_bytes, watch_bytes; /* of the budgets */
     struct zkli_thread thread;
     zkl_loss loss;     /* of a hold that is lost */
     uint64_t owner;    /* as its nodes' data say */
