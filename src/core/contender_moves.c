@@ -332,11 +332,11 @@ static bool has_place_by_number(const contender *c) {
 }
 
 unsigned zkli_contender_turn(contender *c, const event *e) {
+    if (!has_place_by_number(c))
+        return ZKLI_TELL_TURNED;
     c->is_awaited = false; /* others may wait for a reader, or nobody */
     if (c->tells_awaited)
         c->children_watch = ZKLI_UNWATCHED;
-    if (!has_place_by_number(c))
-        return ZKLI_TELL_TURNED;
     zkli_node_name_turn(c->reader, c->node);
     zkli_contender_move(c, ZKLI_TURNING);
     return e->is_connected ? zkli_contender_send(c, ZKLI_ASK_TURN) : 0;

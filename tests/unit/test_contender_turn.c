@@ -163,9 +163,11 @@ static void near_the_counter_s_end_the_node_stays_a_writer_s(void) {
     struct bench b;
     to_writing(&b);
     (void)snprintf(b.c.node, sizeof(b.c.node), "_c_%s-__WRIT__%010d", b.c.uuid, 2147483647);
+    b.c.is_awaited = true; /* its node has a mark, for whoever holds inside later */
     CHECK_ACTIONS(news(&b, ZKLI_EV_TURN), ZKLI_TELL_TURNED);
     CHECK_INT(b.c.error, ZKL_OK);
     CHECK_INT(b.c.kind, ZKLI_KIND_WRITE);
+    CHECK(b.c.is_awaited);
     CHECK_STATE(&b, "held");
 }
 
