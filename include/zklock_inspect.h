@@ -39,7 +39,9 @@ typedef struct zkl_contender {
 /* A copy that never changes. It outlives its session, and a child of fork() may use it, too. */
 typedef struct zkl_queue zkl_queue;
 
+/* How many contenders it shows, and how many stood in the queue when it was listed. */
 ZKL_API size_t zkl_queue_count(const zkl_queue *queue);
+ZKL_API size_t zkl_queue_length(const zkl_queue *queue);
 /* How many permits are recorded for the semaphore of that name, also when its queue is empty. 0: no
  * number is recorded. */
 ZKL_API int zkl_queue_permits(const zkl_queue *queue);
@@ -61,6 +63,11 @@ ZKL_API const zkl_contender *zkl_queue_at(const zkl_queue *queue, size_t index);
  * ZKL_DENIED; ZKL_AUTH_FAILED; ZKL_SERVER; ZKL_CLOSED; ZKL_IN_CALLBACK; ZKL_NOMEM; ZKL_FORKED.
  */
 ZKL_API ZKL_MUST_USE zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue);
+/* The same of the first `limit` contenders, from 1, with as many reads: for many who ask who holds.
+ * It shows fewer where some have left meanwhile. Near the end of the server's numbers, about 2^31,
+ * it reads all: numbers do not tell there who is first. */
+ZKL_API ZKL_MUST_USE zkl_err zkl_inspect_first(zkl_session *s, const char *name, size_t limit,
+                                               zkl_queue **ret_queue);
 ZKL_API void zkl_queue_free(zkl_queue *queue);
 
 /* In place of a number of contenders: the directory may not be read. */

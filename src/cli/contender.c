@@ -16,19 +16,25 @@ void cli_time_format(char *text, size_t size, int64_t since_ms) {
         text[0] = '\0';
 }
 
-void cli_table_add_age(cli_table *table, int64_t since_ms) {
+void cli_age_format(char *text, size_t size, int64_t since_ms) {
     int64_t age = (int64_t)time(NULL) - since_ms / 1000;
     age = age < 0 ? 0 : age;
     if (since_ms <= 0)
-        cli_table_add(table, "");
+        text[0] = '\0';
     else if (age < 60)
-        cli_table_addf(table, "%" PRId64 "s", age);
+        (void)snprintf(text, size, "%" PRId64 "s", age);
     else if (age < 3600)
-        cli_table_addf(table, "%" PRId64 "m%02" PRId64 "s", age / 60, age % 60);
+        (void)snprintf(text, size, "%" PRId64 "m%02" PRId64 "s", age / 60, age % 60);
     else if (age < 86400)
-        cli_table_addf(table, "%" PRId64 "h%02" PRId64 "m", age / 3600, age / 60 % 60);
+        (void)snprintf(text, size, "%" PRId64 "h%02" PRId64 "m", age / 3600, age / 60 % 60);
     else
-        cli_table_addf(table, "%" PRId64 "d%02" PRId64 "h", age / 86400, age / 3600 % 24);
+        (void)snprintf(text, size, "%" PRId64 "d%02" PRId64 "h", age / 86400, age / 3600 % 24);
+}
+
+void cli_table_add_age(cli_table *table, int64_t since_ms) {
+    char age[CLI_AGE_BYTES];
+    cli_age_format(age, sizeof(age), since_ms);
+    cli_table_add(table, age);
 }
 
 void cli_table_add_decimal(cli_table *table, int64_t value) {

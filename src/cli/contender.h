@@ -10,10 +10,13 @@
 #include <zklock.h>
 
 #define CLI_TIME_BYTES 40
+#define CLI_AGE_BYTES 32
 
 /* "2026-01-31T12:00:00Z", or "" for what is no time, as a hostile server could send. */
 void cli_time_format(char *text, size_t size, int64_t since_ms);
-/* The two largest units. The server's clock and ours may differ; the past begins now. */
+/* The two largest units, "" for no time. The server's clock and ours may differ; the past begins
+ * now. */
+void cli_age_format(char *text, size_t size, int64_t since_ms);
 void cli_table_add_age(cli_table *table, int64_t since_ms);
 /* Numbers of which 0 means that the contender does not say. */
 void cli_table_add_decimal(cli_table *table, int64_t value);

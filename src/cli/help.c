@@ -33,7 +33,8 @@ static const char Run[] =
     "                            exit status when the lock was not acquired [1]\n"
     "      --grace SECS          from SIGTERM to SIGKILL when the hold runs out\n"
     "                            [a quarter of the session timeout]\n"
-    "      --show-command        CMD and its arguments are the label\n";
+    "      --show-command        CMD and its arguments are the label\n"
+    "  -q, --quiet               do not say who holds the lock while waiting for it\n";
 
 static const char Ls[] =
     "usage: zklock ls [OPTION]... [PREFIX]\n"

@@ -45,6 +45,7 @@ static const struct option Long[] = {
     {"nonblock", no_argument, NULL, 'n'},
     {"wait", required_argument, NULL, 'w'},
     {"shared", no_argument, NULL, 's'},
+    {"quiet", no_argument, NULL, 'q'},
     {"permits", required_argument, NULL, OPT_PERMITS},
     {"all", no_argument, NULL, OPT_ALL},
     {"show-command", no_argument, NULL, OPT_SHOW_COMMAND},
@@ -95,6 +96,7 @@ static bool is_known_here(cli_subcommand subcommand, int code) {
     case 'n':
     case 'w':
     case 's':
+    case 'q':
     case 'E':
     case OPT_GRACE:
     case OPT_PERMITS:
@@ -158,6 +160,9 @@ static bool take_run_option(cli_options *o, int code) {
         return take_seconds(o, "-w", &o->wait_ms);
     case 's':
         o->is_shared = true;
+        return true;
+    case 'q':
+        o->is_quiet = true;
         return true;
     case OPT_ALL:
         o->is_all = true;
@@ -285,7 +290,7 @@ static int find_separator(int argc, char **argv) {
 /* argv[0] is the subcommand's name. */
 static bool parse_subcommand(cli_options *o, int argc, char **argv) {
     int end = o->subcommand == CLI_RUN ? find_separator(argc, argv) : argc;
-    if (!parse_part(o, end, argv, ":hVvnsw:E:"))
+    if (!parse_part(o, end, argv, ":hVvnqsw:E:"))
         return false;
     if (o->is_help || o->is_version)
         return true;
@@ -316,7 +321,7 @@ static bool find_hosts(cli_options *o) {
 bool cli_options_parse(cli_options *ret_options, int argc, char **argv) {
     cli_options o = {
         .wait_ms = ZKL_FOREVER, .grace_ms = -1, .conflict_status = CLI_EXIT_NOT_ACQUIRED};
-    if (!parse_part(&o, argc, argv, "+:hVvnsw:E:"))
+    if (!parse_part(&o, argc, argv, "+:hVvnqsw:E:"))
         return false;
     if (!o.is_help && !o.is_version) {
         if (optind >= argc)

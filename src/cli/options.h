@@ -30,6 +30,7 @@ typedef struct cli_options {
     int64_t wait_ms;        /* run: ZKL_FOREVER, 0 (a try), or a limit */
     bool is_shared;         /* run: a reader */
     bool is_all;            /* run: several locks */
+    bool is_quiet;          /* run: it is not said for whom it waits */
     bool shows_command;     /* run: CMD and its arguments stand for a label */
     int permits;            /* run: of a semaphore; 0: it is none */
     int64_t grace_ms;       /* run: -1: a part of the session timeout */

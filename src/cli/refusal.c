@@ -5,6 +5,7 @@
 #include "cli/refusal.h"
 
 #include "cli/exit_status.h"
+#include "cli/holder.h"
 #include "cli/message.h"
 
 typedef struct refusal {
@@ -68,20 +69,34 @@ static bool is_taken(const refusal *r, const zkl_queue *queue) {
     return ours != ZKL_READ && like >= permits;
 }
 
+/* Whoever was in the way may have gone since. */
+static void explain_conflict_of_one(const refusal *r, const char *state) {
+    const char *name = r->holds->names[0];
+    cli_holder holder;
+    bool is_held = cli_holder_find(&holder, r->session, name);
+    if (r->options->wait_ms == 0)
+        cli_message("%s: %s%s%s", name, state, is_held ? ", " : "", is_held ? holder.text : "");
+    else
+        cli_message("%s: the lock was not acquired within %g s%s%s", name,
+                    (double)r->options->wait_ms / 1000, is_held ? ": " : "",
+                    is_held ? holder.text : "");
+}
+
 static void explain_conflict(const refusal *r) {
     const cli_options *o = r->options;
     const char *state = o->permits > 0 ? "no permit is free" : "another client holds the lock";
     double wait_s = (double)o->wait_ms / 1000;
-    bool is_one = r->holds->count == 1;
+    if (r->holds->count == 1) {
+        explain_conflict_of_one(r, state);
+        return;
+    }
     zkl_queue *queue = NULL;
-    const char *taken = is_one ? NULL : find_reason(r, is_taken, &queue);
+    const char *taken = find_reason(r, is_taken, &queue);
     zkl_queue_free(queue);
-    if (o->wait_ms == 0 && (is_one || taken != NULL))
-        cli_message("%s: %s", is_one ? o->names[0] : taken, state);
+    if (o->wait_ms == 0 && taken != NULL)
+        cli_message("%s: %s", taken, state);
     else if (o->wait_ms == 0)
         cli_message("%s: one of the locks was taken", r->holds->title);
-    else if (is_one)
-        cli_message("%s: the lock was not acquired within %g s", o->names[0], wait_s);
     else if (taken == NULL)
         cli_message("%s: the locks were not acquired within %g s", r->holds->title, wait_s);
     else

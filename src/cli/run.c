@@ -12,6 +12,7 @@
 #include "cli/search.h"
 #include "cli/session.h"
 #include "cli/supervise.h"
+#include "cli/waiting.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -39,6 +40,7 @@ typedef struct run {
     atomic_bool is_waiting;
     zkl_session *session;
     cli_holds holds;
+    _Atomic(cli_waiting *) waiting;
     int lost_fd;
     cli_grace grace;
     int timeout_ms; /* the session's */
@@ -67,13 +69,23 @@ static void on_session_event(const zkl_event *event, void *arg) {
     }
 }
 
+/* It lives as long as the options; the lock's own does not. */
+static const char *name_of(const cli_holds *holds, const zkl_lock *lock) {
+    size_t i = 0;
+    while (i + 1 < holds->count && holds->locks[i] != lock)
+        i++;
+    return holds->names[i];
+}
+
 static void on_lock_event(const zkl_event *event, void *arg) {
-    const run *r = (const run *)arg;
+    run *r = arg;
     const eventfd_t one = 1;
     switch (event->type) {
     case ZKL_EVENT_QUEUED:
         cli_message_detail("%s: waiting: %zu %s ahead in the queue", zkl_lock_name(event->lock),
                            event->position, event->position == 1 ? "contender" : "contenders");
+        cli_waiting_queued(atomic_load(&r->waiting), name_of(&r->holds, event->lock),
+                           event->position);
         break;
     case ZKL_EVENT_REQUEUED:
         cli_message_detail("%s: lost the place in the queue: waiting again, at its end",
@@ -183,12 +195,15 @@ static zkl_err acquire_once(run *r) {
 static bool acquire(run *r, int *ret_status) {
     zkl_err err;
     cli_interrupt_watch(r->interrupt, r->holds.locks[0]);
+    if (!r->options->is_quiet && r->options->wait_ms != 0)
+        atomic_store(&r->waiting, cli_waiting_start(r->session)); /* with the signals blocked */
     cli_signals_allow_stop(&r->signals, true);
     atomic_store(&r->is_waiting, true);
     do {
         err = acquire_once(r);
     } while (err == ZKL_LOST && !cli_interrupt_came(r->interrupt));
     atomic_store(&r->is_waiting, false);
+    cli_waiting_stop(atomic_load(&r->waiting));
     cli_signals_allow_stop(&r->signals, false);
     r->came = cli_interrupt_stop(r->interrupt);
     r->interrupt = NULL;
@@ -308,6 +323,7 @@ static void end(run *r) {
     (void)cli_interrupt_stop(r->interrupt); /* before its lock goes away */
     cli_holds_close(&r->holds);
     (void)zkl_session_close(r->session); /* frees whatever is still held */
+    cli_waiting_free(atomic_load(&r->waiting));
     cli_terminal_close(&r->terminal);
     if (r->lost_fd >= 0)
         close(r->lost_fd);

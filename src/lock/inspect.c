@@ -16,7 +16,8 @@ struct inspection {
     const char *name;
     char *directory; /* NULL: not listed yet */
     struct zkl_queue *queue;
-    size_t next; /* entry to be read */
+    size_t limit; /* of the contenders to be read */
+    size_t next;  /* entry to be read */
     bool needs_permits;
 };
 
@@ -38,6 +39,10 @@ size_t zkl_queue_count(const zkl_queue *queue) {
     return queue == NULL ? 0 : queue->count;
 }
 
+size_t zkl_queue_length(const zkl_queue *queue) {
+    return queue == NULL ? 0 : queue->entry_count;
+}
+
 int zkl_queue_permits(const zkl_queue *queue) {
     return queue == NULL ? 0 : queue->permits;
 }
@@ -52,6 +57,34 @@ void zkl_queue_free(zkl_queue *queue) {
     free(queue->contenders);
     free(queue->entries);
     free(queue);
+}
+
+/* ---- Order ---- */
+
+static int compare_entries(const void *a, const void *b) {
+    const struct zkli_entry *first = a, *second = b;
+    if (first->is_there != second->is_there)
+        return first->is_there ? -1 : 1;
+    if (first->place.order != second->place.order)
+        return first->place.order < second->place.order ? -1 : 1;
+    return strcmp(first->node, second->node);
+}
+
+static bool needs_czxid(struct zkli_entry *entry) {
+    const struct zkli_listing one = {.siblings = &entry->place, .count = 1};
+    return zkli_listing_needs_czxid(&one);
+}
+
+/* By their numbers, which do not tell near their end. */
+static void choose_first(struct zkl_queue *queue, size_t limit) {
+    queue->read_count = queue->entry_count;
+    for (size_t i = 0; i < queue->entry_count; i++)
+        if (needs_czxid(&queue->entries[i]))
+            return;
+    if (limit >= queue->entry_count)
+        return;
+    qsort(queue->entries, queue->entry_count, sizeof(*queue->entries), compare_entries);
+    queue->read_count = limit;
 }
 
 /* ---- Reading ---- */
@@ -69,7 +102,7 @@ static char *next_read(struct zkli_reads *reads, struct zkli_read *ret_read, zkl
         ret_read->index = OF_DIRECTORY;
         ret_read->query.kind = ZKLI_QUERY_GET;
         path = strdup(inspection->directory);
-    } else if (inspection->queue == NULL || inspection->next == inspection->queue->entry_count) {
+    } else if (inspection->queue == NULL || inspection->next == inspection->queue->read_count) {
         return NULL;
     } else {
         ret_read->index = inspection->next++;
@@ -97,6 +130,7 @@ static zkl_err take_listing(struct inspection *inspection, const struct zkli_rep
         memcpy(entry->node, reply->children[i], strlen(reply->children[i]) + 1);
         queue->entry_count++;
     }
+    choose_first(queue, inspection->limit);
     return ZKL_OK;
 }
 
@@ -133,21 +167,7 @@ static zkl_err got(struct zkli_reads *reads, const struct zkli_read *read,
     return ZKL_OK;
 }
 
-/* ---- Order ---- */
-
-static int compare_entries(const void *a, const void *b) {
-    const struct zkli_entry *first = a, *second = b;
-    if (first->is_there != second->is_there)
-        return first->is_there ? -1 : 1;
-    if (first->place.order != second->place.order)
-        return first->place.order < second->place.order ? -1 : 1;
-    return strcmp(first->node, second->node);
-}
-
-static bool needs_czxid(const struct zkli_entry *entry) {
-    struct zkli_listing one = {.siblings = &entry->place, .count = 1};
-    return entry->is_there && zkli_listing_needs_czxid(&one);
-}
+/* ---- What is shown ---- */
 
 static zkl_kind kind_shown(enum zkli_kind kind) {
     static const zkl_kind kinds[] = {
@@ -188,7 +208,8 @@ static void arrange(struct zkl_queue *queue) {
     size_t count = queue->entry_count;
     bool is_by_czxid = false;
     for (size_t i = 0; i < count; i++)
-        is_by_czxid = is_by_czxid || needs_czxid(&queue->entries[i]);
+        is_by_czxid = is_by_czxid ||
+                      (queue->entries[i].is_there && needs_czxid(&queue->entries[i]));
     for (size_t i = 0; is_by_czxid && i < count; i++)
         queue->entries[i].place.order = queue->entries[i].contender.token;
     qsort(queue->entries, count, sizeof(*queue->entries), compare_entries);
@@ -212,13 +233,14 @@ static void arrange(struct zkl_queue *queue) {
     }
 }
 
-zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue) {
+zkl_err zkl_inspect_first(zkl_session *s, const char *name, size_t limit, zkl_queue **ret_queue) {
     if (ret_queue == NULL)
         return ZKL_INVALID;
     *ret_queue = NULL;
-    if (s == NULL || name == NULL || !zkli_lock_name_is_valid(name))
+    if (s == NULL || limit == 0 || name == NULL || !zkli_lock_name_is_valid(name))
         return ZKL_INVALID;
-    struct inspection inspection = {.name = name, .reads = {.next = next_read, .got = got}};
+    struct inspection inspection = {
+        .name = name, .limit = limit, .reads = {.next = next_read, .got = got}};
     zkl_err err = zkli_reads_run(&inspection.reads, s);
     free(inspection.directory);
     if (err != ZKL_OK) {
@@ -228,4 +250,8 @@ zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue) {
     arrange(inspection.queue);
     *ret_queue = inspection.queue;
     return ZKL_OK;
+}
+
+zkl_err zkl_inspect(zkl_session *s, const char *name, zkl_queue **ret_queue) {
+    return zkl_inspect_first(s, name, SIZE_MAX, ret_queue);
 }

@@ -18,7 +18,8 @@ struct zkl_queue {
     zkl_contender *contenders;  /* count of them, in order; their text stands in the entries */
     struct zkli_entry *entries; /* the same first, in the same order */
     size_t entry_count;
-    int permits; /* 0: none recorded */
+    size_t read_count; /* the first of them, before they are sorted again; the rest is not read */
+    int permits;       /* 0: none recorded */
 };
 
 #endif

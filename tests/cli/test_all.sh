@@ -51,7 +51,7 @@ for taken in one two three; do
         status_is 1 zkl run -n --all one two three -- touch "$Work/ran"
     claim "... and says which" is "$(cat "$Work/err")" \
         "zklock: $taken: another client holds the lock"
-    claim "1 after -w" status_is 1 zkl run -w 0.2 --all one two three -- touch "$Work/ran"
+    claim "1 after -w" status_is 1 zkl run -q -w 0.2 --all one two three -- touch "$Work/ran"
     claim "... and says which" is "$(cat "$Work/err")" "zklock: one and 2 more: the locks were not\
  acquired within 0.2 s ($taken: another client holds the lock)"
     claim "-E replaces the 1" status_is 42 zkl run -n -E 42 --all one two three -- touch "$Work/ran"

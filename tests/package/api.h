@@ -67,6 +67,8 @@
     X(struct _zhandle *, zkl_session_zhandle, (zkl_session *)) \
     X(zkl_err, zkl_session_zhandle_return, (zkl_session *, struct _zhandle *)) \
     X(zkl_err, zkl_inspect, (zkl_session *, const char *, zkl_queue **)) \
+    X(zkl_err, zkl_inspect_first, (zkl_session *, const char *, size_t, zkl_queue **)) \
+    X(size_t, zkl_queue_length, (const zkl_queue *)) \
     X(size_t, zkl_queue_count, (const zkl_queue *)) \
     X(int, zkl_queue_permits, (const zkl_queue *)) \
     X(const zkl_contender *, zkl_queue_at, (const zkl_queue *, size_t)) \

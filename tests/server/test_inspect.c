@@ -237,6 +237,60 @@ static void looking_costs_a_list_and_a_read_each(void) {
     client_close(c);
 }
 
+static zkl_queue *look_first(client *c, size_t limit, size_t reads) {
+    zkl_queue *queue = NULL;
+
+    proxy_forget(c->proxy);
+    REQUIRE_INT(zkl_inspect_first(c->session, c->name, limit, &queue), ZKL_OK);
+    CHECK_INT(proxy_count_tail(c->proxy, PROXY_LIST, c->name), 1);
+    CHECK_INT(proxy_count(c->proxy, PROXY_GET, c->name), reads);
+    return queue;
+}
+
+/* The listing's own order is none. */
+static void the_first_alone_cost_a_read_each(void) {
+    client *c = client_open_proxied(fresh_name("first"), T_LONG);
+    char paths[12][RAW_PATH_MAX];
+    zkl_queue *queue = NULL;
+
+    for (size_t i = 0; i < COUNT(paths); i++)
+        plant_contender(c->name, i % 2 == 0 ? CURATOR : LEASE, paths[i]);
+    for (size_t limit = 1; limit <= COUNT(paths) + 1; limit += 3) {
+        const size_t shown = limit < COUNT(paths) ? limit : COUNT(paths);
+
+        queue = look_first(c, limit, shown);
+        CHECK_INT(zkl_queue_count(queue), shown);
+        CHECK_INT(zkl_queue_length(queue), COUNT(paths));
+        for (size_t i = 0; i < shown; i++)
+            CHECK_STRING(zkl_queue_at(queue, i)->node, strrchr(paths[i], '/') + 1);
+        CHECK(zkl_queue_at(queue, 0)->is_holder);
+        CHECK(zkl_queue_at(queue, shown) == NULL);
+        zkl_queue_free(queue);
+    }
+    CHECK_INT(zkl_inspect_first(c->session, c->name, 0, &queue), ZKL_INVALID);
+    CHECK(queue == NULL);
+    CHECK_INT(zkl_queue_length(NULL), 0);
+    for (size_t i = 0; i < COUNT(paths); i++)
+        uproot(paths[i]);
+    client_close(c);
+}
+
+/* Where the numbers begin anew, or are all the same, only czxids tell. */
+static void at_the_end_of_the_numbers_all_are_read(void) {
+    client *c = client_open_proxied(fresh_name("end"), T_LONG);
+
+    plant(c->name, "_c_0b9a3de1-52bd-4be6-8dbb-5b0ea1f0ff2a-lock-2147483646", RAW_PERSISTENT, NULL);
+    plant(c->name, "_c_1b9a3de1-52bd-4be6-8dbb-5b0ea1f0ff2a-lock--2147483648", RAW_PERSISTENT,
+          NULL);
+    plant(c->name, "_c_2b9a3de1-52bd-4be6-8dbb-5b0ea1f0ff2a-lock--2147483647", RAW_PERSISTENT,
+          NULL);
+    zkl_queue *queue = look_first(c, 1, 3);
+    REQUIRE_INT(zkl_queue_count(queue), 3);
+    CHECK(strstr(zkl_queue_at(queue, 0)->node, "-lock-2147483646") != NULL);
+    zkl_queue_free(queue);
+    client_close(c);
+}
+
 #define BYTES(text)                                                                                \
     { text, sizeof(text) - 1 }
 
@@ -488,6 +542,8 @@ static const test_case Cases[] = {
      a_lock_s_label_stands_instead_of_the_session_s},
     {"looking costs one list and one read each, and leaves no watch",
      looking_costs_a_list_and_a_read_each},
+    {"the first alone cost a read each", the_first_alone_cost_a_read_each},
+    {"at the end of the numbers all are read", at_the_end_of_the_numbers_all_are_read},
     {"of any queue the holders are told from the waiters",
      of_any_queue_the_holders_are_told_from_the_waiters},
     {"a semaphore shows its number and its holders", a_semaphore_shows_its_number_and_its_holders},

@@ -1,0 +1,42 @@
+/* holder - see holder.h. */
+#include "cli/holder.h"
+
+#include "cli/contender.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Of one that holds, whether another does; and one of these may be our own, which waits. */
+#define LOOKED_AT 3
+
+static void describe(cli_holder *holder, const zkl_contender *c, bool is_alone) {
+    const char *what = c->label[0] == '\0' ? c->program : c->label;
+    char pid[32] = "", age[CLI_AGE_BYTES];
+    if (c->pid != 0)
+        (void)snprintf(pid, sizeof(pid), " pid %" PRId64, c->pid);
+    cli_age_format(age, sizeof(age), c->held_since_ms);
+    (void)snprintf(holder->node, sizeof(holder->node), "%s", c->node);
+    (void)snprintf(holder->text, sizeof(holder->text), "held by %s%s%s%s%s%s%s%s",
+                   c->host[0] == '\0' ? c->node : c->host, pid, what[0] == '\0' ? "" : " \"", what,
+                   what[0] == '\0' ? "" : "\"", age[0] == '\0' ? "" : " for ", age,
+                   is_alone ? "" : ", and by others");
+}
+
+bool cli_holder_find(cli_holder *ret_holder, zkl_session *session, const char *name) {
+    zkl_queue *queue = NULL;
+    const zkl_contender *first = NULL;
+    size_t holders = 0;
+    if (zkl_inspect_first(session, name, LOOKED_AT, &queue) != ZKL_OK)
+        return false;
+    for (size_t i = 0; i < zkl_queue_count(queue); i++) {
+        const zkl_contender *c = zkl_queue_at(queue, i);
+        if (!c->is_holder || c->session_id == zkl_session_id(session))
+            continue;
+        first = first == NULL ? c : first;
+        holders++;
+    }
+    if (first != NULL)
+        describe(ret_holder, first, holders == 1);
+    zkl_queue_free(queue);
+    return first != NULL;
+}

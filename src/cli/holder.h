@@ -1,0 +1,20 @@
+/* Who holds a lock, in words, for who waits for it or is turned away. */
+#ifndef CLI_HOLDER_H
+#define CLI_HOLDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <zklock.h>
+
+typedef struct cli_holder {
+    char node[256];
+    char text[600]; /* held by db3 pid 17147 "pg_dump shop" for 12m05s, and by others */
+} cli_holder;
+
+/*
+ * The text is not escaped, and cut where there is no room. Looks at the head of the queue only,
+ * whatever its length: a list and a few reads. False: nobody else holds it, or that cannot be read.
+ */
+bool cli_holder_find(cli_holder *ret_holder, zkl_session *session, const char *name);
+
+#endif
