@@ -239,6 +239,18 @@ static bool beats_steadily(const struct zkli_lease *lease) {
                (STEADY_BEATS + 1) * zkli_lease_period_ns(lease->timeout_ns);
 }
 
+/* Holds that are blind, behind a mark of their own, may have less than the lease. */
+static bool all_are_certain_for(const struct client *c, int64_t ns) {
+    const struct zkli_list *members = &c->session.engine->members;
+    for (const struct zkli_list *link = members->next; link != members; link = link->next) {
+        const struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
+        if (zkli_contender_holds(&m->core) &&
+            zkli_member_certain_until_ns(m) - client_clock(c) < ns)
+            return false;
+    }
+    return true;
+}
+
 /* A client that holds, and knows that it is connected, with as much of the lease as there is in
  * good order; NONE: there is none. */
 static int a_steady_holder(struct world *w) {
@@ -251,6 +263,7 @@ static int a_steady_holder(struct world *w) {
     const struct zkli_engine *e = c->session.engine;
     bool is_steady = beats_steadily(&e->lease) && zkli_engine_is_connected(e) &&
                      e->lease.certain_until_ns - client_clock(c) >= w->timeout_ns / 2 &&
+                     all_are_certain_for(c, w->timeout_ns / 2) &&
                      client_clock(c) >= e->no_drop_until_ns;
     return is_steady ? client : NONE;
 }
