@@ -203,7 +203,7 @@ struct zkli_contender {
     struct zkli_permits recorded; /* of a semaphore's directory; UNKNOWN: none for this listing */
     bool may_be_kept;             /* its node may stay while nobody holds by it */
     bool is_wanted;               /* so it may not any more */
-    bool tells_awaited;           /* AWAITED is told, once for its node */
+    bool tells_awaited;           /* AWAITED is told, once for its node; known in any case */
     bool is_awaited;
     bool owes_since; /* it holds, and its node's age does not say since when */
     /* A semaphore's: */

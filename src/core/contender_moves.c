@@ -227,7 +227,7 @@ unsigned zkli_contender_wanted(contender *c) {
 
 unsigned zkli_contender_awaited(contender *c) {
     bool is_news = c->tells_awaited && !c->is_awaited;
-    c->is_awaited = c->is_awaited || is_news;
+    c->is_awaited = true; /* a hold that begins inside this one may have to tell */
     return zkli_contender_wanted(c) | (is_news ? ZKLI_TELL_AWAITED : 0);
 }
 

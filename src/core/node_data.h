@@ -6,7 +6,8 @@
  * That is said when the node is created. What is said later is a field of its own: touched=1,
  * since=4, ask=1, break=1. Such a write is a set by the version of the line that it changes, read
  * just before, and is tried again on BADVERSION. It keeps all other fields, also unknown ones. What
- * a change means is seen by the fields that differ, not by the version.
+ * a change means is seen by the fields that differ, not by the version. (A writer that becomes a
+ * reader cannot read them any more: engine.c.)
  *
  * Values are percent-escaped, so the line is printable ASCII. Its readers treat it as hostile all
  * the same. Not here: what a terminal may see of it (cli/escape).

@@ -1,5 +1,6 @@
 /*
- * asks - operators who ask the owner of a node to let go, by the library's own call; see sim.h.
+ * asks - operators who ask the owner of a node to let go, as zkl_ask does when it has looked at the
+ * queue. If the node has become a reader's since, zkl_ask would go on to that; see sim.h.
  */
 #include "sim/sim.h"
 

@@ -407,6 +407,7 @@ static void note_turned(struct world *w, const struct txn *txn) {
     struct name *writer = &w->names[txn->parts[2].name];
     reader->place = writer->place;
     reader->buried_zxid = writer->asked_zxid;
+    w->figures->buried += writer->asked_zxid != 0;
     writer->turned_into = txn->parts[1].name;
     w->figures->turns++;
     const struct client *c = &w->list[reader->client];

@@ -77,7 +77,7 @@ struct figures {
     uint64_t grants, hand_offs, handed_on, nested, shared, idle, lingered, wanted, asked, tried,
         permits, touches, said_since, resizes, mismatches, turns, losses, requeues, timeouts, busy,
         cancels, closes, unreachable, late;
-    uint64_t breaks, broken, broken_by_deletion, breaks_too_short, asks, asks_heard;
+    uint64_t breaks, broken, broken_by_deletion, breaks_too_short, asks, asks_heard, buried;
     uint64_t again, again_refused, again_lost, given_up, given_up_early, unreleased;
     uint64_t refused, forgotten, looks, double_faults, without_quorum, elections, expiries, moves,
         writes, lost_replies, late_creates, late_pings, lost_touches, told_late, watches_resent,

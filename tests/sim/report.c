@@ -50,6 +50,7 @@ static void print_locks(const struct figures *f, FILE *out) {
     row(out, "not ended in time", f->breaks_too_short, n);
     row(out, "operators who ask for a hold", f->asks, n);
     row(out, "marked for them, or before", f->asks_heard, n);
+    row(out, "on a writer that became a reader", f->buried, n);
     row(out, "guarded writes", f->guarded, n);
     row(out, "guarded writes, lost", f->guarded_lost, n);
     row(out, "guarded writes, unsure", f->guarded_unsure, n);

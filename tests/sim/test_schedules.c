@@ -64,6 +64,8 @@ static void the_simulation_is_not_idle(void) {
     CU_ASSERT_TRUE(f->wanted >= f->schedules / 5);
     CU_ASSERT_TRUE(f->asked >= f->schedules / 5);
     CU_ASSERT_TRUE(f->tried >= f->schedules / 20);
+    CU_ASSERT_TRUE(f->asks_heard >= f->schedules / 5);
+    CU_ASSERT_TRUE(f->buried >= f->schedules / 50);
     CU_ASSERT_TRUE(f->places_taken >= f->schedules / 2);
     CU_ASSERT_TRUE(f->together_granted >= f->schedules);
     CU_ASSERT_TRUE(f->permits >= f->schedules);

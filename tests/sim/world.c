@@ -48,9 +48,7 @@ const char *const checker_names[CHECKERS] = {
     [CHECK_PERMITS] = "permits",     [CHECK_LINGER] = "linger",
     [CHECK_TOGETHER] = "together",   [CHECK_WANTED] = "wanted",
     [CHECK_SINCE] = "since",         [CHECK_BREAKS] = "breaks",
-    [CHECK_ASKS] = "asks",
-
-    [CHECK_ATTACHED] = "attached",
+    [CHECK_ASKS] = "asks",           [CHECK_ATTACHED] = "attached",
 };
 
 /* ---- Randomness and time ---- */

@@ -57,7 +57,7 @@ static void who_does_not_want_to_know_does_not_look(void) {
                                                         .owner = SESSION,
                                                         .is_asked = true}),
                   0);
-    CHECK(!b.c.is_awaited);
+    CHECK(b.c.is_awaited); /* for a hold that begins inside, and wants to be told */
 }
 
 static void without_an_answer_it_looks_again(void) {

@@ -339,7 +339,28 @@ static void an_unread_mark_is_told_when_it_is_a_reader_s(void) {
     }
 }
 
-/* By its heartbeat: only what came later is news. */
+/* The watch has told of the mark, and the read of the node is on its way when the turn begins. Its
+ * answer is not looked at there. */
+static void a_mark_that_is_read_meanwhile_is_told(void) {
+    const struct zkli_wish wish = {
+        .name = "a", .kind = ZKLI_KIND_WRITE, .tells_awaited = true, .thread = {7, 70}};
+    bench_begin();
+    Writer = begin_by(&wish);
+    serve_all();
+    pass(T_MS / 4 * MS);
+    CHECK_INT(Writer->member->core.own_watch, ZKLI_WATCHED);
+    struct node *node = tiny_find(&Bench.server, path_of(Writer));
+    tiny_set(node, "zklock1 ask=1", 13);
+    tell_watch(path_of(Writer), ZKLI_WATCH_CHANGED);
+    turn(Writer);
+    const struct request request = serve_until(MULTI); /* and the read before it */
+    CHECK((Writer->notices & TOLD(AWAITED)) == 0);
+    answer_made(&request, node->version + 1);
+    CHECK((Writer->notices & TOLD(AWAITED)) != 0);
+    end();
+}
+
+/* By its heartbeat: only what came later is news. It is known, for a hold inside. */
 static void a_mark_that_was_read_is_not_told_again(void) {
     const struct zkli_wish wish = {.name = "a", .kind = ZKLI_KIND_WRITE, .thread = {7, 70}};
     bench_begin();
@@ -348,6 +369,7 @@ static void a_mark_that_was_read_is_not_told_again(void) {
     tiny_set(tiny_find(&Bench.server, path_of(Writer)), "zklock1 ask=1", 13);
     pass(T_MS / 4 * MS);
     CHECK_INT(Writer->member->core.own_watch, ZKLI_WATCHED);
+    CHECK(zkli_member_is_awaited(Writer->member));
     zkli_member_tell_awaited(Writer->member);
     turn(Writer);
     const struct request request = serve_until(MULTI);
@@ -401,6 +423,7 @@ int main(int argc, char **argv) {
         {"a late one behind a refusal leaves no node", a_late_one_behind_a_refusal_leaves_no_node},
         {"an unread mark is told when it is a reader's",
          an_unread_mark_is_told_when_it_is_a_reader_s},
+        {"a mark that is read meanwhile is told", a_mark_that_is_read_meanwhile_is_told},
         {"a mark that was read is not told again", a_mark_that_was_read_is_not_told_again},
         {"each refusal is logged", each_refusal_is_logged},
         {"a port that refuses is asked again", a_port_that_refuses_is_asked_again},
