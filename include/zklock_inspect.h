@@ -101,8 +101,8 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_li
  * at heartbeats only. WANTED comes once a hold, by whatever cause, after HELD. It does not
  * come for threads that wait on the same handle.
  *
- * An ask that comes while a writer becomes a reader is lost if the servers' answer is. After a semaphore's number has
- * changed, its holders may not be told of who waits for a permit alone.
+ * An ask that comes while a writer becomes a reader is lost if the servers' answer is. After a
+ * semaphore's number has changed, its holders may not be told of who waits for a permit alone.
  *
  * Blocks for up to twice connect_timeout_ms of the session.
  * **Returns:** ZKL_OK: all were asked who held it when the queue was read, but for those of other

@@ -17,7 +17,8 @@ static const char Overview[] =
     "'zklock SUBCOMMAND --help' says more; zklock(1) says all.\n";
 
 static const char Run[] =
-    "usage: zklock run [OPTION]... NAME -- CMD [ARG]...\n"
+    "usage: zklock run [OPTION]... NAME [--] CMD [ARG]...\n"
+    "       zklock run [OPTION]... NAME -c 'SHELL COMMAND'\n"
     "       zklock run [OPTION]... --all NAME... -- CMD [ARG]...\n"
     "\n"
     "Waits for the lock NAME, runs CMD and releases the lock when CMD ends. If the hold cannot\n"
@@ -27,12 +28,14 @@ static const char Run[] =
     "  -n, --nonblock            do not wait: fail if another client holds the lock\n"
     "  -w, --wait SECS           wait no longer than this; 0 is -n\n"
     "  -s, --shared              hold it together with others that do so\n"
+    "  -x, --exclusive           hold it alone [the default]\n"
     "      --permits N           hold it together with N - 1 others that say the same N\n"
     "      --all                 hold several locks, taken in one step: all of them or none\n"
     "  -E, --conflict-exit-code N\n"
     "                            exit status when the lock was not acquired [1]\n"
     "      --grace SECS          from SIGTERM to SIGKILL when the hold runs out\n"
     "                            [a quarter of the session timeout]\n"
+    "  -c, --command TEXT        CMD is /bin/sh -c TEXT\n"
     "      --show-command        CMD and its arguments are the label\n"
     "  -q, --quiet               do not say who holds the lock while waiting for it\n";
 

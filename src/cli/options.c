@@ -18,6 +18,7 @@
 #define SESSION_TIMEOUT_MIN_MS 100
 #define SESSION_TIMEOUT_MAX_MS 3600000
 #define STATUS_MAX 255
+#define LETTERS ":hVvnqsxc:w:E:"
 
 enum {
     OPT_HOSTS = 256,
@@ -32,6 +33,9 @@ enum {
     OPT_ALL
 };
 
+/* -c: its text is the third. */
+static char *Shell[] = {"/bin/sh", "-c", NULL, NULL};
+
 static const struct option Long[] = {
     {"hosts", required_argument, NULL, OPT_HOSTS},
     {"root", required_argument, NULL, OPT_ROOT},
@@ -45,6 +49,8 @@ static const struct option Long[] = {
     {"nonblock", no_argument, NULL, 'n'},
     {"wait", required_argument, NULL, 'w'},
     {"shared", no_argument, NULL, 's'},
+    {"exclusive", no_argument, NULL, 'x'},
+    {"command", required_argument, NULL, 'c'},
     {"quiet", no_argument, NULL, 'q'},
     {"permits", required_argument, NULL, OPT_PERMITS},
     {"all", no_argument, NULL, OPT_ALL},
@@ -96,6 +102,8 @@ static bool is_known_here(cli_subcommand subcommand, int code) {
     case 'n':
     case 'w':
     case 's':
+    case 'x':
+    case 'c':
     case 'q':
     case 'E':
     case OPT_GRACE:
@@ -150,7 +158,8 @@ static bool take_permits(cli_options *o) {
     return true;
 }
 
-/* -n and -w say the same thing; of several the last one counts, as with flock(1). */
+/* -n and -w say the same thing, and so do -s and -x; of several the last one counts, as with
+ * flock(1). */
 static bool take_run_option(cli_options *o, int code) {
     switch (code) {
     case 'n':
@@ -159,7 +168,12 @@ static bool take_run_option(cli_options *o, int code) {
     case 'w':
         return take_seconds(o, "-w", &o->wait_ms);
     case 's':
-        o->is_shared = true;
+    case 'x':
+        o->is_shared = code == 's';
+        return true;
+    case 'c':
+        Shell[2] = optarg;
+        o->command = Shell;
         return true;
     case 'q':
         o->is_quiet = true;
@@ -287,25 +301,63 @@ static int find_separator(int argc, char **argv) {
     return argc;
 }
 
-/* argv[0] is the subcommand's name. */
-static bool parse_subcommand(cli_options *o, int argc, char **argv) {
-    int end = o->subcommand == CLI_RUN ? find_separator(argc, argv) : argc;
-    if (!parse_part(o, end, argv, ":hVvnqsw:E:"))
+/* CMD, which begins at argv[0]; not beside that of -c. */
+static bool take_command(cli_options *o, char **argv) {
+    if (o->command != NULL && argv[0] != NULL)
+        return refuse(o, "-c is the command already: unexpected argument", argv[0]);
+    if (o->command == NULL && argv[0] == NULL)
+        return refuse(o, "the command to run is missing: after the NAME and", "--");
+    o->command = o->command == NULL ? argv : o->command;
+    return true;
+}
+
+/* All that is no option is a NAME: the command is that of -c. */
+static bool parse_names(cli_options *o, int argc, char **argv) {
+    if (!parse_part(o, argc, argv, LETTERS))
+        return false;
+    if (o->command == NULL)
+        return refuse(o, "with --all, '--' before the command to run is missing", "");
+    return take_operands(o, argc - optind, argv + optind);
+}
+
+/* NAME is the first operand and CMD begins with the second. */
+static bool parse_without_separator(cli_options *o, int argc, char **argv) {
+    if (!parse_part(o, argc, argv, "+" LETTERS))
+        return false;
+    const int name = optind;
+    if (o->is_help || o->is_version)
+        return true;
+    if (name == argc)
+        return take_operands(o, 0, argv);
+    if (!parse_part(o, argc - name, argv + name, "+" LETTERS))
         return false;
     if (o->is_help || o->is_version)
         return true;
+    const int command = name + optind;
+    return o->is_all ? parse_names(o, argc, argv)
+                     : take_operands(o, 1, argv + name) && take_command(o, argv + command);
+}
+
+static bool parse_run(cli_options *o, int argc, char **argv) {
+    const int end = find_separator(argc, argv);
+    if (end == argc)
+        return parse_without_separator(o, argc, argv);
+    return parse_part(o, end, argv, LETTERS) &&
+           (o->is_help || o->is_version ||
+            (take_operands(o, end - optind, argv + optind) && take_command(o, argv + end + 1)));
+}
+
+/* argv[0] is the subcommand's name. */
+static bool parse_subcommand(cli_options *o, int argc, char **argv) {
+    const bool is_parsed = o->subcommand == CLI_RUN ? parse_run(o, argc, argv)
+                                                    : parse_part(o, argc, argv, LETTERS);
+    if (!is_parsed || o->is_help || o->is_version)
+        return is_parsed;
     if (o->is_json && !is_known_here(o->subcommand, OPT_JSON))
         return refuse_place(o, OPT_JSON);
     if (o->permits > 0 && o->is_shared)
         return refuse(o, "--permits does not go with", "--shared");
-    if (o->subcommand == CLI_RUN) {
-        if (end == argc)
-            return refuse(o, "'--' before the command to run is missing", "");
-        o->command = argv + end + 1;
-        if (o->command[0] == NULL)
-            return refuse(o, "the command to run is missing after", "--");
-    }
-    return take_operands(o, end - optind, argv + optind);
+    return o->subcommand == CLI_RUN || take_operands(o, argc - optind, argv + optind);
 }
 
 static bool find_hosts(cli_options *o) {
@@ -321,7 +373,7 @@ static bool find_hosts(cli_options *o) {
 bool cli_options_parse(cli_options *ret_options, int argc, char **argv) {
     cli_options o = {
         .wait_ms = ZKL_FOREVER, .grace_ms = -1, .conflict_status = CLI_EXIT_NOT_ACQUIRED};
-    if (!parse_part(&o, argc, argv, "+:hVvnqsw:E:"))
+    if (!parse_part(&o, argc, argv, "+" LETTERS))
         return false;
     if (!o.is_help && !o.is_version) {
         if (optind >= argc)

@@ -25,6 +25,8 @@ claim "both of them" ends_with "$second" 0
 
 hold files -s
 claim "who is no reader does not share with one" status_is 1 zkl run -n files -- true
+claim "... with -x behind -s neither" status_is 1 zkl run -n -s -x files -- true
+claim "... but with -s behind -x" status_is 0 zkl run -n -x -s files -- true
 zkl run files -- true &
 other=$!
 await eval '[[ $(zkl show --json files) == *\"position\":2,\"holder\":false,\"kind\":\"mutex\"* ]]'

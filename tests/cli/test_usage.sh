@@ -29,8 +29,13 @@ claim "a value for an option that takes none is named" refused "'--json=1'" ls -
 claim "an argument too many is named" refused "'b'" --hosts x show a b
 claim "show needs a name" refused 'NAME is missing' --hosts x show
 claim "run needs a name" refused 'NAME is missing' --hosts x run -- true
-claim "run needs '--'" refused "'--'" --hosts x run name
-claim "run needs a command" refused "'--'" --hosts x run name --
+claim "run needs a command" refused "'--'" --hosts x run name
+claim "... after '--', too" refused "'--'" --hosts x run name --
+claim "-c takes the place of a command" refused "already: .*'true'" --hosts x run -c : name true
+claim "... before '--', too" refused "already: .*'true'" --hosts x run name -c : -- true
+claim "-c needs a text" refused "'-c'" --hosts x run name -c
+claim "--all needs '--'" refused "with --all" --hosts x run --all name true
+claim "options end with the command" refused "'-Z'" --hosts x run name -Z true -n
 claim "no servers: says how to name them" refused 'ZKLOCK_HOSTS' ls
 claim "an empty ZKLOCK_HOSTS is none" status_is 64 env ZKLOCK_HOSTS= zklock ls
 for value in x -1 1e3 ' 1' 1s . '' inf 99999999999; do
