@@ -35,8 +35,9 @@
  * session. A hold belongs to the thread that acquired it, or to none: see zklock_async.h.
  *
  * **Blocking calls** are zkl_session_open, _close and _end, zkl_acquire and zkl_acquire_all (a try,
- * too), zkl_release_wait, zkl_downgrade and zkl_set_permits. So are guarded writes, zkl_inspect,
- * zkl_list, zkl_ask and zkl_find_deadlocks. In a callback they return ZKL_IN_CALLBACK.
+ * too), zkl_release_wait, zkl_downgrade and zkl_set_permits. So are guarded writes, zkl_inspect and
+ * zkl_inspect_first, zkl_list, zkl_ask and zkl_find_deadlocks. In a callback they return
+ * ZKL_IN_CALLBACK.
  * zkl_lock_close, zkl_fence_check and zkl_fence_begin can wait, too.
  *
  * **Fork:** A daemon opens its sessions after fork() or daemon(). In a child of fork(), every call

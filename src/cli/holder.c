@@ -5,15 +5,29 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Of one that holds, whether another does; and one of these may be our own, which waits. */
 #define LOOKED_AT 3
+/* As long as a label may be. */
+#define WHAT_BYTES 129
+
+/* In quotes: what it holds of these does not end them. */
+static void quote(char *ret_text, size_t size, const char *text) {
+    size_t length = 0;
+    for (; text[length] != '\0' && length + 1 < size; length++)
+        ret_text[length] = text[length];
+    ret_text[length] = '\0';
+    for (char *quote = ret_text; (quote = strchr(quote, '"')) != NULL;)
+        *quote = '\'';
+}
 
 static void describe(cli_holder *holder, const zkl_contender *c, bool is_alone) {
-    const char *what = c->label[0] == '\0' ? c->program : c->label;
+    char what[WHAT_BYTES];
     char pid[32] = "", age[CLI_AGE_BYTES];
     if (c->pid != 0)
         (void)snprintf(pid, sizeof(pid), " pid %" PRId64, c->pid);
+    quote(what, sizeof(what), c->label[0] == '\0' ? c->program : c->label);
     cli_age_format(age, sizeof(age), c->held_since_ms);
     (void)snprintf(holder->node, sizeof(holder->node), "%s", c->node);
     (void)snprintf(holder->text, sizeof(holder->text), "held by %s%s%s%s%s%s%s%s",
@@ -22,7 +36,8 @@ static void describe(cli_holder *holder, const zkl_contender *c, bool is_alone) 
                    is_alone ? "" : ", and by others");
 }
 
-bool cli_holder_find(cli_holder *ret_holder, zkl_session *session, const char *name) {
+bool cli_holder_find(cli_holder *ret_holder, zkl_session *session, int64_t session_id,
+                     const char *name) {
     zkl_queue *queue = NULL;
     const zkl_contender *first = NULL;
     size_t holders = 0;
@@ -30,7 +45,7 @@ bool cli_holder_find(cli_holder *ret_holder, zkl_session *session, const char *n
         return false;
     for (size_t i = 0; i < zkl_queue_count(queue); i++) {
         const zkl_contender *c = zkl_queue_at(queue, i);
-        if (!c->is_holder || c->session_id == zkl_session_id(session))
+        if (!c->is_holder || c->session_id == session_id)
             continue;
         first = first == NULL ? c : first;
         holders++;

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <zklock.h>
 
 typedef struct cli_holder {
@@ -13,8 +14,10 @@ typedef struct cli_holder {
 
 /*
  * The text is not escaped, and cut where there is no room. Looks at the head of the queue only,
- * whatever its length: a list and a few reads. False: nobody else holds it, or that cannot be read.
+ * whatever its length: a list and a few reads. False: nobody but the session with that id holds it,
+ * or it cannot be read. One call on the session.
  */
-bool cli_holder_find(cli_holder *ret_holder, zkl_session *session, const char *name);
+bool cli_holder_find(cli_holder *ret_holder, zkl_session *session, int64_t session_id,
+                     const char *name);
 
 #endif

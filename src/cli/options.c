@@ -311,13 +311,13 @@ static bool take_command(cli_options *o, char **argv) {
     return true;
 }
 
-/* All that is no option is a NAME: the command is that of -c. */
+/* All that is no option is a NAME. The command is that of -c, which has to come before them: behind
+ * them it may be a shell's, whose name would be taken for a NAME. */
 static bool parse_names(cli_options *o, int argc, char **argv) {
-    if (!parse_part(o, argc, argv, LETTERS))
-        return false;
     if (o->command == NULL)
         return refuse(o, "with --all, '--' before the command to run is missing", "");
-    return take_operands(o, argc - optind, argv + optind);
+    return parse_part(o, argc, argv, LETTERS) &&
+           (o->is_help || o->is_version || take_operands(o, argc - optind, argv + optind));
 }
 
 /* NAME is the first operand and CMD begins with the second. */
@@ -329,13 +329,13 @@ static bool parse_without_separator(cli_options *o, int argc, char **argv) {
         return true;
     if (name == argc)
         return take_operands(o, 0, argv);
+    if (o->is_all)
+        return parse_names(o, argc, argv);
     if (!parse_part(o, argc - name, argv + name, "+" LETTERS))
         return false;
-    if (o->is_help || o->is_version)
-        return true;
     const int command = name + optind;
-    return o->is_all ? parse_names(o, argc, argv)
-                     : take_operands(o, 1, argv + name) && take_command(o, argv + command);
+    return o->is_help || o->is_version ||
+           (take_operands(o, 1, argv + name) && take_command(o, argv + command));
 }
 
 static bool parse_run(cli_options *o, int argc, char **argv) {

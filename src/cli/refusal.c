@@ -5,13 +5,13 @@
 #include "cli/refusal.h"
 
 #include "cli/exit_status.h"
-#include "cli/holder.h"
 #include "cli/message.h"
 
 typedef struct refusal {
     const cli_options *options;
     const cli_holds *holds;
     zkl_session *session;
+    cli_waiting *waiting;
 } refusal;
 
 /* Whether the queue is the reason. */
@@ -73,7 +73,7 @@ static bool is_taken(const refusal *r, const zkl_queue *queue) {
 static void explain_conflict_of_one(const refusal *r, const char *state) {
     const char *name = r->holds->names[0];
     cli_holder holder;
-    bool is_held = cli_holder_find(&holder, r->session, name);
+    bool is_held = cli_waiting_ask(r->waiting, 0, &holder);
     if (r->options->wait_ms == 0)
         cli_message("%s: %s%s%s", name, state, is_held ? ", " : "", is_held ? holder.text : "");
     else
@@ -105,8 +105,8 @@ static void explain_conflict(const refusal *r) {
 }
 
 int cli_refusal_explain(const cli_options *options, const cli_holds *holds, zkl_session *session,
-                        zkl_err err) {
-    const refusal r = {.options = options, .holds = holds, .session = session};
+                        cli_waiting *waiting, zkl_err err) {
+    const refusal r = {.options = options, .holds = holds, .session = session, .waiting = waiting};
     if (err == ZKL_TIMEOUT && zkl_session_state(session) != ZKL_STATE_CONNECTED) {
         cli_message("%s: the %s not acquired within %g s: no server answers", holds->title,
                     holds->count == 1 ? "lock was" : "locks were", (double)options->wait_ms / 1000);

@@ -69,12 +69,11 @@ static void on_session_event(const zkl_event *event, void *arg) {
     }
 }
 
-/* It lives as long as the options; the lock's own does not. */
-static const char *name_of(const cli_holds *holds, const zkl_lock *lock) {
+static size_t index_of(const cli_holds *holds, const zkl_lock *lock) {
     size_t i = 0;
     while (i + 1 < holds->count && holds->locks[i] != lock)
         i++;
-    return holds->names[i];
+    return i;
 }
 
 static void on_lock_event(const zkl_event *event, void *arg) {
@@ -84,7 +83,7 @@ static void on_lock_event(const zkl_event *event, void *arg) {
     case ZKL_EVENT_QUEUED:
         cli_message_detail("%s: waiting: %zu %s ahead in the queue", zkl_lock_name(event->lock),
                            event->position, event->position == 1 ? "contender" : "contenders");
-        cli_waiting_queued(atomic_load(&r->waiting), name_of(&r->holds, event->lock),
+        cli_waiting_queued(atomic_load(&r->waiting), index_of(&r->holds, event->lock),
                            event->position);
         break;
     case ZKL_EVENT_REQUEUED:
@@ -195,8 +194,9 @@ static zkl_err acquire_once(run *r) {
 static bool acquire(run *r, int *ret_status) {
     zkl_err err;
     cli_interrupt_watch(r->interrupt, r->holds.locks[0]);
-    if (!r->options->is_quiet && r->options->wait_ms != 0)
-        atomic_store(&r->waiting, cli_waiting_start(r->session)); /* with the signals blocked */
+    atomic_store(&r->waiting, /* with the signals blocked */
+                 cli_waiting_start(r->session, r->holds.names, r->holds.count,
+                                   !r->options->is_quiet && r->options->wait_ms != 0));
     cli_signals_allow_stop(&r->signals, true);
     atomic_store(&r->is_waiting, true);
     do {
@@ -210,7 +210,8 @@ static bool acquire(run *r, int *ret_status) {
     if (r->came != 0)
         *ret_status = CLI_EXIT_SIGNAL_BASE + r->came;
     else if (err != ZKL_OK)
-        *ret_status = cli_refusal_explain(r->options, &r->holds, r->session, err);
+        *ret_status = cli_refusal_explain(r->options, &r->holds, r->session,
+                                          atomic_load(&r->waiting), err);
     return r->came == 0 && err == ZKL_OK;
 }
 
@@ -322,8 +323,8 @@ static bool begin(run *r) {
 static void end(run *r) {
     (void)cli_interrupt_stop(r->interrupt); /* before its lock goes away */
     cli_holds_close(&r->holds);
-    (void)zkl_session_close(r->session); /* frees whatever is still held */
-    cli_waiting_free(atomic_load(&r->waiting));
+    if (cli_waiting_end(atomic_load(&r->waiting))) /* else no server answers, nor would the close */
+        (void)zkl_session_close(r->session);       /* frees whatever is still held */
     cli_terminal_close(&r->terminal);
     if (r->lost_fd >= 0)
         close(r->lost_fd);

@@ -14,7 +14,7 @@ claim "... or with a '--' behind the NAME" status_is 7 zkl run a -n -- sh -c 'ex
 claim "-c is a shell's command" status_is 8 zkl run a -c 'true && exit 8'
 claim "... also before the NAME" status_is 8 zkl run -c 'true && exit 8' a
 claim "... and with --all" status_is 8 zkl run -c 'exit 8' --all a b --
-claim "... without '--', too" status_is 8 zkl run --all a -n b -c 'exit 8'
+claim "... without '--', if it comes first" status_is 8 zkl run --all -c 'exit 8' a -n b
 claim "128 + signal for a CMD that a signal ended" status_is 137 zkl run a -- sh -c 'kill -9 $$'
 claim "127 for a CMD that is not there" status_is 127 zkl run a -- zklock-no-such-command
 claim "... and says so" matches "$(cat "$Work/err")" 'zklock-no-such-command: command not found'

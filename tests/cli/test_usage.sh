@@ -35,6 +35,7 @@ claim "-c takes the place of a command" refused "already: .*'true'" --hosts x ru
 claim "... before '--', too" refused "already: .*'true'" --hosts x run name -c : -- true
 claim "-c needs a text" refused "'-c'" --hosts x run name -c
 claim "--all needs '--'" refused "with --all" --hosts x run --all name true
+claim "... if -c comes behind the NAMEs, too" refused "with --all" --hosts x run --all a sh -c :
 claim "options end with the command" refused "'-Z'" --hosts x run name -Z true -n
 claim "no servers: says how to name them" refused 'ZKLOCK_HOSTS' ls
 claim "an empty ZKLOCK_HOSTS is none" status_is 64 env ZKLOCK_HOSTS= zklock ls

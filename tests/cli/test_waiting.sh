@@ -8,43 +8,37 @@ use_any_server
 
 Host=$(uname -n)
 readonly Host
+Held="held by $Host pid [0-9]+ \"pg_dump 'shop'\" for [0-9hms]+"
 
-says() { # PATTERN...
-    local pattern
-    for pattern; do
-        grep -qE "$pattern" "$Work/said" || return 1
-    done
+says() { # FILE PATTERN
+    grep -qE "$2" "$Work/$1"
 }
 
-hold nightly --label 'pg_dump shop'
-held="held by $Host pid [0-9]+ \"pg_dump shop\" for [0-9]+s"
+hold nightly --label 'pg_dump "shop"'
 claim "a try" status_is 1 zkl run -n nightly -- true
 claim "... names the holder" matches "$(cat "$Work/err")" \
-    "^zklock: nightly: another client holds the lock, $held\$"
+    "^zklock: nightly: another client holds the lock, $Held\$"
 claim "a wait in vain" status_is 1 zkl run -w 2 nightly -- true
-claim "... says it at its start" matches "$(sed -n 1p "$Work/err")" \
-    "^zklock: nightly: $held; 1 before us\$"
-claim "... and at its end" matches "$(sed -n 2p "$Work/err")" \
-    "^zklock: nightly: the lock was not acquired within 2 s: $held\$"
-claim "... and no more" is "$(wc -l <"$Work/err")" 2
+claim "... names it, too" matches "$(tail -n 1 "$Work/err")" \
+    "^zklock: nightly: the lock was not acquired within 2 s: $Held\$"
 claim "-q: a wait in vain" status_is 1 zkl run -q -w 2 nightly -- true
 claim "... is told at its end alone" is "$(wc -l <"$Work/err")" 1
 
-"${Zkl[@]}" run nightly -- true 2>"$Work/said" &
+"${Zkl[@]}" run nightly -- true 2>"$Work/first" &
 first=$!
-await says "1 before us"
-"${Zkl[@]}" run nightly -- true 2>"$Work/said" &
+claim "who waits says for whom" await says first "^zklock: nightly: $Held; 1 before us\$"
+"${Zkl[@]}" run nightly -- true 2>"$Work/second" &
 second=$!
-await says "^zklock: nightly: $held; 2 before us\$"
+claim "... and for how many" await says second "^zklock: nightly: $Held; 2 before us\$"
 let_go
-claim "who has waited" ends_with "$first" 0
-claim "... in turn" ends_with "$second" 0
-claim "... has said it once" is "$(wc -l <"$Work/said")" 1
+claim "it goes on in its turn" ends_with "$first" 0
+claim "... and the other" ends_with "$second" 0
+claim "... which has said it once" is "$(wc -l <"$Work/second")" 1
 
 hold files -s
-"${Zkl[@]}" run -s files -- bash -c 'touch "$1/second"; exec sleep 60' sh "$Work" &
+"${Zkl[@]}" run -s files -- bash -c 'touch "$1/two"; exec sleep 60' sh "$Work" &
 other=$!
-await test -e "$Work/second"
+await test -e "$Work/two"
 claim "two that share" status_is 1 zkl run -n files -- true
 claim "... are named as one and others" matches "$(cat "$Work/err")" \
     "^zklock: files: another client holds the lock, held by $Host pid [0-9]+.*, and by others\$"
@@ -52,9 +46,12 @@ kill "$other"
 let_go
 
 hold pair
-claim "several at once: a wait in vain" status_is 1 zkl run -w 2 --all spare pair -- true
-claim "... says which is held" matches "$(sed -n 1p "$Work/err")" \
+"${Zkl[@]}" run --all spare pair -- true 2>"$Work/several" &
+several=$!
+claim "of several it names the one that is held" await says several \
     "^zklock: pair: held by $Host pid [0-9]+.*; 1 before us\$"
+kill "$several"
+claim "a signal ends the wait" ends_with "$several" 143
 let_go
 
 claim "a free lock" status_is 0 zkl run free -- true
