@@ -43,6 +43,21 @@ static void hostile_values_are_escaped(void) {
     CHECK(strstr(Output, "\"pid\":7,") != NULL);
 }
 
+/* Whoever wrote that holds the lock. The quotes end with our words. */
+static void a_hostile_holder_is_named_harmlessly(void) {
+    static const char line[] = "zklock1 pid=7 tid=8 host=%1B%5B2J prog=%9B31m%FF label=a%0Ab%22%5C";
+    put_contender("holder", Child, line, sizeof(line) - 1);
+    CHECK_INT(shell(command("run -n holder -- true 2>&1")), 1);
+    check_harmless(Output);
+    CHECK(strstr(Output, "held by \\x1B[2J pid 7 \"a\\x0Ab'\\\\\" for ") != NULL);
+    CHECK_INT(shell(command("run -w 2 holder -- true 2>&1")), 1);
+    check_harmless(Output);
+    put_contender("bytes/holder", Child, "\x1b[31m\xff", 6);
+    CHECK_INT(shell(command("run -n bytes/holder -- true 2>&1")), 1);
+    check_harmless(Output);
+    CHECK(strstr(Output, "held by _c_0") != NULL);
+}
+
 static void any_bytes_in_a_node_leave_the_output_harmless(void) {
     unsigned seed = 1;
     for (int round = 0; round < 20; round++) {
@@ -201,6 +216,7 @@ static void a_waiter_of_several_that_loses_a_place_queues_again_for_all(void) {
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"hostile values are escaped", hostile_values_are_escaped},
+        {"a hostile holder is named harmlessly", a_hostile_holder_is_named_harmlessly},
         {"any bytes in a node leave the output harmless",
          any_bytes_in_a_node_leave_the_output_harmless},
         {"hostile names are escaped", hostile_names_are_escaped},
