@@ -249,8 +249,8 @@ typedef struct zkl_session_options {
     size_t size;             /* sizeof(zkl_session_options); ZKL_SESSION_OPTIONS sets it */
     int session_timeout_ms;  /* asked of the server, 100 to 3600000 [10000]. The servers bound it,
                                 by default to 2 to 20 ticks: zkl_session_timeout_ms says T */
-    int connect_timeout_ms;  /* how long zkl_session_open, zkl_inspect and zkl_list wait at most, 1
-                                to 3600000 [10000] */
+    int connect_timeout_ms;  /* how long zkl_session_open, zkl_inspect, zkl_inspect_first and
+                                zkl_list wait at most, 1 to 3600000 [10000] */
     bool lazy_heartbeat;     /* ignored: reserved */
     bool manual_dispatch;    /* zkl_session_dispatch calls back, and no thread of ours */
     const char *root;        /* of the locks: an absolute path, at most 255 bytes ["/locks"] */

@@ -15,13 +15,12 @@ bool asks_are_made(const struct world *w) {
 static int a_holder(struct world *w) {
     int found = NONE;
     for (int tries = 0; tries < 8 && w->truth.count > 0; tries++) {
-        int node = w->truth.nodes[world_below(w, (unsigned)w->truth.count)].name;
-        const struct name *name = &w->names[node];
-        if (name->lock == NONE || name->kind == ZKLI_KIND_NONE)
+        int node = breaks_draw(w);
+        if (node == NONE)
             continue;
-        if (name->held_ns != 0)
+        if (w->names[node].held_ns != 0)
             return node;
-        if (found == NONE || name->place < w->names[found].place)
+        if (found == NONE || w->names[node].place < w->names[found].place)
             found = node;
     }
     return found;

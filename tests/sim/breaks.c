@@ -9,15 +9,20 @@
 
 /* ---- An operator ---- */
 
+int breaks_draw(struct world *w) {
+    int node = w->truth.nodes[world_below(w, (unsigned)w->truth.count)].name;
+    const struct name *name = &w->names[node];
+    return name->lock == NONE || name->kind == ZKLI_KIND_NONE ? NONE : node;
+}
+
 /* A contender; mostly one of those that came first. NONE: there is none. */
 static int a_contender(struct world *w) {
     int found = NONE;
     for (int tries = 0; tries < 8 && w->truth.count > 0; tries++) {
-        int node = w->truth.nodes[world_below(w, (unsigned)w->truth.count)].name;
-        const struct name *name = &w->names[node];
-        if (name->lock == NONE || name->kind == ZKLI_KIND_NONE)
+        int node = breaks_draw(w);
+        if (node == NONE)
             continue;
-        if (found == NONE || name->place < w->names[found].place)
+        if (found == NONE || w->names[node].place < w->names[found].place)
             found = node;
         if (world_chance(w, 40))
             break;

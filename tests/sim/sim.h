@@ -324,6 +324,8 @@ void permits_check_holders(struct world *w);
 
 /* ---- breaks.c ---- */
 
+/* One of the nodes that there are, at least one; NONE: it is no contender's. */
+int breaks_draw(struct world *w);
 /* An operator ends the hold of somebody, or a place in a queue. Or the owner of the node stops, in
  * a scene of breaks_delay. */
 void breaks_begin(struct world *w, unsigned is_scene, unsigned client);
