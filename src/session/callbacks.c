@@ -17,7 +17,7 @@
 /* What one acquire may have to tell, until the last of it is told. */
 struct zkli_events {
     unsigned references;
-    struct zkli_callback queued, requeued, held, lost, wanted;
+    struct zkli_event_callback queued, requeued, held, lost, wanted;
 };
 
 static _Thread_local bool is_in_callback, delivers;
@@ -36,10 +36,15 @@ static struct zkli_callback *callback_of(struct zkli_list *link) {
     return ZKLI_CONTAINER(link, struct zkli_callback, link);
 }
 
-static void remove_from_line(struct zkli_callback *c) {
+/* Of one that is no completion's. */
+static struct zkli_event_callback *event_of(struct zkli_callback *c) {
+    return ZKLI_CONTAINER(c, struct zkli_event_callback, place);
+}
+
+static void remove_event(struct zkli_event_callback *c) {
     struct zkli_events *events = c->events;
-    zkli_list_remove(&c->link);
-    if (c->completion == NULL && c != c->kept)
+    zkli_list_remove(&c->place.link);
+    if (c != c->kept)
         free(c);
     zkli_events_release(events);
 }
@@ -58,35 +63,41 @@ static void append_to_line(struct zkl_session *s, struct zkli_callback *c) {
 /* Has an event told without a record of its own, while the kept one is in the line. Of places in
  * the queue the newest will do. Of other kinds the last in the line stands for one more; if a place
  * was to be told between the two, it is lost since. */
-static void add_to_line(struct zkl_session *s, struct zkli_callback *kept, const zkl_event *event) {
+static void add_to_line(struct zkl_session *s, struct zkli_event_callback *kept,
+                        const zkl_event *event) {
     bool is_place = event->type == ZKL_EVENT_QUEUED;
-    struct zkli_list *link = s->callbacks.previous;
-    struct zkli_callback *c = callback_of(link);
-    while (c->kept != kept) {
+    struct zkli_event_callback *found = NULL;
+    for (struct zkli_list *link = s->callbacks.previous; found == NULL;) {
+        struct zkli_callback *c = callback_of(link);
         link = link->previous;
-        if (!is_place && c->events == kept->events)
-            remove_from_line(c);
-        c = callback_of(link);
+        if (c->completion != NULL)
+            continue;
+        if (event_of(c)->kept == kept)
+            found = event_of(c);
+        else if (!is_place && event_of(c)->events == kept->events)
+            remove_event(event_of(c));
     }
     if (is_place) {
-        c->event = *event;
-        zkli_list_remove(&c->link);
-        zkli_list_append(&s->callbacks, &c->link);
+        found->event = *event;
+        zkli_list_remove(&found->place.link);
+        zkli_list_append(&s->callbacks, &found->place.link);
     } else {
-        c->times++;
-        c->event.is_new_session = c->event.is_new_session || event->is_new_session;
+        found->times++;
+        found->event.is_new_session = found->event.is_new_session || event->is_new_session;
     }
 }
 
-void zkli_callback_init(struct zkli_callback *c, zkl_event_fn fn, void *arg, const void *owner) {
-    *c = (struct zkli_callback){.fn = fn, .arg = arg, .owner = owner, .kept = c};
+void zkli_callback_init(struct zkli_event_callback *c, zkl_event_fn fn, void *arg,
+                        const void *owner) {
+    *c = (struct zkli_event_callback){.place.owner = owner, .fn = fn, .arg = arg, .kept = c};
 }
 
-void zkli_callback_post(struct zkl_session *s, struct zkli_callback *kept, const zkl_event *event) {
+void zkli_callback_post(struct zkl_session *s, struct zkli_event_callback *kept,
+                        const zkl_event *event) {
     if (kept->fn == NULL || s->callbacks_stop)
         return;
-    bool is_free = !zkli_list_is_linked(&kept->link);
-    struct zkli_callback *c = is_free ? kept : malloc(sizeof(*c));
+    bool is_free = !zkli_list_is_linked(&kept->place.link);
+    struct zkli_event_callback *c = is_free ? kept : malloc(sizeof(*c));
     if (c == NULL) {
         if (event->type != ZKL_EVENT_WANTED) /* there is one in the line, of an earlier hold */
             add_to_line(s, kept, event);
@@ -94,12 +105,12 @@ void zkli_callback_post(struct zkl_session *s, struct zkli_callback *kept, const
     }
     if (!is_free)
         *c = *kept;
-    c->link = (struct zkli_list){NULL, NULL};
+    c->place.link = (struct zkli_list){NULL, NULL};
     c->event = *event;
     c->times = 1;
     if (c->events != NULL)
         c->events->references++;
-    append_to_line(s, c);
+    append_to_line(s, &c->place);
 }
 
 struct zkli_events *zkli_events_new(zkl_event_fn fn, void *arg, const void *owner) {
@@ -107,8 +118,8 @@ struct zkli_events *zkli_events_new(zkl_event_fn fn, void *arg, const void *owne
     if (events == NULL)
         return NULL;
     events->references = 1;
-    struct zkli_callback *all[] = {&events->queued, &events->requeued, &events->held, &events->lost,
-                                   &events->wanted};
+    struct zkli_event_callback *all[] = {&events->queued, &events->requeued, &events->held,
+                                         &events->lost, &events->wanted};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         zkli_callback_init(all[i], fn, arg, owner);
         all[i]->events = events;
@@ -164,15 +175,14 @@ void zkli_completion_withdraw(struct zkli_completion *c) {
 
 /* ---- The thread ---- */
 
-/* Takes the next event. A record that stands for several stays first in the line until the last of
- * them. Connections break and resume in turn. Which of several resumed with a new session is not
- * kept: if one did, each says so. */
-static struct zkli_callback take(struct zkl_session *s) {
-    struct zkli_callback *c = callback_of(s->callbacks.next);
-    struct zkli_callback taken = *c;
+/* Takes the event that is next. A record that stands for several stays first in the line until the
+ * last of them. Connections break and resume in turn. Which of several resumed with a new session
+ * is not kept: if one did, each says so. */
+static struct zkli_event_callback take(struct zkli_event_callback *c) {
+    struct zkli_event_callback taken = *c;
     taken.event.is_new_session &= taken.event.type == ZKL_EVENT_RESUMED;
     if (--c->times == 0)
-        remove_from_line(c);
+        remove_event(c);
     else if (taken.event.type == ZKL_EVENT_SUSPENDED)
         c->event.type = ZKL_EVENT_RESUMED;
     else if (taken.event.type == ZKL_EVENT_RESUMED)
@@ -180,31 +190,42 @@ static struct zkli_callback take(struct zkl_session *s) {
     return taken;
 }
 
-/* Without the lock. What it calls may close what it is about, in which others are told. */
-static void tell(struct zkli_callback *c) {
+/* These two without the lock. What they call may close what it is about, in which others are
+ * told. */
+static void tell_event(const struct zkli_event_callback *c) {
     bool was_in_callback = is_in_callback;
     is_in_callback = true;
-    if (c->completion != NULL)
-        c->completion->tell(c->completion);
-    else
-        c->fn(&c->event, c->arg);
+    c->fn(&c->event, c->arg);
     is_in_callback = was_in_callback;
+}
+
+static void tell_completion(struct zkli_completion *c) {
+    bool was_in_callback = is_in_callback;
+    is_in_callback = true;
+    c->tell(c);
+    is_in_callback = was_in_callback;
+}
+
+static void take_completion(struct zkli_completion *c) {
+    zkli_completion_withdraw(c);
+    c->take(c);
 }
 
 /* The first in the line. */
 static void tell_next(struct zkl_session *s) {
-    struct zkli_completion *completion = callback_of(s->callbacks.next)->completion;
-    struct zkli_callback next;
-    if (completion == NULL) {
-        next = take(s);
-    } else {
-        next = completion->place;
-        zkli_completion_withdraw(completion);
-        completion->take(completion);
-    }
-    s->callback_owner = next.owner;
+    struct zkli_callback *next = callback_of(s->callbacks.next);
+    struct zkli_completion *completion = next->completion;
+    struct zkli_event_callback taken;
+    s->callback_owner = next->owner;
+    if (completion == NULL)
+        taken = take(event_of(next));
+    else
+        take_completion(completion);
     zkli_session_unlock(s);
-    tell(&next);
+    if (completion == NULL)
+        tell_event(&taken);
+    else
+        tell_completion(completion);
     zkli_session_lock(s);
     s->callback_owner = NULL;
     pthread_cond_broadcast(&s->changed);
@@ -251,7 +272,7 @@ static void drop_events(struct zkl_session *s, const void *owner) {
         struct zkli_callback *c = callback_of(link);
         link = link->next;
         if (c->owner == owner && c->completion == NULL)
-            remove_from_line(c);
+            remove_event(event_of(c));
     }
 }
 
@@ -267,10 +288,9 @@ static struct zkli_completion *first_of(struct zkl_session *s, const void *owner
 
 /* Here, and not in its turn: that may be far, or be this very callback's. */
 static void tell_now(struct zkl_session *s, struct zkli_completion *c) {
-    zkli_completion_withdraw(c);
-    c->take(c);
+    take_completion(c);
     zkli_session_unlock(s);
-    tell(&c->place);
+    tell_completion(c);
     zkli_session_lock(s);
 }
 
@@ -304,7 +324,7 @@ void zkli_callbacks_stop(struct zkl_session *s) {
         if (c->completion != NULL)
             tell_now(s, c->completion);
         else
-            remove_from_line(c);
+            remove_event(event_of(c));
     }
     zkli_session_unlock(s);
 }

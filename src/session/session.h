@@ -18,18 +18,22 @@
 struct zkli_events;
 struct zkli_completion;
 
-/* An event on its way to the user, or the place of a completion, in the line of the session's
- * callbacks. */
+/* A place in the line of the session's callbacks. */
 struct zkli_callback {
     struct zkli_list link;
-    struct zkli_completion *completion; /* NULL: an event, which has what follows */
+    struct zkli_completion *completion; /* NULL: an event, in a zkli_event_callback */
+    const void *owner;                  /* the lock, or the session */
+};
+
+/* An event on its way to the user. */
+struct zkli_event_callback {
+    struct zkli_callback place;
     zkl_event_fn fn;
     void *arg;
-    const void *owner; /* the lock, or the session; a completion has one, too */
     zkl_event event;
-    unsigned times;             /* how many events it stands for */
-    struct zkli_callback *kept; /* the record that is kept for its kind; perhaps itself */
-    struct zkli_events *events; /* in which that is; NULL: the session keeps it */
+    unsigned times;                   /* how many events it stands for */
+    struct zkli_event_callback *kept; /* the record that is kept for its kind; perhaps itself */
+    struct zkli_events *events;       /* in which that is; NULL: the session keeps it */
 };
 
 /* What a call came to for which nobody waits. It is told once, behind the events that came before
@@ -78,7 +82,7 @@ struct zkl_session {
     /* Callback thread, or the caller of zkl_session_dispatch (callbacks.c) */
     int callbacks_fd; /* readable while the line is not empty; -1: there is a thread for it */
     struct zkli_list callbacks;
-    struct zkli_callback own_events; /* kept for the session's */
+    struct zkli_event_callback own_events; /* kept for the session's */
     bool callbacks_run, callbacks_stop;
     pthread_t callback_thread;
     pthread_cond_t callbacks_changed;

@@ -273,10 +273,23 @@ static zkl_event_type next_of(unsigned *stage) {
     return ++*stage == 1 ? ZKL_EVENT_HELD : ZKL_EVENT_LOST;
 }
 
-/* Posts what a session with a few acquires may come to tell; of 8 allocations so many fail. */
-static void post_all(zkl_session *s, struct zkli_callback *of_session,
-                     struct zkli_events *const *acquires, struct posted *posted,
-                     uint32_t failing_of_8) {
+static _Atomic unsigned CompletionsTaken, CompletionsTold;
+
+static void take_completion(struct zkli_completion *c) {
+    (void)c;
+    atomic_fetch_add(&CompletionsTaken, 1);
+}
+
+static void tell_completion(struct zkli_completion *c) {
+    (void)c;
+    atomic_fetch_add(&CompletionsTold, 1);
+}
+
+/* Posts what a session with a few acquires may come to tell, and one completion among these; of 8
+ * allocations so many fail. */
+static void post_all(zkl_session *s, struct zkli_event_callback *of_session,
+                     struct zkli_events *const *acquires, struct zkli_completion *completion,
+                     struct posted *posted, uint32_t failing_of_8) {
     unsigned stages[ACQUIRES] = {0};
     bool is_connected = true;
 
@@ -297,6 +310,8 @@ static void post_all(zkl_session *s, struct zkli_callback *of_session,
         }
         failing_disarm();
         posted[i] = (struct posted){event.type, event.hold, event.position, event.is_new_session};
+        if (i == POSTS / 2)
+            zkli_completion_post(s, completion);
     }
 }
 
@@ -345,15 +360,19 @@ static bool is_idle(zkl_session *s) {
 
 /* One round: what is posted while a callback takes long and memory comes and goes. */
 static void check_line(zkl_session *s, uint32_t failing_of_8) {
-    struct zkli_callback of_session;
+    struct zkli_event_callback of_session;
     struct zkli_events *acquires[ACQUIRES];
+    struct zkli_completion completion;
     struct posted posted[POSTS];
     const zkl_event first = {.type = ZKL_EVENT_RESUMED};
 
     atomic_store(&Line.count, 0);
     atomic_store(&Line.is_entered, false);
     atomic_store(&Line.may_go_on, false);
+    atomic_store(&CompletionsTaken, 0);
+    atomic_store(&CompletionsTold, 0);
     zkli_callback_init(&of_session, on_line, NULL, s);
+    zkli_completion_init(&completion, s, take_completion, tell_completion);
     for (size_t i = 0; i < ACQUIRES; i++)
         REQUIRE((acquires[i] = zkli_events_new(on_line, NULL, s)) != NULL);
     zkli_session_lock(s);
@@ -361,12 +380,14 @@ static void check_line(zkl_session *s, uint32_t failing_of_8) {
     zkli_session_unlock(s);
     WAIT_UNTIL(atomic_load(&Line.is_entered), SOON_MS);
     zkli_session_lock(s);
-    post_all(s, &of_session, acquires, posted, failing_of_8);
+    post_all(s, &of_session, acquires, &completion, posted, failing_of_8);
     for (size_t i = 0; i < ACQUIRES; i++)
         zkli_events_release(acquires[i]); /* an acquire may be over before its events are told */
     zkli_session_unlock(s);
     atomic_store(&Line.may_go_on, true);
     WAIT_UNTIL(is_idle(s), SOON_MS);
+    CHECK_INT(atomic_load(&CompletionsTaken), 1);
+    CHECK_INT(atomic_load(&CompletionsTold), 1);
     for (zkl_hold hold = 0; hold <= ACQUIRES; hold++)
         CHECK(is_whole(posted, hold));
     for (size_t i = 0; failing_of_8 == 0 && i < POSTS; i++) {
