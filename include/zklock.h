@@ -486,7 +486,7 @@ ZKL_API zkl_err zkl_release(zkl_lock *l);
  * up after ZKL_TIMEOUT, too.
  * **Returns:** as zkl_release.
  * ZKL_TIMEOUT: not confirmed yet; the deletion goes on in the background.
- * ZKL_INVALID, ZKL_IN_CALLBACK, ZKL_NOMEM: nothing was done.
+ * ZKL_INVALID, ZKL_IN_CALLBACK: nothing was done.
  */
 ZKL_API zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms);
 

@@ -42,10 +42,10 @@ static void on_deadline(void *arg) {
         zkli_acquire_take_back(acquire, ZKL_TIMEOUT);
 }
 
-bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l,
+void zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l,
                        struct zkli_thread thread) {
     *acquire = (struct zkli_acquire){.lock = l, .thread = thread};
-    return zkli_operation_init(&acquire->operation, l->session, on_deadline, acquire);
+    zkli_operation_init(&acquire->operation, l->session, on_deadline, acquire);
 }
 
 bool zkli_acquire_prepare(struct zkli_acquire *acquire) {
@@ -157,10 +157,7 @@ zkl_err zkl_acquire(zkl_lock *l, int64_t timeout_ms) {
     if (err != ZKL_OK)
         return err;
     struct zkli_acquire acquire;
-    if (!zkli_acquire_init(&acquire, l, zkli_thread_self())) {
-        zkli_lock_end(l);
-        return ZKL_NOMEM;
-    }
+    zkli_acquire_init(&acquire, l, zkli_thread_self());
     zkli_lock_enter(l);
     zkli_acquire_begin(&acquire, timeout_ms);
     (void)zkli_operation_wait(&acquire.operation);
@@ -213,10 +210,7 @@ zkl_err zkl_release_wait(zkl_lock *l, int64_t timeout_ms) {
         return err;
     struct zkli_release waiting;
     zkli_lock_enter(l);
-    if (!zkli_release_init(&waiting, l, timeout_ms)) {
-        zkli_lock_leave(l);
-        return ZKL_NOMEM;
-    }
+    zkli_release_init(&waiting, l, timeout_ms);
     err = zkli_lock_release(l, zkli_lock_hold_of(l, zkli_thread_number()), &waiting);
     if (err == ZKL_OK)
         err = zkli_operation_wait(&waiting.operation); /* OK at once if nothing was begun */

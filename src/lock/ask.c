@@ -24,22 +24,22 @@ static bool compute(struct zkli_change *change, const struct zkli_reply *reply) 
     return change->length > 0;
 }
 
-zkl_err zkli_asking_begin(struct zkli_asking *asking, struct zkl_session *s, const char *path,
-                          int64_t until_ns) {
+void zkli_asking_begin(struct zkli_asking *asking, struct zkl_session *s, const char *path,
+                       int64_t until_ns) {
     *asking = (struct zkli_asking){
         .change = {
             .session = s, .path = path, .what = "the mark", .compute = compute, .done = done}};
-    return zkli_change_start(&asking->change, until_ns);
+    zkli_change_start(&asking->change, until_ns);
 }
 
 static zkl_err ask(zkl_session *s, const char *path, int64_t until_ns, bool *ret_is_there) {
     struct zkli_asking asking = {.is_there = false};
     zkli_session_lock(s);
     zkl_err err = zkli_engine_end_error(s->engine);
-    if (err == ZKL_OK)
-        err = zkli_asking_begin(&asking, s, path, until_ns);
-    if (err == ZKL_OK)
+    if (err == ZKL_OK) {
+        zkli_asking_begin(&asking, s, path, until_ns);
         err = zkli_change_wait(&asking.change);
+    }
     zkli_session_unlock(s);
     *ret_is_there = asking.is_there;
     return err;

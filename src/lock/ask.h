@@ -11,8 +11,8 @@ struct zkli_asking {
     bool is_there;             /* its node, and it may be asked */
 };
 
-/* With the lock. path: the node's; it lives as long. NOMEM. */
-zkl_err zkli_asking_begin(struct zkli_asking *asking, struct zkl_session *s, const char *path,
-                          int64_t until_ns);
+/* With the lock. path: the node's; it lives as long. */
+void zkli_asking_begin(struct zkli_asking *asking, struct zkl_session *s, const char *path,
+                       int64_t until_ns);
 
 #endif

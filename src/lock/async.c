@@ -78,8 +78,7 @@ struct async_acquire {
 
 static zkl_err acquire_begin(struct zkli_async *async) {
     struct async_acquire *a = ZKLI_CONTAINER(async, struct async_acquire, async);
-    if (!zkli_acquire_init(&a->acquire, async->lock, (struct zkli_thread){0, 0}))
-        return ZKL_NOMEM;
+    zkli_acquire_init(&a->acquire, async->lock, (struct zkli_thread){0, 0});
     zkli_async_follow(async, &a->acquire.operation);
     zkli_acquire_begin(&a->acquire, a->timeout_ms);
     return ZKL_OK;
@@ -115,8 +114,7 @@ static zkl_err release_begin(struct zkli_async *async) {
     struct async_release *r = ZKLI_CONTAINER(async, struct async_release, async);
     struct zkl_lock *l = async->lock;
     struct zkli_operation *o = &r->release.operation;
-    if (!zkli_release_init(&r->release, l, r->timeout_ms))
-        return ZKL_NOMEM;
+    zkli_release_init(&r->release, l, r->timeout_ms);
     zkli_async_follow(async, o);
     zkl_err err = zkli_lock_release(l, zkli_lock_find_hold(l, async->hold), &r->release);
     if (err != ZKL_OK) {

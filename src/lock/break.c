@@ -147,7 +147,7 @@ static void done(struct zkli_change *change, zkl_err result, bool is_there) {
     }
 }
 
-bool zkli_breaking_init(struct zkli_breaking *b, struct zkl_session *s, const char *name,
+void zkli_breaking_init(struct zkli_breaking *b, struct zkl_session *s, const char *name,
                         const char *node) {
     char directory[ZKLI_PATH_MAX], reader[ZKLI_CHILD_MAX + 1];
     *b = (struct zkli_breaking){
@@ -163,7 +163,7 @@ bool zkli_breaking_init(struct zkli_breaking *b, struct zkl_session *s, const ch
     }
     expect_node(b, 0);
     zkli_timer_init(&b->next_look, look, b);
-    return zkli_operation_init(&b->operation, s, on_deadline, b);
+    zkli_operation_init(&b->operation, s, on_deadline, b);
 }
 
 void zkli_breaking_fini(struct zkli_breaking *b) {
@@ -180,8 +180,7 @@ void zkli_breaking_begin(struct zkli_breaking *b, int64_t timeout_ms) {
 
 static zkl_err run(zkl_session *s, const char *name, const char *node, int64_t timeout_ms) {
     struct zkli_breaking breaking;
-    if (!zkli_breaking_init(&breaking, s, name, node))
-        return ZKL_NOMEM;
+    zkli_breaking_init(&breaking, s, name, node);
     zkli_session_lock(s);
     zkl_err err = zkli_engine_end_error(s->engine);
     if (err == ZKL_OK) {

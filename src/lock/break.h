@@ -30,8 +30,8 @@ struct zkli_breaking {
     int64_t timeout_ns;
 };
 
-/* node: a contender's, in the queue of that lock. False: out of memory. */
-bool zkli_breaking_init(struct zkli_breaking *b, struct zkl_session *s, const char *name,
+/* node: a contender's, in the queue of that lock. */
+void zkli_breaking_init(struct zkli_breaking *b, struct zkl_session *s, const char *name,
                         const char *node);
 void zkli_breaking_fini(struct zkli_breaking *b);
 /* With the lock: from now on .operation runs, until it is finished. */

@@ -114,13 +114,11 @@ void zkli_change_begin(struct zkli_change *c) {
     ask_to_read(c);
 }
 
-zkl_err zkli_change_start(struct zkli_change *c, int64_t until_ns) {
+void zkli_change_start(struct zkli_change *c, int64_t until_ns) {
     c->is_waited_for = true;
-    if (!zkli_operation_init(&c->operation, c->session, on_deadline, c))
-        return ZKL_NOMEM;
+    zkli_operation_init(&c->operation, c->session, on_deadline, c);
     zkli_operation_begin(&c->operation, until_ns);
     zkli_change_begin(c);
-    return ZKL_OK;
 }
 
 zkl_err zkli_change_wait(struct zkli_change *c) {
@@ -130,6 +128,6 @@ zkl_err zkli_change_wait(struct zkli_change *c) {
 }
 
 zkl_err zkli_change_run(struct zkli_change *c, int64_t until_ns) {
-    zkl_err err = zkli_change_start(c, until_ns);
-    return err == ZKL_OK ? zkli_change_wait(c) : err;
+    zkli_change_start(c, until_ns);
+    return zkli_change_wait(c);
 }

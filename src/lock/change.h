@@ -38,8 +38,8 @@ struct zkli_change {
  * time, on the engine's clock; it may be set all the same.
  */
 zkl_err zkli_change_run(struct zkli_change *change, int64_t until_ns);
-/* Its two halves: from the first on, .operation runs. NOMEM: it does not. */
-zkl_err zkli_change_start(struct zkli_change *change, int64_t until_ns);
+/* Its two halves: from the first on, .operation runs. */
+void zkli_change_start(struct zkli_change *change, int64_t until_ns);
 zkl_err zkli_change_wait(struct zkli_change *change);
 /*
  * With the lock: the same, and done is all that tells. It may be begun again when that was called.

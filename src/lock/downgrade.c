@@ -31,9 +31,9 @@ static void no_deadline(void *arg) {
     (void)arg;
 }
 
-bool zkli_downgrade_init(struct zkli_downgrade *d, struct zkl_lock *l) {
+void zkli_downgrade_init(struct zkli_downgrade *d, struct zkl_lock *l) {
     *d = (struct zkli_downgrade){.lock = l};
-    return zkli_operation_init(&d->operation, l->session, no_deadline, d);
+    zkli_operation_init(&d->operation, l->session, no_deadline, d);
 }
 
 void zkli_downgrade_begin(struct zkli_downgrade *d) {
@@ -54,10 +54,7 @@ zkl_err zkl_downgrade(zkl_lock *l) {
     if (err != ZKL_OK)
         return err;
     struct zkli_downgrade d;
-    if (!zkli_downgrade_init(&d, l)) {
-        zkli_lock_end(l);
-        return ZKL_NOMEM;
-    }
+    zkli_downgrade_init(&d, l);
     zkli_lock_enter(l);
     zkli_downgrade_begin(&d);
     err = zkli_operation_wait(&d.operation);

@@ -360,8 +360,7 @@ zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w) {
     zkl_err err = check_hold(l, w);
     if (err != ZKL_OK)
         return err;
-    if (!zkli_operation_init(&w->operation, l->session, no_deadline, w))
-        return ZKL_NOMEM;
+    zkli_operation_init(&w->operation, l->session, no_deadline, w);
     zkli_operation_begin(&w->operation, ZKLI_NEVER);
     w->query.done = on_answer;
     zkli_timer_init(&w->retry, retry, w);

@@ -201,8 +201,8 @@ zkl_err zkli_write_begin_async(struct zkli_async *a, struct zkli_write *w);
 
 /* ---- Downgrades (downgrade.c) ---- */
 
-/* As an acquire: the calling thread's, without the waiting. False: out of memory. */
-bool zkli_downgrade_init(struct zkli_downgrade *d, struct zkl_lock *l);
+/* As an acquire: the calling thread's, without the waiting. */
+void zkli_downgrade_init(struct zkli_downgrade *d, struct zkl_lock *l);
 void zkli_downgrade_begin(struct zkli_downgrade *d);
 /* This is what became of the hold. */
 void zkli_lock_end_downgrades(struct zkl_lock *l, zkl_err result);
@@ -230,8 +230,7 @@ void zkli_hold_give_up(struct zkli_hold *hold, struct zkli_release *release);
 
 /* ---- What leaves or stays (stay.c) ---- */
 
-/* False: out of memory. */
-bool zkli_release_init(struct zkli_release *release, struct zkl_lock *l, int64_t timeout_ms);
+void zkli_release_init(struct zkli_release *release, struct zkl_lock *l, int64_t timeout_ms);
 void zkli_release_finish(struct zkli_release *release, zkl_err result);
 /* The handle is being closed. */
 void zkli_lock_end_releases(struct zkl_lock *l);
@@ -242,8 +241,8 @@ void zkli_lock_init_stay(struct zkl_lock *l);
 /* ---- Acquires (acquire.c) ---- */
 
 /* An acquire by this thread, or by none, without the waiting. .operation is finished when it is
- * decided; end frees what is left. False: out of memory, and there is nothing to end. */
-bool zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l, struct zkli_thread thread);
+ * decided; end frees what is left. */
+void zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l, struct zkli_thread thread);
 void zkli_acquire_begin(struct zkli_acquire *acquire, int64_t timeout_ms);
 /* The caller has woken up, or is about to be told. */
 zkl_err zkli_acquire_end(struct zkli_acquire *acquire);

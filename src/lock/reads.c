@@ -218,8 +218,7 @@ static void set_limit(struct zkli_reads *reads, struct zkl_session *s) {
 /* With its slots. The session stays until the call is through, though it may be closed. */
 static zkl_err exchange_all(struct zkli_reads *reads, struct zkl_session *s) {
     struct zkli_list wanted, answered;
-    if (!zkli_operation_init(&reads->operation, s, on_deadline, reads))
-        return ZKL_NOMEM;
+    zkli_operation_init(&reads->operation, s, on_deadline, reads);
     zkli_list_init(&wanted);
     zkli_list_init(&answered);
     zkli_list_init(&reads->answered);

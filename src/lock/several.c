@@ -15,10 +15,7 @@ struct zkli_several *zkli_several_new(zkl_lock *const *locks, size_t count) {
     struct zkli_several *all = calloc(1, sizeof(*all) + count * sizeof(all->parts[0]));
     if (all == NULL)
         return NULL;
-    if (!zkli_operation_init(&all->operation, locks[0]->session, on_deadline, all)) {
-        free(all);
-        return NULL;
-    }
+    zkli_operation_init(&all->operation, locks[0]->session, on_deadline, all);
     all->count = count;
     for (size_t i = 0; i < count; i++)
         all->parts[i] = (struct zkli_acquire){

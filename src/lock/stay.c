@@ -17,10 +17,10 @@ static void on_deadline(void *arg) {
         zkli_release_finish(release, ZKL_TIMEOUT);
 }
 
-bool zkli_release_init(struct zkli_release *release, struct zkl_lock *l, int64_t timeout_ms) {
+void zkli_release_init(struct zkli_release *release, struct zkl_lock *l, int64_t timeout_ms) {
     *release = (struct zkli_release){.lock = l};
     release->until_ns = zkli_operation_until_ns(l->session, timeout_ms);
-    return zkli_operation_init(&release->operation, l->session, on_deadline, release);
+    zkli_operation_init(&release->operation, l->session, on_deadline, release);
 }
 
 void zkli_release_finish(struct zkli_release *release, zkl_err result) {

@@ -24,11 +24,11 @@ struct zkli_operation {
     } state;
     zkl_err result;
     struct zkli_completion *completion; /* NULL: the caller waits */
-    pthread_cond_t changed;
+    pthread_cond_t *woken;              /* the caller's while it sleeps; NULL: it does not */
 };
 
-/* on_deadline finishes the operation. False: out of memory. */
-bool zkli_operation_init(struct zkli_operation *o, struct zkl_session *s,
+/* on_deadline finishes the operation. */
+void zkli_operation_init(struct zkli_operation *o, struct zkl_session *s,
                          void (*on_deadline)(void *arg), void *arg);
 void zkli_operation_fini(struct zkli_operation *o);
 /* until_ns: on the engine's clock, or ZKLI_NEVER. */

@@ -226,9 +226,9 @@ static void begin(struct world *w, unsigned number) {
     if (a->is_told) {
         told_begin(a, timeout_ms);
     } else if (!together_begin(w, number, timeout_ms)) {
-        if (zkli_lock_begin(a->lock) != ZKL_OK ||
-            !zkli_acquire_init(&a->acquire, a->lock, zkli_thread_self()))
+        if (zkli_lock_begin(a->lock) != ZKL_OK)
             abort();
+        zkli_acquire_init(&a->acquire, a->lock, zkli_thread_self());
         zkli_lock_enter(a->lock);
         zkli_acquire_begin(&a->acquire, timeout_ms);
     }
@@ -398,8 +398,9 @@ static void downgrade(struct world *w, unsigned number) {
     a->stamp++;
     a->is_waking = false;
     TRACE(w, "client %u thread %u: downgrade", number / THREADS_MAX, number % THREADS_MAX);
-    if (zkli_lock_begin(a->lock) != ZKL_OK || !zkli_downgrade_init(&a->downgrade, a->lock))
+    if (zkli_lock_begin(a->lock) != ZKL_OK)
         abort();
+    zkli_downgrade_init(&a->downgrade, a->lock);
     zkli_lock_enter(a->lock);
     zkli_downgrade_begin(&a->downgrade);
     if (is_finished(&a->downgrade.operation)) {

@@ -31,17 +31,15 @@ static void begin(struct world *w, struct client *c, int node) {
     bool is_patient = world_chance(w, 70);
     int64_t wait_ns = is_patient ? 3 * w->timeout_ns : w->timeout_ns / 8;
     TRACE(w, "client %d asks for %s", (int)(c - w->list), name->text);
-    c->is_asking = true;
     c->asked = node;
     c->asked_czxid = name->czxid;
     c->asked_is_known = c->port != NONE && w->ports[c->port].told_zxid >= name->czxid;
     w->figures->asks++;
     zkli_session_lock(&c->session);
-    zkl_err err = zkli_engine_end_error(c->session.engine);
-    if (err == ZKL_OK)
-        err = zkli_asking_begin(&c->asking, &c->session, name->text,
-                                zkli_engine_now_ns(c->session.engine) + wait_ns);
-    c->is_asking = err == ZKL_OK;
+    c->is_asking = zkli_engine_end_error(c->session.engine) == ZKL_OK;
+    if (c->is_asking)
+        zkli_asking_begin(&c->asking, &c->session, name->text,
+                          zkli_engine_now_ns(c->session.engine) + wait_ns);
     zkli_session_unlock(&c->session);
 }
 

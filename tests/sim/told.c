@@ -139,9 +139,9 @@ static void tell(struct zkli_completion *completion) {
 }
 
 void told_begin(struct actor *a, int64_t timeout_ms) {
-    if (zkli_lock_begin(a->lock) != ZKL_OK ||
-        !zkli_acquire_init(&a->acquire, a->lock, (struct zkli_thread){0, 0}))
+    if (zkli_lock_begin(a->lock) != ZKL_OK)
         abort();
+    zkli_acquire_init(&a->acquire, a->lock, (struct zkli_thread){0, 0});
     zkli_completion_init(&a->completion, a->lock, take, tell);
     a->acquire.operation.completion = &a->completion;
     zkli_lock_enter(a->lock);
