@@ -20,7 +20,7 @@ static void note_turned(contender *c, const struct zkli_listing *listing) {
     for (size_t i = 0; i < listing->count; i++) {
         const char *name = listing->siblings[i].name;
         bool is_writer = strcmp(name, c->node) == 0;
-        if (is_writer || strcmp(name, c->reader) == 0)
+        if (is_writer || zkli_contender_has_reader(c, name))
             note_found(c, name);
         if (is_writer)
             return;
@@ -464,8 +464,20 @@ void zkli_contender_init_orphan(contender *c, const char *node) {
     memcpy(c->node, node, strlen(node) + 1);
 }
 
+void zkli_contender_reader(char ret_child[ZKLI_OWN_CHILD_MAX + 1], const contender *c) {
+    zkli_node_name_turn(ret_child, c->node);
+}
+
+bool zkli_contender_has_reader(const contender *c, const char *child) {
+    char reader[ZKLI_OWN_CHILD_MAX + 1];
+    if (!c->has_reader)
+        return false;
+    zkli_contender_reader(reader, c);
+    return strcmp(reader, child) == 0;
+}
+
 bool zkli_contender_may_own(const contender *c, const char *child) {
     if (c->node[0] != '\0')
-        return strcmp(c->node, child) == 0 || strcmp(c->reader, child) == 0;
+        return strcmp(c->node, child) == 0 || zkli_contender_has_reader(c, child);
     return zkli_node_name_has_uuid(child, c->uuid);
 }

@@ -184,8 +184,6 @@ struct zkli_contender {
     uint8_t results[ZKLI_ASK_COUNT]; /* of the flight, by bit number: a zkli_result each */
     char uuid[ZKLI_UUID_LENGTH + 1];
     char node[ZKLI_OWN_CHILD_MAX + 1]; /* our node, "" while there is none that we know */
-    /* That which takes the place of our node: TURNING, and LEAVING from there; else "". */
-    char reader[ZKLI_OWN_CHILD_MAX + 1];
     int64_t czxid; /* our node's, its token; of a reader that was a writer, the writer's */
     int64_t owner;
     enum zkli_node_watch own_watch;
@@ -196,6 +194,8 @@ struct zkli_contender {
     size_t staying;     /* those that keep us out, and are no leaving nodes of our session */
     uint64_t listed_on; /* the connection it came over; 0: not listed yet */
     char predecessor[ZKLI_CHILD_MAX + 1];
+    bool has_reader;  /* a reader's node may have taken the place of ours: TURNING, and LEAVING
+                         from there */
     bool has_turned;  /* a reader that was a writer */
     bool is_hand_off; /* its deletion admits us, on the connection that listed it */
     bool may_have_followers;
@@ -288,6 +288,10 @@ bool zkli_contender_rests(const struct zkli_contender *c);
 bool zkli_contender_holds(const struct zkli_contender *c);
 /* Whether no call waits for it or holds by it any more. */
 bool zkli_contender_has_left(const struct zkli_contender *c);
+/* The name of the node that takes the place of this writer's, if .has_reader. */
+void zkli_contender_reader(char ret_child[ZKLI_OWN_CHILD_MAX + 1], const struct zkli_contender *c);
+/* Whether that is so, and it is this child. */
+bool zkli_contender_has_reader(const struct zkli_contender *c, const char *child);
 /* Whether a node with this name may be this contender's: known as such, or created by an attempt
  * whose reply it does not have. */
 bool zkli_contender_may_own(const struct zkli_contender *c, const char *child);

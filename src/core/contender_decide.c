@@ -276,10 +276,16 @@ static unsigned decide_created_leaving(contender *c, const event *e) {
     return zkli_contender_forget(c); /* it was not done */
 }
 
+static void take_readers_place(contender *c) {
+    char reader[ZKLI_OWN_CHILD_MAX + 1];
+    zkli_contender_reader(reader, c);
+    memcpy(c->node, reader, sizeof(c->node));
+    c->has_reader = false;
+}
+
 /* The writer's node went first: without it the transaction, which may come late, does nothing. */
 static unsigned leave_reader(contender *c) {
-    memcpy(c->node, c->reader, sizeof(c->node));
-    c->reader[0] = '\0';
+    take_readers_place(c);
     return zkli_contender_send(c, ZKLI_ASK_DELETE);
 }
 
@@ -290,7 +296,7 @@ unsigned zkli_contender_decide_leaving(contender *c, const event *e) {
         bool is_gone = e->result == ZKLI_RESULT_OK || e->result == ZKLI_RESULT_NO_NODE;
         if (!is_gone)
             return zkli_contender_park(c, e);
-        return c->reader[0] == '\0' ? zkli_contender_forget(c) : leave_reader(c);
+        return c->has_reader ? leave_reader(c) : zkli_contender_forget(c);
     }
     if (e->type == ZKLI_EV_PARENT)
         return zkli_contender_forget(c); /* the directory is known, for whom it may concern */
@@ -308,7 +314,7 @@ unsigned zkli_contender_decide_leaving(contender *c, const event *e) {
 
 static unsigned end_turn(contender *c, int error) {
     c->error = error;
-    c->reader[0] = '\0';
+    c->has_reader = false;
     c->own_watch = ZKLI_UNWATCHED; /* meanwhile it may have fired */
     if (c->tells_awaited)
         c->children_watch = ZKLI_UNWATCHED; /* likewise */
@@ -317,7 +323,7 @@ static unsigned end_turn(contender *c, int error) {
 }
 
 static unsigned become_reader(contender *c) {
-    memcpy(c->node, c->reader, sizeof(c->node));
+    take_readers_place(c);
     c->kind = ZKLI_KIND_READ;
     c->has_turned = true;
     return end_turn(c, ZKL_OK);
@@ -343,7 +349,7 @@ static unsigned decide_turn_searched(contender *c, const event *e) {
         return e->is_connected ? ZKLI_DO_RETRY : 0;
     if (c->found[0] == '\0')
         return ZKLI_DO_LOSE | zkli_contender_forget(c);
-    if (strcmp(c->found, c->reader) == 0)
+    if (zkli_contender_has_reader(c, c->found))
         return become_reader(c);
     return zkli_contender_send(c, ZKLI_ASK_TURN);
 }

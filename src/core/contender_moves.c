@@ -72,11 +72,9 @@ const char *zkli_contender_state_name(enum zkli_contender_state state) {
 void zkli_contender_check(const contender *c) {
     bool has_node = c->node[0] != '\0';
     (void)has_node; /* a build without assertions */
-    bool has_reader = c->reader[0] != '\0';
-    (void)has_reader;
     assert(c->state != ZKLI_HELD ||
-           (has_node && !has_reader && (c->in_flight & ~ZKLI_ASKS_ASIDE) == 0));
-    assert(c->state != ZKLI_TURNING || (has_node && has_reader));
+           (has_node && !c->has_reader && (c->in_flight & ~ZKLI_ASKS_ASIDE) == 0));
+    assert(c->state != ZKLI_TURNING || (has_node && c->has_reader));
     assert(c->state != ZKLI_WAITING ||
            (has_node && c->own_watch == ZKLI_WATCHED && c->predecessor_watch == ZKLI_WATCHED));
     assert(c->state != ZKLI_ADMITTED || (has_node && (c->in_flight & ~ZKLI_ASKS_ASIDE) == 0));
@@ -337,7 +335,7 @@ unsigned zkli_contender_turn(contender *c, const event *e) {
     c->is_awaited = false; /* others may wait for a reader, or nobody */
     if (c->tells_awaited)
         c->children_watch = ZKLI_UNWATCHED;
-    zkli_node_name_turn(c->reader, c->node);
+    c->has_reader = true;
     zkli_contender_move(c, ZKLI_TURNING);
     return e->is_connected ? zkli_contender_send(c, ZKLI_ASK_TURN) : 0;
 }

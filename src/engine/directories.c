@@ -98,8 +98,8 @@ struct zkli_member *zkli_dir_next_holder(const struct zkli_dir *dir, const struc
 /* While a writer becomes a reader, the end of the writer's node may be its own doing; but where the
  * reader's has ended, both have. */
 static bool ends_with(const struct zkli_member *holder, const char *child) {
-    const char *last = holder->core.state == ZKLI_TURNING ? holder->core.reader : holder->core.node;
-    return strcmp(last, child) == 0;
+    return holder->core.state == ZKLI_TURNING ? zkli_contender_has_reader(&holder->core, child)
+                                              : strcmp(holder->core.node, child) == 0;
 }
 
 struct zkli_member *zkli_dir_holder_by(struct zkli_engine *e, const char *path) {

@@ -370,12 +370,21 @@ void zkli_members_end_hold(struct zkli_engine *e, const char *path) {
         end_hold(m);
 }
 
+static bool has_node_of(const struct zkli_listing *listing, const struct zkli_contender *holder) {
+    char reader[ZKLI_OWN_CHILD_MAX + 1];
+    if (zkli_listing_has(listing, holder->node))
+        return true;
+    if (!holder->has_reader)
+        return false;
+    zkli_contender_reader(reader, holder);
+    return zkli_listing_has(listing, reader);
+}
+
 void zkli_members_were_listed(struct zkli_dir *dir, const struct zkli_listing *listing) {
     struct zkli_member *holder = zkli_dir_next_holder(dir, NULL);
     while (holder != NULL) {
         struct zkli_member *next = zkli_dir_next_holder(dir, holder);
-        if (!zkli_listing_has(listing, holder->core.node) &&
-            !zkli_listing_has(listing, holder->core.reader))
+        if (!has_node_of(listing, &holder->core))
             end_hold(holder);
         holder = next;
     }

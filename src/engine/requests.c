@@ -215,9 +215,11 @@ static bool send_create(struct zkli_member *m, unsigned slot) {
 static bool send_turn(struct zkli_member *m, unsigned slot) {
     const struct zkli_port_ops *port = m->engine->port->ops;
     char writer[ZKLI_PATH_MAX], reader[ZKLI_PATH_MAX], data[ZKLI_NODE_DATA_MAX];
+    char child[ZKLI_OWN_CHILD_MAX + 1];
     int32_t length = (int32_t)format_data(data, m, m->core.czxid);
     zkli_dir_child_path(writer, m->dir, m->core.node);
-    zkli_dir_child_path(reader, m->dir, m->core.reader);
+    zkli_contender_reader(child, &m->core);
+    zkli_dir_child_path(reader, m->dir, child);
     const struct zkli_op ops[] = {
         {.type = ZKLI_OP_SET, .path = writer, .data = data, .length = length, .version = -1},
         {.type = ZKLI_OP_CREATE,

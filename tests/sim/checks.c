@@ -103,8 +103,9 @@ static bool is_uprooted(const struct world *w, int client, struct handle *h,
 
 /* That which its transaction has put in the place of the writer's. */
 static const struct name *readers_node(struct world *w, const struct zkli_member *m) {
-    char path[ZKLI_PATH_MAX];
-    zkli_dir_child_path(path, m->dir, m->core.reader);
+    char path[ZKLI_PATH_MAX], child[ZKLI_OWN_CHILD_MAX + 1];
+    zkli_contender_reader(child, &m->core);
+    zkli_dir_child_path(path, m->dir, child);
     return &w->names[world_name(w, path)];
 }
 
@@ -395,7 +396,7 @@ static struct zkli_member *member_of(const struct client *c, const char *child) 
     const struct zkli_list *head = &c->session.engine->members;
     for (const struct zkli_list *link = head->next; link != head; link = link->next) {
         struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
-        if (strcmp(m->core.node, child) == 0 || strcmp(m->core.reader, child) == 0)
+        if (strcmp(m->core.node, child) == 0 || zkli_contender_has_reader(&m->core, child))
             return m;
     }
     return NULL;

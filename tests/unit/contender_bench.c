@@ -93,10 +93,10 @@ static const char *end_broken(const struct zkli_contender *was, const struct zkl
 static const char *turn_broken(const struct zkli_contender *was, const struct zkli_contender *is,
                                unsigned actions) {
     bool is_reader_now = is->kind != was->kind;
-    if ((actions & ZKLI_ASK_TURN) != 0 && (is->state != ZKLI_TURNING || is->reader[0] == '\0'))
+    if ((actions & ZKLI_ASK_TURN) != 0 && (is->state != ZKLI_TURNING || !is->has_reader))
         return "a transaction to become a reader, and what for";
     if (is_reader_now && (was->state != ZKLI_TURNING || is->state != ZKLI_HELD ||
-                          strcmp(is->node, was->reader) != 0 || is->czxid != was->czxid))
+                          !zkli_contender_has_reader(was, is->node) || is->czxid != was->czxid))
         return "a reader without its node, or without the writer's token";
     if (is_reader_now && (actions & ZKLI_TELL_TURNED) == 0)
         return "a reader without a word";

@@ -19,7 +19,9 @@ static void the_reader_has_the_writer_s_number_and_token(void) {
     news(&b, ZKLI_EV_TURN);
     CHECK_STRING(b.c.node, writer); /* until the servers say otherwise */
     CHECK(zkli_contender_may_own(&b.c, writer));
-    CHECK(zkli_contender_may_own(&b.c, b.c.reader));
+    char reader[ZKLI_OWN_CHILD_MAX + 1];
+    zkli_contender_reader(reader, &b.c);
+    CHECK(zkli_contender_may_own(&b.c, reader));
     reply(&b, ZKLI_EV_TURNED, ZKLI_RESULT_OK);
     CHECK_INT(b.c.kind, ZKLI_KIND_READ);
     CHECK(!zkli_contender_may_own(&b.c, writer));
@@ -98,8 +100,10 @@ static void each_search_looks_anew(void) {
 static unsigned listed_with_both(struct bench *b, bool is_writer_first) {
     char other[ZKLI_CHILD_MAX + 1];
     bench_name("ffffffff-4e5f-4061-8273-8495a6b7c8d9", 9, other);
-    const char *names[] = {other, is_writer_first ? b->c.node : b->c.reader,
-                           is_writer_first ? b->c.reader : b->c.node};
+    char reader[ZKLI_OWN_CHILD_MAX + 1];
+    zkli_contender_reader(reader, &b->c);
+    const char *names[] = {other, is_writer_first ? b->c.node : reader,
+                           is_writer_first ? reader : b->c.node};
     struct zkli_sibling siblings[COUNT(names)];
     for (size_t i = 0; i < COUNT(names); i++)
         REQUIRE(zkli_sibling_parse(&siblings[i], names[i]));
@@ -141,9 +145,9 @@ static void who_waits_behind_it_keeps_it_from_idling(void) {
 static void the_writer_s_node_is_deleted_before_the_reader_s(void) {
     struct bench b;
     to_turning(&b);
-    char writer[ZKLI_CHILD_MAX + 1], reader[ZKLI_CHILD_MAX + 1];
+    char writer[ZKLI_OWN_CHILD_MAX + 1], reader[ZKLI_OWN_CHILD_MAX + 1];
     memcpy(writer, b.c.node, sizeof(writer));
-    memcpy(reader, b.c.reader, sizeof(reader));
+    zkli_contender_reader(reader, &b.c);
     CHECK_ACTIONS(news(&b, ZKLI_EV_RELEASE), ZKLI_ASK_DELETE);
     CHECK_STRING(b.c.node, writer);
     CHECK(zkli_contender_may_own(&b.c, reader));
