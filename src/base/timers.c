@@ -1,8 +1,8 @@
 /* timers - see timers.h. A pairing heap: intrusive, of any size, nothing to allocate. */
 #include "base/timers.h"
 
-void zkli_timer_init(struct zkli_timer *timer, void (*fire)(void *arg), void *arg) {
-    *timer = (struct zkli_timer){.at_ns = ZKLI_NEVER, .fire = fire, .arg = arg};
+void zkli_timer_init(struct zkli_timer *timer, void (*fire)(struct zkli_timer *timer)) {
+    *timer = (struct zkli_timer){.at_ns = ZKLI_NEVER, .fire = fire};
 }
 
 static struct zkli_timer *meld(struct zkli_timer *a, struct zkli_timer *b) {
@@ -47,13 +47,19 @@ static struct zkli_timer *meld_siblings(struct zkli_timer *first) {
     return root;
 }
 
+/* From now on these are all. */
+static void plant(struct zkli_timers *timers, struct zkli_timer *root) {
+    timers->root = root;
+    if (root != NULL)
+        root->previous = root;
+}
+
 void zkli_timer_clear(struct zkli_timers *timers, struct zkli_timer *timer) {
-    if (!timer->is_set)
+    if (!zkli_timer_is_set(timer))
         return;
-    timer->is_set = false;
     struct zkli_timer *below = meld_siblings(timer->child);
     if (timer == timers->root) {
-        timers->root = below;
+        plant(timers, below);
     } else {
         if (timer->previous->child == timer)
             timer->previous->child = timer->sibling;
@@ -61,20 +67,19 @@ void zkli_timer_clear(struct zkli_timers *timers, struct zkli_timer *timer) {
             timer->previous->sibling = timer->sibling;
         if (timer->sibling != NULL)
             timer->sibling->previous = timer->previous;
-        timers->root = meld(timers->root, below);
+        plant(timers, meld(timers->root, below));
     }
     timer->child = timer->sibling = timer->previous = NULL;
 }
 
 void zkli_timer_set(struct zkli_timers *timers, struct zkli_timer *timer, int64_t at_ns) {
-    if (timer->is_set && timer->at_ns == at_ns)
+    if (zkli_timer_is_set(timer) && timer->at_ns == at_ns)
         return;
     zkli_timer_clear(timers, timer);
     if (at_ns == ZKLI_NEVER)
         return;
     timer->at_ns = at_ns;
-    timer->is_set = true;
-    timers->root = meld(timers->root, timer);
+    plant(timers, meld(timers->root, timer));
 }
 
 int64_t zkli_timers_next(const struct zkli_timers *timers) {
@@ -85,6 +90,6 @@ void zkli_timers_run(struct zkli_timers *timers, int64_t now_ns) {
     while (timers->root != NULL && timers->root->at_ns <= now_ns) {
         struct zkli_timer *due = timers->root;
         zkli_timer_clear(timers, due);
-        due->fire(due->arg);
+        due->fire(due);
     }
 }

@@ -13,17 +13,19 @@
 
 struct zkli_timer {
     int64_t at_ns;
-    void (*fire)(void *arg); /* called after the timer was taken out of the heap */
-    void *arg;
-    struct zkli_timer *child, *sibling, *previous; /* a pairing heap's links */
-    bool is_set;
+    void (*fire)(struct zkli_timer *timer); /* called after it was taken out of the heap */
+    struct zkli_timer *child, *sibling;     /* a pairing heap's links */
+    struct zkli_timer *previous;            /* of the first of all itself; NULL: not in a heap */
 };
 
 struct zkli_timers {
     struct zkli_timer *root;
 };
 
-void zkli_timer_init(struct zkli_timer *timer, void (*fire)(void *arg), void *arg);
+void zkli_timer_init(struct zkli_timer *timer, void (*fire)(struct zkli_timer *timer));
+static inline bool zkli_timer_is_set(const struct zkli_timer *timer) {
+    return timer->previous != NULL;
+}
 /* Sets or moves it; ZKLI_NEVER clears it. */
 void zkli_timer_set(struct zkli_timers *timers, struct zkli_timer *timer, int64_t at_ns);
 void zkli_timer_clear(struct zkli_timers *timers, struct zkli_timer *timer);

@@ -27,6 +27,17 @@ static void note_turned(contender *c, const struct zkli_listing *listing) {
     }
 }
 
+static void note_predecessor(contender *c, const event *e, const struct zkli_sibling *predecessor) {
+    bool is_another = predecessor == NULL || e->predecessor == NULL ||
+                      strcmp(e->predecessor, predecessor->name) != 0;
+    c->is_last_look = c->is_last_look && !is_another;
+    if (predecessor == NULL)
+        return;
+    c->predecessor_kind = predecessor->kind;
+    if (is_another)
+        c->listed_predecessor = predecessor->name;
+}
+
 /* What the listing says: our place, or a node with our uuid, or, for a try, how many are there. */
 static void note_listing(contender *c, const event *e) {
     const struct zkli_listing *listing = e->listing;
@@ -36,8 +47,8 @@ static void note_listing(contender *c, const event *e) {
     }
     if (c->state == ZKLI_PROBING) {
         bool is_recorded = c->recorded.state == ZKLI_PERMITS_RECORDED;
-        c->staying = zkli_listing_staying(listing, c->kind,
-                                          is_recorded ? c->recorded.count : c->permits);
+        int permits = is_recorded ? c->recorded.count : c->permits;
+        c->staying = (unsigned)zkli_listing_staying(listing, c->kind, permits);
         const struct zkli_sibling *kept = zkli_listing_kept(listing, c->kind);
         note_found(c, kept == NULL ? "" : kept->name);
         return;
@@ -60,8 +71,8 @@ static void note_listing(contender *c, const event *e) {
     }
     struct zkli_admission place = zkli_admit(c->kind, listing, c->node, &c->recorded);
     c->verdict = place.verdict;
-    c->position = place.position;
-    c->staying = place.staying;
+    c->position = (unsigned)place.position;
+    c->staying = (unsigned)place.staying;
     c->is_hand_off = place.is_hand_off;
     c->may_have_followers = place.may_have_followers;
     c->listed_on = e->connection;
@@ -69,9 +80,7 @@ static void note_listing(contender *c, const event *e) {
         c->children_watch = ZKLI_WATCHED;
     if (place.verdict == ZKLI_VERDICT_NEEDS_CZXID)
         return;
-    const char *predecessor = place.predecessor == NULL ? "" : place.predecessor->name;
-    c->is_last_look = c->is_last_look && strcmp(c->predecessor, predecessor) == 0;
-    memcpy(c->predecessor, predecessor, strlen(predecessor) + 1);
+    note_predecessor(c, e, place.predecessor);
 }
 
 static void note_reply(contender *c, const event *e) {
@@ -442,7 +451,9 @@ struct zkli_actions zkli_contender_step(contender *c, const event *e) {
     struct zkli_actions actions = {
         .is_retried = (bits & ZKLI_DO_RETRY) != 0,
         .awaits_session = (bits & ZKLI_DO_AWAIT_SESSION) != 0,
+        .predecessor = c->listed_predecessor,
     };
+    c->listed_predecessor = NULL;
     set_flight(&actions, bits);
     set_notices(&actions, bits);
     return actions;
@@ -454,7 +465,7 @@ void zkli_contender_init(contender *c, enum zkli_kind kind, const char *uuid, bo
     c->state = ZKLI_IDLE;
     c->kind = kind;
     c->is_try = is_try;
-    c->depth = depth;
+    c->depth = (uint16_t)depth;
     memcpy(c->uuid, uuid, sizeof(c->uuid));
 }
 

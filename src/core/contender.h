@@ -106,6 +106,9 @@ struct zkli_actions {
     size_t notice_count;
     bool is_retried;     /* send RETRY after a while */
     bool awaits_session; /* it goes on with LEASE, or in another session */
+    /* The listing in this event names another node to watch, before the flight is sent. NULL: the
+     * predecessor is as it was. Borrowed from the listing. */
+    const char *predecessor;
 };
 
 enum zkli_contender_event_type {
@@ -158,6 +161,8 @@ struct zkli_contender_event {
     int64_t session_id;
     const char *fresh_uuid; /* used for a new place: then .uuid of the contender equals it */
     const struct zkli_permits *permits; /* as last read of the directory, by any contender */
+    const char *predecessor; /* the last one that the actions named, while it is watched, or about
+                                to be; NULL: none */
     /* By type: */
     enum zkli_result result;
     const char *node; /* the child's name, without its directory */
@@ -172,54 +177,57 @@ struct zkli_contender_event {
     unsigned unsent; /* RELEASE, ABANDON: requests taken back: no reply will come */
 };
 
+/* A process may have thousands of these. So enums and truths lie close together. */
 struct zkli_contender {
-    enum zkli_contender_state state;
-    enum zkli_kind kind;
+    enum zkli_contender_state state : 8;
+    enum zkli_kind kind : 8;
+    enum zkli_node_watch own_watch : 8;
+    enum zkli_node_watch predecessor_watch : 8; /* ARMING, WAITING */
+    enum zkli_node_watch directory_watch : 8;   /* a semaphore's: FRONTING, FRONT */
+    /* Likewise; and of a node that may be kept: set by the listing that granted it; and of a hold
+     * that tells. */
+    enum zkli_node_watch children_watch : 8;
+    enum zkli_verdict verdict : 8;       /* of the last listing */
+    enum zkli_kind predecessor_kind : 8; /* likewise: WATCH_NODE */
     bool is_try;
-    bool is_grouped;       /* one of several that are, or were, acquired at once */
-    bool has_probed;       /* a try: it found no other contender */
-    unsigned depth;        /* components of the directory's path */
-    unsigned parent_level; /* which one is created: 1 the directory, 2 its parent; 0 none */
-    unsigned in_flight;    /* ZKLI_ASK_ bits */
-    uint8_t results[ZKLI_ASK_COUNT]; /* of the flight, by bit number: a zkli_result each */
-    char uuid[ZKLI_UUID_LENGTH + 1];
-    char node[ZKLI_OWN_CHILD_MAX + 1]; /* our node, "" while there is none that we know */
-    int64_t czxid; /* our node's, its token; of a reader that was a writer, the writer's */
-    int64_t owner;
-    enum zkli_node_watch own_watch;
-    enum zkli_node_watch predecessor_watch; /* ARMING, WAITING */
-    /* What the last listing said: */
-    enum zkli_verdict verdict;
-    size_t position;    /* contenders before us */
-    size_t staying;     /* those that keep us out, and are no leaving nodes of our session */
-    uint64_t listed_on; /* the connection it came over; 0: not listed yet */
-    char predecessor[ZKLI_CHILD_MAX + 1];
+    bool is_grouped;  /* one of several that are, or were, acquired at once */
+    bool has_probed;  /* a try: it found no other contender */
     bool has_reader;  /* a reader's node may have taken the place of ours: TURNING, and LEAVING
                          from there */
     bool has_turned;  /* a reader that was a writer */
-    bool is_hand_off; /* its deletion admits us, on the connection that listed it */
+    bool is_hand_off; /* the predecessor's deletion admits us, on the connection that listed it */
     bool may_have_followers;
-    bool is_broken; /* its node is marked, and counts as deleted; it is to be deleted */
-    struct zkli_permits recorded; /* of a semaphore's directory; UNKNOWN: none for this listing */
-    bool may_be_kept;             /* its node may stay while nobody holds by it */
-    bool is_wanted;               /* so it may not any more */
-    bool tells_awaited;           /* AWAITED is told, once for its node; known in any case */
+    bool is_broken;     /* its node is marked, and counts as deleted; it is to be deleted */
+    bool may_be_kept;   /* its node may stay while nobody holds by it */
+    bool is_wanted;     /* so it may not any more */
+    bool tells_awaited; /* AWAITED is told, once for its node; known in any case */
     bool is_awaited;
     bool owes_since; /* it holds, and its node's age does not say since when */
     /* A semaphore's: */
-    int permits;        /* as asked for; 0: as recorded */
-    bool has_agreed;    /* those were recorded when it first looked */
+    bool has_agreed;    /* the permits were recorded when it first looked */
     bool needs_permits; /* what was known of the directory is not of the last listing */
     bool owes_touch;    /* admitted, with others behind; not confirmed yet */
     bool is_predecessor_touched;
-    bool is_last_look; /* it is; once listed since, that is as good as unmarked */
-    enum zkli_node_watch directory_watch; /* FRONTING, FRONT */
-    /* Likewise; and of a node that may be kept: set by the listing that granted it; and of a hold
-     * that tells. */
-    enum zkli_node_watch children_watch;
-    char found[ZKLI_OWN_CHILD_MAX + 1]; /* a node with our uuid, "" if none */
-    size_t told_position;               /* + 1; 0: not told */
+    bool is_last_look;            /* it is; once listed since, that is as good as unmarked */
+    int permits;                  /* as asked for; 0: as recorded */
+    struct zkli_permits recorded; /* of its directory; UNKNOWN: none for this listing */
+    uint16_t depth;               /* components of the directory's path */
+    uint16_t parent_level;        /* which one is created: 1 the directory, 2 its parent; 0 none */
+    unsigned in_flight;           /* ZKLI_ASK_ bits */
     int error;
+    uint8_t results[ZKLI_ASK_COUNT]; /* of the flight, by bit number: a zkli_result each */
+    unsigned told_position;          /* + 1; 0: not told */
+    int64_t czxid; /* our node's, its token; of a reader that was a writer, the writer's */
+    int64_t owner;
+    /* What the last listing said: */
+    uint64_t listed_on; /* the connection it came over; 0: not listed yet */
+    unsigned position;  /* contenders before us */
+    unsigned staying;   /* those that keep us out, and are no leaving nodes of our session */
+    char uuid[ZKLI_UUID_LENGTH + 1];
+    char node[ZKLI_OWN_CHILD_MAX + 1];  /* our node, "" while there is none that we know */
+    char found[ZKLI_OWN_CHILD_MAX + 1]; /* a node with our uuid; of a try, one that may be asked to
+                                           let go; "" if none */
+    const char *listed_predecessor;     /* during a step: for its actions */
 };
 
 /* depth: components of the lock directory's path below the client's root, at least 1. */

@@ -204,7 +204,7 @@ void zkli_contender_keep(contender *c) {
 }
 
 bool zkli_contender_parts_sharers(const contender *c) {
-    enum zkli_kind before = zkli_node_name_parse(c->predecessor).kind;
+    enum zkli_kind before = c->predecessor_kind;
     return c->verdict == ZKLI_VERDICT_WATCH_NODE && before != c->kind &&
            (before == ZKLI_KIND_READ || before == ZKLI_KIND_LEASE);
 }

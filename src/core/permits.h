@@ -27,10 +27,10 @@ enum zkli_permits_state {
 
 /* Data of one version of one directory never change: they may be kept for as long as one likes. */
 struct zkli_permits {
-    enum zkli_permits_state state;
-    int count, max;  /* 1 <= count <= max */
     int64_t czxid;   /* the directory's */
     int32_t version; /* of its data */
+    enum zkli_permits_state state;
+    int count, max; /* 1 <= count <= max */
 };
 
 /* Writes the text, without a NUL, and returns its length. */

@@ -54,7 +54,7 @@ void zkli_dir_release(struct zkli_dir *dir) {
         zkli_line_join(dir->engine, &dir->work); /* what was made for nothing goes first */
         return;
     }
-    if (visit->timer.is_set || zkli_list_is_linked(&visit->link))
+    if (zkli_timer_is_set(&visit->timer) || zkli_list_is_linked(&visit->link))
         return;
     zkli_list_remove(&dir->link);
     zkli_list_remove(&dir->work.link);

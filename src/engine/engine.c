@@ -319,7 +319,7 @@ void zkli_engine_on_watch(struct zkli_engine *e, struct zkli_port *port, const c
         zkli_watches_fire_all(e); /* which one it was is not known: all are read again */
     struct zkli_watcher *watcher;
     while ((watcher = zkli_watches_next_fired(e)) != NULL) {
-        struct zkli_member *m = watcher->member;
+        struct zkli_member *m = zkli_watcher_member(watcher);
         if (watcher->what == ZKLI_WATCHED_OWN && m->core.state == ZKLI_TURNING)
             continue; /* perhaps by its own transaction */
         struct zkli_contender_event event = {

@@ -6,8 +6,8 @@
  * under the host's lock. Nothing is called back in the middle of a step: zkli_engine_settle hands
  * out the members' notices.
  *
- * Here is what the layers above know of it; what its own files share is in engine_internal.h. Not
- * here: threads, locks, callbacks of the user (session/).
+ * Here is what the layers above know of it; what its own files share is in engine_state.h and
+ * engine_internal.h. Not here: threads, locks, callbacks of the user (session/).
  */
 #ifndef ZKLI_ENGINE_ENGINE_H
 #define ZKLI_ENGINE_ENGINE_H

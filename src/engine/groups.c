@@ -186,7 +186,7 @@ static void look_again(struct zkli_group *group) {
         struct zkli_member *m = group->members[i];
         struct zkli_contender_event event = {.type = ZKLI_EV_LEASE};
         bool is_old = m->core.listed_on != m->engine->connection ||
-                      (zkli_sight_is_needed(m) && !m->retry.is_set);
+                      (zkli_sight_is_needed(m) && !zkli_timer_is_set(&m->retry));
         if (m->core.state == ZKLI_ADMITTED && m->core.in_flight == 0 && is_old)
             zkli_member_step(m, &event);
     }

@@ -65,7 +65,7 @@ void zkli_heartbeat_doubt(struct zkli_engine *e) {
 /* ---- Heartbeats ---- */
 
 void zkli_look_later(struct zkli_engine *e) {
-    if (e->look.is_set)
+    if (zkli_timer_is_set(&e->look))
         return;
     e->has_looked = false;
     zkli_timer_set(&e->timers, &e->look, e->now_ns + ZKLI_LOOK_NS);
@@ -127,8 +127,7 @@ static void beat_after(struct zkli_engine *e, int64_t ns) {
     zkli_timer_set(&e->timers, &e->heartbeat, e->now_ns + ns);
 }
 
-static void send_heartbeat(void *arg) {
-    struct zkli_engine *e = arg;
+static void send_heartbeat(struct zkli_engine *e) {
     bool is_in_flight = zkli_heartbeat_is_in_flight(e);
     if (is_in_flight)
         zkli_look_later(e);       /* no answer since it was sent: is the port awake? */
@@ -159,8 +158,8 @@ static void send_heartbeat(void *arg) {
 }
 
 /* A server that answers pings and commits nothing looks like a good one. */
-static void log_stall(void *arg) {
-    struct zkli_engine *e = arg;
+static void log_stall(struct zkli_timer *timer) {
+    struct zkli_engine *e = ZKLI_CONTAINER(timer, struct zkli_engine, stall);
     if (!zkli_is_connected(e)) { /* that is told by its own event */
         zkli_timer_set(&e->timers, &e->stall, e->now_ns + e->timeout_ms * ZKLI_NS_PER_MS / 4);
         return;
@@ -181,17 +180,21 @@ static void expect_heartbeats_again(struct zkli_engine *e, bool is_new) {
     int64_t soon_ns = e->now_ns + e->timeout_ms * ZKLI_NS_PER_MS / 4;
     if (is_new)
         expect_heartbeats(e);
-    else if (e->stall.is_set && e->stall.at_ns < soon_ns)
+    else if (zkli_timer_is_set(&e->stall) && e->stall.at_ns < soon_ns)
         zkli_timer_set(&e->timers, &e->stall, soon_ns);
 }
 
 void zkli_heartbeat_want(struct zkli_engine *e) {
-    if (zkli_is_connected(e) && !e->stall.is_set)
+    if (zkli_is_connected(e) && !zkli_timer_is_set(&e->stall))
         expect_heartbeats(e);
-    if (e->pace == ZKLI_PACE_BARRIERS && e->heartbeat.is_set)
+    if (e->pace == ZKLI_PACE_BARRIERS && zkli_timer_is_set(&e->heartbeat))
         return;
     set_pace(e, ZKLI_PACE_BARRIERS);
     e->is_heartbeat_wanted = true;
+}
+
+static void on_heartbeat_due(struct zkli_timer *timer) {
+    send_heartbeat(ZKLI_CONTAINER(timer, struct zkli_engine, heartbeat));
 }
 
 void zkli_heartbeat_hasten(struct zkli_engine *e) {
@@ -223,7 +226,8 @@ static void on_refused(struct zkli_engine *e, struct zkli_member *m,
  * as soon as it can be: there may be a hold that has not much time left. */
 static void hurry(struct zkli_engine *e) {
     int64_t at_ns = zkli_lease_hurry_ns(&e->lease);
-    if (e->pace == ZKLI_PACE_BARRIERS && e->heartbeat.is_set && at_ns < e->heartbeat.at_ns)
+    if (e->pace == ZKLI_PACE_BARRIERS && zkli_timer_is_set(&e->heartbeat) &&
+        at_ns < e->heartbeat.at_ns)
         beat_after(e, at_ns > e->now_ns ? at_ns - e->now_ns : 0);
 }
 
@@ -241,7 +245,7 @@ static void go_on(struct zkli_engine *e, bool is_answered) {
         send_heartbeat(e);
     else if (is_pair)
         beat_after(e, zkli_lease_pause_ns(e->lease.timeout_ns));
-    else if (!e->heartbeat.is_set) /* it was due while this one was in flight */
+    else if (!zkli_timer_is_set(&e->heartbeat)) /* it was due while this one was in flight */
         beat_after(e, 0);
     if (is_answered)
         hurry(e);
@@ -297,8 +301,8 @@ void zkli_heartbeat_answered(struct zkli_engine *e, struct zkli_member *m,
 /* ---- Life ---- */
 
 void zkli_heartbeat_init(struct zkli_engine *e) {
-    zkli_timer_init(&e->heartbeat, send_heartbeat, e);
-    zkli_timer_init(&e->stall, log_stall, e);
+    zkli_timer_init(&e->heartbeat, on_heartbeat_due);
+    zkli_timer_init(&e->stall, log_stall);
     zkli_silence_init(e);
 }
 

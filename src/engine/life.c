@@ -147,8 +147,8 @@ static void open_session(struct zkli_engine *e) {
     e->host->open_port(e->host_arg, e->port);
 }
 
-static void reopen(void *arg) {
-    open_session(arg);
+static void reopen(struct zkli_timer *timer) {
+    open_session(ZKLI_CONTAINER(timer, struct zkli_engine, reopen));
 }
 
 /* No other session follows. */
@@ -212,8 +212,8 @@ void zkli_engine_on_state(struct zkli_engine *e, struct zkli_port *port,
 /* The port's report may just be on its way to us. So a connection, or its end, counts when it was
  * there at the look before. The requests in flight stay: the port will answer them, even if it has
  * answered none and reported nothing so far. */
-static void look(void *arg) {
-    struct zkli_engine *e = arg;
+static void look(struct zkli_timer *timer) {
+    struct zkli_engine *e = ZKLI_CONTAINER(timer, struct zkli_engine, look);
     if (e->port == NULL || e->port->ops->look == NULL)
         return;
     enum zkli_port_state state = e->port->ops->look(e->port);
@@ -310,8 +310,8 @@ struct zkli_engine *zkli_engine_new(const struct zkli_engine_options *o) {
     zkli_list_init(&e->visits);
     for (size_t i = 0; i < ZKLI_BUCKETS; i++)
         zkli_list_init(&e->dirs[i]);
-    zkli_timer_init(&e->reopen, reopen, e);
-    zkli_timer_init(&e->look, look, e);
+    zkli_timer_init(&e->reopen, reopen);
+    zkli_timer_init(&e->look, look);
     zkli_engine_refresh_tag(e);
     zkli_heartbeat_init(e);
     zkli_watches_init(e);

@@ -12,15 +12,15 @@
 
 /* ---- Life ---- */
 
-static void retry(void *arg) {
+static void retry(struct zkli_timer *timer) {
     struct zkli_contender_event event = {.type = ZKLI_EV_RETRY};
-    zkli_member_step(arg, &event);
+    zkli_member_step(ZKLI_CONTAINER(timer, struct zkli_member, retry), &event);
 }
 
 /* It is certain no longer. */
-static void end_blind(void *arg) {
+static void end_blind(struct zkli_timer *timer) {
     struct zkli_contender_event event = {.type = ZKLI_EV_LEASE};
-    zkli_member_step(arg, &event);
+    zkli_member_step(ZKLI_CONTAINER(timer, struct zkli_member, blind_end), &event);
 }
 
 struct zkli_member *zkli_member_init(struct zkli_member *m, struct zkli_engine *e,
@@ -32,23 +32,23 @@ struct zkli_member *zkli_member_init(struct zkli_member *m, struct zkli_engine *
     m->dir = dir;
     m->work.kind = ZKLI_WORK_MEMBER;
     for (enum zkli_watched what = 0; what < ZKLI_WATCHED_COUNT; what++)
-        m->watchers[what] = (struct zkli_watcher){.member = m, .what = what};
+        m->watchers[what] = (struct zkli_watcher){.what = what};
     m->asked_ns = e->now_ns;
-    zkli_timer_init(&m->retry, retry, m);
+    zkli_timer_init(&m->retry, retry);
     m->blind_until_ns = ZKLI_NEVER;
-    zkli_timer_init(&m->blind_end, end_blind, m);
+    zkli_timer_init(&m->blind_end, end_blind);
     dir->member_count++;
     zkli_list_append(&dir->members, &m->dir_link);
     zkli_list_append(&e->members, &m->link);
     return m;
 }
 
-void zkli_member_set_budget(struct zkli_member *m, size_t node_bytes, size_t watch_bytes) {
+void zkli_member_set_budget(struct zkli_member *m, size_t node_bytes, size_t watches) {
     struct zkli_engine *e = m->engine;
     e->node_bytes += node_bytes - m->node_bytes;
-    e->watch_bytes += watch_bytes - m->watch_bytes;
-    m->node_bytes = node_bytes;
-    m->watch_bytes = watch_bytes;
+    e->watch_bytes += watches * node_bytes - m->watches * (size_t)m->node_bytes;
+    m->node_bytes = (unsigned)node_bytes; /* of one path */
+    m->watches = (uint8_t)watches;
 }
 
 static bool is_within_limits(struct zkli_engine *e, size_t bytes, size_t watches) {
@@ -77,7 +77,7 @@ static void join(struct zkli_member *m, struct zkli_group *group) {
     if (group == NULL)
         return;
     m->group = group;
-    m->place = group->count++;
+    m->place = (uint8_t)group->count++;
     group->members[m->place] = m;
     zkli_contender_join(&m->core);
 }
@@ -112,7 +112,7 @@ zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e,
     m->thread = wish->thread;
     m->owner = wish->owner;
     m->label = wish->label;
-    zkli_member_set_budget(m, bytes, watches * bytes);
+    zkli_member_set_budget(m, bytes, watches);
     join(m, group);
     *ret_member = m;
     if (group == NULL)
@@ -135,7 +135,7 @@ static void member_free(struct zkli_member *m) {
 /* From this one on. */
 static void drop_watchers(struct zkli_member *m, enum zkli_watched first) {
     for (enum zkli_watched what = first; what < ZKLI_WATCHED_COUNT; what++)
-        zkli_watcher_drop(&m->watchers[what]);
+        zkli_watcher_drop(m->engine, &m->watchers[what]);
 }
 
 void zkli_group_note_change(struct zkli_group *group) {
@@ -179,7 +179,7 @@ static void retry_later(struct zkli_member *m) {
 
 static void drop_unless(struct zkli_member *m, enum zkli_watched what, bool is_kept) {
     if (!is_kept)
-        zkli_watcher_drop(&m->watchers[what]);
+        zkli_watcher_drop(m->engine, &m->watchers[what]);
 }
 
 /* What a change of state means for watches and budgets. */
@@ -196,9 +196,9 @@ static void adjust(struct zkli_member *m) {
     if (core->state == ZKLI_HELD) {
         zkli_list_remove(&m->dir_link);
         zkli_list_prepend(&m->dir->members, &m->dir_link);
-        zkli_watcher_drop(&m->watchers[ZKLI_WATCHED_PREDECESSOR]);
+        zkli_watcher_drop(m->engine, &m->watchers[ZKLI_WATCHED_PREDECESSOR]);
         size_t watches = core->may_be_kept || core->tells_awaited ? 2 : 1;
-        zkli_member_set_budget(m, m->node_bytes, watches * m->node_bytes);
+        zkli_member_set_budget(m, m->node_bytes, watches);
     } else if (core->state == ZKLI_CLEARING) {
         drop_watchers(m, ZKLI_WATCHED_OWN);
     } else if (core->state == ZKLI_LEAVING) {
@@ -285,6 +285,8 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     event->session_id = e->session_id;
     event->fresh_uuid = e->fresh_uuid;
     event->permits = &m->dir->permits;
+    const struct zkli_watch *watched = m->watchers[ZKLI_WATCHED_PREDECESSOR].watch;
+    event->predecessor = watched == NULL ? NULL : zkli_path_last(watched->path);
     enum zkli_contender_state before = m->core.state;
     bool held = zkli_contender_holds(&m->core), had_node = m->core.node[0] != '\0';
     struct zkli_actions actions = zkli_contender_step(&m->core, event);
@@ -295,6 +297,8 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
                         m->dir->path);
     if (held && !zkli_contender_holds(&m->core))
         note_end(m, event);
+    if (actions.predecessor != NULL)
+        zkli_requests_note_predecessor(m, actions.predecessor);
     if (is_read)
         m->is_stale = false;
     zkli_sight_note(m);

@@ -107,7 +107,7 @@ static int64_t retry_ns(const struct zkli_engine *e) {
 
 /* One visit is over, and another follows. */
 static void go_on_at(struct zkli_dir *dir, int64_t at_ns) {
-    if (!dir->visit.timer.is_set || dir->visit.timer.at_ns > at_ns)
+    if (!zkli_timer_is_set(&dir->visit.timer) || dir->visit.timer.at_ns > at_ns)
         visit_at(dir, at_ns);
     end_visit(dir);
 }
@@ -158,8 +158,8 @@ static void on_listing(struct zkli_query *query, const struct zkli_reply *reply)
         go_on_at(dir, retry_ns(dir->engine));
 }
 
-static void visit(void *arg) {
-    struct zkli_dir *dir = arg;
+static void visit(struct zkli_timer *timer) {
+    struct zkli_dir *dir = ZKLI_CONTAINER(timer, struct zkli_dir, visit.timer);
     struct zkli_engine *e = dir->engine;
     int64_t timeout_ns = e->timeout_ms * ZKLI_NS_PER_MS;
     if (!zkli_is_connected(e) || zkli_list_is_linked(&dir->visit.link)) {
@@ -180,8 +180,8 @@ static void visit(void *arg) {
 
 static void visit_at(struct zkli_dir *dir, int64_t at_ns) {
     struct zkli_visit *visit_of_dir = &dir->visit;
-    if (!visit_of_dir->timer.is_set)
-        zkli_timer_init(&visit_of_dir->timer, visit, dir);
+    if (!zkli_timer_is_set(&visit_of_dir->timer))
+        zkli_timer_init(&visit_of_dir->timer, visit);
     zkli_timer_set(&dir->engine->timers, &visit_of_dir->timer, at_ns);
 }
 

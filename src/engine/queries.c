@@ -9,8 +9,8 @@
 
 #include <assert.h>
 
-static void join_later(void *arg) {
-    struct zkli_engine *e = arg;
+static void join_later(struct zkli_timer *timer) {
+    struct zkli_engine *e = ZKLI_CONTAINER(timer, struct zkli_engine, later_end);
     zkli_list_move_all(&e->work, &e->later);
 }
 
@@ -18,7 +18,7 @@ void zkli_queries_init(struct zkli_engine *e) {
     zkli_list_init(&e->deferred);
     zkli_list_init(&e->later);
     zkli_list_init(&e->resting);
-    zkli_timer_init(&e->later_end, join_later, e);
+    zkli_timer_init(&e->later_end, join_later);
 }
 
 void zkli_query_ask(struct zkli_engine *e, struct zkli_query *query) {
@@ -31,7 +31,7 @@ void zkli_query_ask_later(struct zkli_engine *e, struct zkli_query *query) {
     query->work = (struct zkli_work){.kind = ZKLI_WORK_QUERY};
     query->is_sent = false;
     zkli_list_append(&e->later, &query->work.link);
-    if (!e->later_end.is_set)
+    if (!zkli_timer_is_set(&e->later_end))
         zkli_timer_set(&e->timers, &e->later_end, e->now_ns + ZKLI_RETRY_FIRST_NS);
 }
 

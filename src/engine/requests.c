@@ -405,7 +405,11 @@ static bool send_request(struct zkli_member *m, unsigned ask, unsigned slot) {
 static bool point_to_child(struct zkli_member *m, enum zkli_watched what, const char *child) {
     char path[ZKLI_PATH_MAX];
     zkli_dir_child_path(path, m->dir, child);
-    return zkli_watcher_point_to(&m->watchers[what], path);
+    return zkli_watcher_point_to(m->engine, &m->watchers[what], path);
+}
+
+void zkli_requests_note_predecessor(struct zkli_member *m, const char *child) {
+    (void)point_to_child(m, ZKLI_WATCHED_PREDECESSOR, child);
 }
 
 /* Points the watchers that a read is about to set, and those of the listing behind it. False: out
@@ -414,13 +418,14 @@ static bool point_watchers(struct zkli_member *m, unsigned ask) {
     if (ask == ZKLI_ASK_OWN)
         return point_to_child(m, ZKLI_WATCHED_OWN, m->core.node);
     if (ask == ZKLI_ASK_PREDECESSOR)
-        return point_to_child(m, ZKLI_WATCHED_PREDECESSOR, m->core.predecessor);
+        return m->watchers[ZKLI_WATCHED_PREDECESSOR].watch !=
+               NULL; /* as listed, if there was memory */
     if (ask == ZKLI_ASK_FOLLOWERS)
-        return zkli_watcher_point_to(&m->watchers[ZKLI_WATCHED_CHILDREN], m->dir->path);
+        return zkli_watcher_point_to(m->engine, &m->watchers[ZKLI_WATCHED_CHILDREN], m->dir->path);
     return (!zkli_contender_watches_directory(&m->core) ||
-            zkli_watcher_point_to(&m->watchers[ZKLI_WATCHED_DIRECTORY], m->dir->path)) &&
+            zkli_watcher_point_to(m->engine, &m->watchers[ZKLI_WATCHED_DIRECTORY], m->dir->path)) &&
            (!zkli_contender_watches_children(&m->core) ||
-            zkli_watcher_point_to(&m->watchers[ZKLI_WATCHED_CHILDREN], m->dir->path));
+            zkli_watcher_point_to(m->engine, &m->watchers[ZKLI_WATCHED_CHILDREN], m->dir->path));
 }
 
 static void drop_first_unsent(struct zkli_member *m) {

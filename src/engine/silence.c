@@ -36,8 +36,8 @@ static bool may_drop(const struct zkli_engine *e) {
            zkli_members_hold(e);
 }
 
-static void on_silence(void *arg) {
-    struct zkli_engine *e = arg;
+static void on_silence(struct zkli_timer *timer) {
+    struct zkli_engine *e = ZKLI_CONTAINER(timer, struct zkli_engine, silence);
     int64_t until_ns = silent_since_ns(e) + patience_ns(e);
     if (e->now_ns < until_ns) {
         zkli_timer_set(&e->timers, &e->silence, until_ns);
@@ -56,7 +56,7 @@ static void on_silence(void *arg) {
 }
 
 void zkli_silence_init(struct zkli_engine *e) {
-    zkli_timer_init(&e->silence, on_silence, e);
+    zkli_timer_init(&e->silence, on_silence);
 }
 
 void zkli_silence_listen(struct zkli_engine *e) {

@@ -8,6 +8,7 @@
  */
 #include "engine/engine_internal.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,11 +37,11 @@ static struct zkli_watch *find(struct zkli_engine *e, const char *path, size_t l
 
 static struct zkli_watch *add(struct zkli_engine *e, const char *path, size_t length,
                               bool is_of_children) {
-    struct zkli_watch *watch = calloc(1, sizeof(*watch) + length + 1);
+    struct zkli_watch *watch = calloc(1, offsetof(struct zkli_watch, path) + length + 1);
     if (watch == NULL)
         return NULL;
     memcpy(watch->path, path, length + 1);
-    watch->length = length;
+    watch->length = (uint16_t)length;
     watch->is_of_children = is_of_children;
     zkli_list_init(&watch->watchers);
     zkli_list_append(&e->watches[zkli_bucket_of(path, length)], &watch->link);
@@ -50,39 +51,36 @@ static struct zkli_watch *add(struct zkli_engine *e, const char *path, size_t le
 
 /* A watch without watchers is stale while the client library has it, or may get it. */
 static void free_unless_stale(struct zkli_engine *e, struct zkli_watch *watch) {
-    if (!zkli_list_is_empty(&watch->watchers) || watch->is_set || watch->in_flight > 0)
+    if (watch->count > 0 || watch->is_set || watch->in_flight > 0)
         return;
     e->stale_watch_bytes -= bytes_of(e, watch);
     zkli_list_remove(&watch->link);
     free(watch);
 }
 
-bool zkli_watcher_point_to(struct zkli_watcher *watcher, const char *path) {
-    struct zkli_engine *e = watcher->member->engine;
+bool zkli_watcher_point_to(struct zkli_engine *e, struct zkli_watcher *watcher, const char *path) {
     size_t length = strlen(path);
     bool is_of_children = watcher->what == ZKLI_WATCHED_CHILDREN;
     struct zkli_watch *watch = find(e, path, length, is_of_children);
     if (watch != NULL && watch == watcher->watch)
         return true;
-    zkli_watcher_drop(watcher);
+    zkli_watcher_drop(e, watcher);
     if (watch == NULL && (watch = add(e, path, length, is_of_children)) == NULL)
         return false;
-    if (zkli_list_is_empty(&watch->watchers))
+    if (watch->count++ == 0)
         e->stale_watch_bytes -= bytes_of(e, watch);
     zkli_list_append(&watch->watchers, &watcher->link);
     watcher->watch = watch;
     return true;
 }
 
-void zkli_watcher_drop(struct zkli_watcher *watcher) {
-    struct zkli_engine *e = watcher->member->engine;
+void zkli_watcher_drop(struct zkli_engine *e, struct zkli_watcher *watcher) {
     struct zkli_watch *watch = watcher->watch;
     if (watch == NULL)
         return;
     watcher->watch = NULL;
     zkli_list_remove(&watcher->link);
-    zkli_list_remove(&watcher->fired);
-    if (!zkli_list_is_empty(&watch->watchers))
+    if (--watch->count > 0)
         return;
     e->stale_watch_bytes += bytes_of(e, watch);
     free_unless_stale(e, watch);
@@ -108,14 +106,19 @@ void zkli_watches_leave(struct zkli_port *port, struct zkli_engine *e) {
         }
 }
 
+static void forget_watchers(struct zkli_list *watchers) {
+    struct zkli_list *link;
+    while ((link = zkli_list_take_first(watchers)) != NULL)
+        ZKLI_CONTAINER(link, struct zkli_watcher, link)->watch = NULL;
+}
+
 void zkli_watches_reset(struct zkli_engine *e) {
+    forget_watchers(&e->fired);
     for (size_t i = 0; i < ZKLI_BUCKETS; i++) {
         struct zkli_list *link;
         while ((link = zkli_list_take_first(&e->watches[i])) != NULL) {
             struct zkli_watch *watch = ZKLI_CONTAINER(link, struct zkli_watch, link);
-            struct zkli_list *watcher;
-            while ((watcher = zkli_list_take_first(&watch->watchers)) != NULL)
-                ZKLI_CONTAINER(watcher, struct zkli_watcher, link)->watch = NULL;
+            forget_watchers(&watch->watchers);
             free(watch);
         }
     }
@@ -123,11 +126,10 @@ void zkli_watches_reset(struct zkli_engine *e) {
 }
 
 static void fire(struct zkli_engine *e, struct zkli_watch *watch, enum zkli_watch_type type) {
-    struct zkli_list *link = watch->watchers.next;
-    for (; link != &watch->watchers; link = link->next) {
-        struct zkli_watcher *watcher = ZKLI_CONTAINER(link, struct zkli_watcher, link);
-        watcher->fired_type = type;
-        zkli_list_append(&e->fired, &watcher->fired);
+    struct zkli_list *link;
+    while ((link = zkli_list_take_first(&watch->watchers)) != NULL) {
+        ZKLI_CONTAINER(link, struct zkli_watcher, link)->fired_type = type;
+        zkli_list_append(&e->fired, link);
     }
     watch->is_set = false;
     free_unless_stale(e, watch);
@@ -156,5 +158,9 @@ void zkli_watches_fire_all(struct zkli_engine *e) {
 
 struct zkli_watcher *zkli_watches_next_fired(struct zkli_engine *e) {
     struct zkli_list *link = zkli_list_take_first(&e->fired);
-    return link == NULL ? NULL : ZKLI_CONTAINER(link, struct zkli_watcher, fired);
+    if (link == NULL)
+        return NULL;
+    struct zkli_watcher *watcher = ZKLI_CONTAINER(link, struct zkli_watcher, link);
+    zkli_list_append(&watcher->watch->watchers, link);
+    return watcher;
 }

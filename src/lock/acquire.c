@@ -34,8 +34,8 @@ static zkl_err enter_again(const struct zkl_lock *l, struct zkli_hold *hold) {
 }
 
 /* One that was granted has not been told of it. */
-static void on_deadline(void *arg) {
-    struct zkli_acquire *acquire = arg;
+static void on_deadline(struct zkli_timer *timer) {
+    struct zkli_acquire *acquire = ZKLI_CONTAINER(timer, struct zkli_acquire, operation.deadline);
     if (zkli_operation_is_running(&acquire->operation))
         zkli_lock_abandon(acquire->lock, acquire, zkli_acquire_too_late(acquire));
     else
@@ -45,15 +45,16 @@ static void on_deadline(void *arg) {
 void zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l,
                        struct zkli_thread thread) {
     *acquire = (struct zkli_acquire){.lock = l, .thread = thread};
-    zkli_operation_init(&acquire->operation, l->session, on_deadline, acquire);
+    zkli_operation_init(&acquire->operation, l->session, on_deadline);
 }
 
 bool zkli_acquire_prepare(struct zkli_acquire *acquire) {
     const struct zkl_lock *l = acquire->lock;
-    acquire->hold = malloc(sizeof(*acquire->hold));
-    if (l->on_event != NULL)
-        acquire->events = zkli_events_new(l->on_event, l->arg, acquire->lock);
-    return acquire->hold != NULL && (l->on_event == NULL || acquire->events != NULL);
+    acquire->hold = calloc(1, sizeof(*acquire->hold));
+    if (acquire->hold == NULL || l->on_event == NULL)
+        return acquire->hold != NULL;
+    acquire->hold->events = zkli_events_new(l->on_event, l->arg, acquire->lock);
+    return acquire->hold->events != NULL;
 }
 
 /* A hold of no thread, which waits for none. */
@@ -134,8 +135,9 @@ void zkli_acquire_let_go(struct zkli_acquire *acquire, zkl_err result) {
     zkli_stats_acquired(acquire, result);
     if (hold != NULL)
         hold->acquire = NULL;
-    free(acquire->hold); /* NULL if the lock has taken it over */
-    zkli_events_release(acquire->events);
+    if (acquire->hold != NULL) /* else the lock has taken it over */
+        zkli_events_release(acquire->hold->events);
+    free(acquire->hold);
 }
 
 zkl_err zkli_acquire_end(struct zkli_acquire *acquire) {

@@ -33,8 +33,8 @@ static void finish(struct zkli_breaking *b, zkl_err result) {
     zkli_operation_finish(&b->operation, result);
 }
 
-static void on_deadline(void *arg) {
-    finish(arg, ZKL_TIMEOUT);
+static void on_deadline(struct zkli_timer *timer) {
+    finish(ZKLI_CONTAINER(timer, struct zkli_breaking, operation.deadline), ZKL_TIMEOUT);
 }
 
 /* ---- What is to be done with what is there ---- */
@@ -84,9 +84,12 @@ static bool compute(struct zkli_change *change, const struct zkli_reply *reply) 
 
 /* ---- One look after the other ---- */
 
-static void look(void *arg) {
-    struct zkli_breaking *b = arg;
+static void look(struct zkli_breaking *b) {
     zkli_change_begin(&b->change);
+}
+
+static void on_time_to_look(struct zkli_timer *timer) {
+    look(ZKLI_CONTAINER(timer, struct zkli_breaking, next_look));
 }
 
 /* Whoever has named the node may have seen it by another server. What is read behind the barrier is
@@ -162,8 +165,8 @@ void zkli_breaking_init(struct zkli_breaking *b, struct zkl_session *s, const ch
         (void)zkli_path_join(b->reader, sizeof(b->reader), directory, reader);
     }
     expect_node(b, 0);
-    zkli_timer_init(&b->next_look, look, b);
-    zkli_operation_init(&b->operation, s, on_deadline, b);
+    zkli_timer_init(&b->next_look, on_time_to_look);
+    zkli_operation_init(&b->operation, s, on_deadline);
 }
 
 void zkli_breaking_fini(struct zkli_breaking *b) {

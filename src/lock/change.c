@@ -15,8 +15,8 @@ static void finish(struct zkli_change *c, zkl_err result, bool is_there) {
         zkli_operation_finish(&c->operation, result);
 }
 
-static void on_deadline(void *arg) {
-    finish(arg, ZKL_UNREACHABLE, true);
+static void on_deadline(struct zkli_timer *timer) {
+    finish(ZKLI_CONTAINER(timer, struct zkli_change, operation.deadline), ZKL_UNREACHABLE, true);
 }
 
 static void prepare_read(struct zkli_change *c) {
@@ -116,7 +116,7 @@ void zkli_change_begin(struct zkli_change *c) {
 
 void zkli_change_start(struct zkli_change *c, int64_t until_ns) {
     c->is_waited_for = true;
-    zkli_operation_init(&c->operation, c->session, on_deadline, c);
+    zkli_operation_init(&c->operation, c->session, on_deadline);
     zkli_operation_begin(&c->operation, until_ns);
     zkli_change_begin(c);
 }

@@ -27,13 +27,13 @@ static zkl_err check(const struct zkl_lock *l, const struct zkli_hold *hold) {
 }
 
 /* There is none: the servers answer, or the hold ends. */
-static void no_deadline(void *arg) {
-    (void)arg;
+static void no_deadline(struct zkli_timer *timer) {
+    (void)timer;
 }
 
 void zkli_downgrade_init(struct zkli_downgrade *d, struct zkl_lock *l) {
     *d = (struct zkli_downgrade){.lock = l};
-    zkli_operation_init(&d->operation, l->session, no_deadline, d);
+    zkli_operation_init(&d->operation, l->session, no_deadline);
 }
 
 void zkli_downgrade_begin(struct zkli_downgrade *d) {

@@ -173,8 +173,8 @@ static void ask_to_read(struct zkli_write *w) {
     zkli_query_ask(w->lock->session->engine, &w->query);
 }
 
-static void retry(void *arg) {
-    struct zkli_write *w = arg;
+static void retry(struct zkli_timer *timer) {
+    struct zkli_write *w = ZKLI_CONTAINER(timer, struct zkli_write, retry);
     ask_to_write(w, hold_of(w)); /* the hold's end would have ended it */
 }
 
@@ -313,7 +313,7 @@ void zkli_lock_end_writes(struct zkl_lock *l, zkl_hold hold, zkl_err error) {
     while (link != &l->writes) {
         struct zkli_write *w = write_of(link);
         link = link->next;
-        if (w->hold == hold && (take_back(w) || w->retry.is_set || w->is_waiting))
+        if (w->hold == hold && (take_back(w) || zkli_timer_is_set(&w->retry) || w->is_waiting))
             finish_undone(w, is_closed ? ZKL_CLOSED : error);
     }
 }
@@ -352,18 +352,18 @@ static zkl_err check_hold(struct zkl_lock *l, struct zkli_write *w) {
 }
 
 /* A write waits for the servers, or for the end of the hold. */
-static void no_deadline(void *arg) {
-    (void)arg;
+static void no_deadline(struct zkli_timer *timer) {
+    (void)timer;
 }
 
 zkl_err zkli_write_begin(struct zkl_lock *l, struct zkli_write *w) {
     zkl_err err = check_hold(l, w);
     if (err != ZKL_OK)
         return err;
-    zkli_operation_init(&w->operation, l->session, no_deadline, w);
+    zkli_operation_init(&w->operation, l->session, no_deadline);
     zkli_operation_begin(&w->operation, ZKLI_NEVER);
     w->query.done = on_answer;
-    zkli_timer_init(&w->retry, retry, w);
+    zkli_timer_init(&w->retry, retry);
     zkli_list_append(&l->writes, &w->link);
     ask_to_write(w, hold_of(w));
     return ZKL_OK;

@@ -82,6 +82,7 @@ static void lock_free(struct zkl_lock *l) {
     while ((link = zkli_list_take_first(&l->holds)) != NULL)
         zkli_hold_drop(ZKLI_CONTAINER(link, struct zkli_hold, link));
     free(l->label);
+    free(l->recorded);
     free(l->counts);
     free(l);
     zkli_session_unlock_and_release(s);

@@ -26,6 +26,15 @@ static enum zkli_kind kind_of(zkl_kind kind) {
     return kinds[kind];
 }
 
+/* One that was never handed out. NULL is accepted. */
+static void discard(struct zkl_lock *l) {
+    if (l == NULL)
+        return;
+    free(l->label);
+    free(l->recorded);
+    free(l);
+}
+
 /* NULL: out of memory. */
 static struct zkl_lock *lock_new(struct zkl_session *s, const char *name,
                                  const zkl_lock_options *o) {
@@ -33,14 +42,16 @@ static struct zkl_lock *lock_new(struct zkl_session *s, const char *name,
     if (l == NULL)
         return NULL;
     memcpy(l->name, name, strlen(name) + 1);
+    l->kind = kind_of(o->kind);
     l->label = o->label == NULL ? NULL : strdup(o->label);
-    if (o->label != NULL && l->label == NULL) {
-        free(l);
+    l->recorded = l->kind != ZKLI_KIND_LEASE ? NULL : calloc(1, sizeof(*l->recorded));
+    if ((o->label != NULL && l->label == NULL) ||
+        (l->kind == ZKLI_KIND_LEASE && l->recorded == NULL)) {
+        discard(l);
         return NULL;
     }
     l->session = s;
     atomic_init(&l->users, 1);
-    l->kind = kind_of(o->kind);
     l->is_recursive = o->recursive;
     l->turns_max = o->local_handoffs;
     l->permits = o->permits;
@@ -56,13 +67,6 @@ static struct zkl_lock *lock_new(struct zkl_session *s, const char *name,
     zkli_list_init(&l->downgrades);
     zkli_list_init(&l->writes);
     return l;
-}
-
-/* One that was never handed out. NULL is accepted. */
-static void discard(struct zkl_lock *l) {
-    if (l != NULL)
-        free(l->label);
-    free(l);
 }
 
 zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, const char *name,

@@ -26,14 +26,13 @@ struct zkli_acquire {
     struct zkl_lock *lock;
     struct zkli_thread thread; /* 0: none's, for a callback has no hold */
     bool is_try;
+    bool is_handed_on; /* which needed no request */
     int64_t begun_ns;
-    int64_t until_ns;           /* the caller's deadline, whatever happens in between */
-    struct zkli_hold *hold;     /* for the grant, from when the acquire stands in line; the lock
-                                   takes it over with the grant, and it is NULL again */
-    struct zkli_events *events; /* likewise; NULL: the handle has no function for events */
-    zkl_hold hold_id;           /* OK: the grant */
-    bool is_handed_on;          /* which needed no request */
-    struct zkli_several *all;   /* that it is one of; NULL: alone, with its own operation */
+    int64_t until_ns;         /* the caller's deadline, whatever happens in between */
+    struct zkli_hold *hold;   /* for the grant, and .events of it, from when the acquire stands in
+                                   line; the lock takes it over with the grant: it is NULL again */
+    zkl_hold hold_id;         /* OK: the grant */
+    struct zkli_several *all; /* that it is one of; NULL: alone, with its own operation */
 };
 
 /* Acquires of several handles that are granted in one step, or not at all, for one caller. */
@@ -54,30 +53,37 @@ struct zkli_hold {
     zkl_hold id;
     uint64_t thread;
     unsigned depth;
-    int turns; /* how often its node was handed on before */
+    int turns;          /* how often its node was handed on before */
+    unsigned disturbed; /* so many of its writes have to be sent again */
+    bool was_wanted;    /* and its thread told of that, if it wants to be */
+    bool is_reader;     /* by a writer's handle: it has become a reader's */
     int64_t token;
     int64_t begun_ns;
-    bool was_wanted;              /* and its thread told of that, if it wants to be */
-    bool is_reader;               /* by a writer's handle: it has become a reader's */
-    unsigned disturbed;           /* so many of its writes have to be sent again */
     struct zkli_member *member;   /* NULL: lost */
     struct zkli_acquire *acquire; /* whose caller has not woken up yet; NULL: it has been told */
-    struct zkli_events *events;
+    struct zkli_events *events;   /* NULL: the handle has no function for events */
 };
 
+/* The permits of a semaphore, as its directory says. */
+struct zkli_recorded {
+    struct zkli_permits permits; /* as they were last read */
+    int64_t session_id;          /* that has read them */
+};
+
+/* A process may have thousands of these. So what few of them need lies apart. */
 struct zkl_lock {
     struct zkl_session *session; /* a reference */
-    enum zkli_kind kind;
+    enum zkli_kind kind : 8;
     bool is_recursive;
-    int turns_max;                /* how often in a row a node is handed on */
-    int linger_ms;                /* how long a node may stay idle; 0: it may not */
-    bool tells_wanted;            /* WANTED, once a hold */
-    int permits;                  /* a semaphore's; 0: as recorded */
-    struct zkli_permits recorded; /* as they were last read */
-    int64_t recorded_in;          /* the session that read them */
+    bool tells_wanted; /* WANTED, once a hold */
     bool is_closed;
-    bool is_gone; /* close waits for no callback any more: the handle goes with its last user */
+    bool is_gone;   /* close waits for no callback any more: the handle goes with its last user */
+    bool is_shared; /* several threads have acquired by it, or acquires of none's */
     atomic_uint users; /* the owner, until close, and each call that is running; the last frees */
+    int turns_max;     /* how often in a row a node is handed on */
+    int linger_ms;     /* how long a node may stay idle; 0: it may not */
+    int permits;       /* a semaphore's; 0: as recorded */
+    struct zkli_recorded *recorded; /* a semaphore's; else NULL */
     zkl_event_fn on_event;
     void *arg;
     char *label;                 /* of its contenders; NULL: the session's */
@@ -88,7 +94,6 @@ struct zkl_lock {
     struct zkli_hold *current;   /* by a contender of its own; NULL: none */
     uint64_t owner;              /* as the program says; 0: the thread that acquires */
     uint64_t thread;             /* the only one that has acquired by it; 0: none yet */
-    bool is_shared;              /* several threads have, or acquires of none's */
     uint64_t said;               /* the owner that the member's node names; 0: none */
     struct zkli_list place_link; /* in the session's list while a place is kept */
     struct zkli_member *idle;    /* whose node stays though nobody holds by it; NULL: none */

@@ -40,7 +40,6 @@ static void reclaim(struct zkli_hold *hold) {
     struct zkli_acquire *acquire = hold->acquire;
     zkli_list_remove(&hold->link);
     acquire->hold = hold;
-    acquire->events = hold->events;
     acquire->hold_id = 0;
     acquire->is_handed_on = false;
 }
@@ -157,10 +156,9 @@ static struct zkli_hold *hold_begin(struct zkli_acquire *acquire, struct zkli_me
         .token = zkli_member_token(m),
         .begun_ns = zkli_engine_now_ns(l->session->engine),
         .member = m,
-        .events = acquire->events,
+        .events = hold->events,
     };
     acquire->hold = NULL;
-    acquire->events = NULL;
     zkli_list_append(&l->holds, &hold->link);
     ZKLI_PROBE4(grant, &l->name[0], hold->id, hold->token,
                 (hold->begun_ns - acquire->begun_ns) / ZKLI_NS_PER_US);
@@ -302,13 +300,14 @@ void zkli_acquire_take_back(struct zkli_acquire *acquire, zkl_err why) {
 static void tell_place(struct zkl_lock *l, const struct zkli_acquire *acquire, size_t before) {
     if (l->member != NULL && zkli_member_has_position(l->member))
         before += zkli_member_position(l->member);
-    zkli_lock_post(l, acquire->events, (zkl_event){.type = ZKL_EVENT_QUEUED, .position = before});
+    zkli_lock_post(l, acquire->hold->events,
+                   (zkl_event){.type = ZKL_EVENT_QUEUED, .position = before});
 }
 
 static void tell_place_in_line(struct zkl_lock *l, const struct zkli_acquire *acquire) {
     size_t before = l->current == NULL ? 0 : 1;
     const struct zkli_list *link = l->acquires.next;
-    if (acquire->events == NULL)
+    if (acquire->hold == NULL || acquire->hold->events == NULL) /* granted, or it tells nothing */
         return;
     for (; link != &l->acquires && link != &acquire->link; link = link->next)
         before++;
@@ -338,8 +337,10 @@ static void fail(struct zkl_lock *l, struct zkli_member *m) {
 
 static void lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notice) {
     struct zkl_lock *l = arg;
-    l->recorded = zkli_member_permits(m);
-    l->recorded_in = zkli_engine_session_id(l->session->engine);
+    if (l->recorded != NULL)
+        *l->recorded = (struct zkli_recorded){
+            .permits = zkli_member_permits(m),
+            .session_id = zkli_engine_session_id(l->session->engine)};
     if (zkli_lock_keeps_place(l)) {
         if (notice != ZKLI_NOTICE_QUEUED || !zkli_member_may_be_left(m))
             zkli_lock_end_place(l); /* nobody is here for it */
@@ -347,7 +348,7 @@ static void lock_notify(void *arg, struct zkli_member *m, enum zkli_notice notic
     }
     switch (notice) {
     case ZKLI_NOTICE_REQUEUED:
-        zkli_lock_post(l, zkli_lock_first_acquire(l)->events,
+        zkli_lock_post(l, zkli_lock_first_acquire(l)->hold->events,
                        (zkl_event){.type = ZKL_EVENT_REQUEUED});
         break;
     case ZKLI_NOTICE_QUEUED:
@@ -381,6 +382,8 @@ static uint64_t owner_of(const struct zkli_acquire *acquire) {
 
 static struct zkli_wish wish_of(const struct zkli_acquire *acquire) {
     struct zkl_lock *l = acquire->lock;
+    const struct zkli_recorded none = {.permits.state = ZKLI_PERMITS_UNKNOWN};
+    const struct zkli_recorded *recorded = l->recorded == NULL ? &none : l->recorded;
     l->said = owner_of(acquire);
     return (struct zkli_wish){.name = l->name,
                               .kind = l->kind,
@@ -391,8 +394,8 @@ static struct zkli_wish wish_of(const struct zkli_acquire *acquire) {
                               .may_be_kept = l->linger_ms > 0 && acquire->all == NULL,
                               .tells_awaited = l->tells_wanted,
                               .permits = l->permits,
-                              .recorded = l->recorded,
-                              .session_id = l->recorded_in};
+                              .recorded = recorded->permits,
+                              .session_id = recorded->session_id};
 }
 
 static void start_next(struct zkl_lock *l) {

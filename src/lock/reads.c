@@ -52,8 +52,8 @@ static void on_reply(struct zkli_query *query, const struct zkli_reply *reply) {
     zkli_operation_wake(&read->reads->operation);
 }
 
-static void on_deadline(void *arg) {
-    struct zkli_reads *reads = arg;
+static void on_deadline(struct zkli_timer *timer) {
+    struct zkli_reads *reads = ZKLI_CONTAINER(timer, struct zkli_reads, operation.deadline);
     zkli_operation_finish(&reads->operation, ZKL_UNREACHABLE);
 }
 
@@ -218,7 +218,7 @@ static void set_limit(struct zkli_reads *reads, struct zkl_session *s) {
 /* With its slots. The session stays until the call is through, though it may be closed. */
 static zkl_err exchange_all(struct zkli_reads *reads, struct zkl_session *s) {
     struct zkli_list wanted, answered;
-    zkli_operation_init(&reads->operation, s, on_deadline, reads);
+    zkli_operation_init(&reads->operation, s, on_deadline);
     zkli_list_init(&wanted);
     zkli_list_init(&answered);
     zkli_list_init(&reads->answered);

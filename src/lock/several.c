@@ -6,8 +6,8 @@
 
 /* ---- The acquire ---- */
 
-static void on_deadline(void *arg) {
-    struct zkli_several *all = arg;
+static void on_deadline(struct zkli_timer *timer) {
+    struct zkli_several *all = ZKLI_CONTAINER(timer, struct zkli_several, operation.deadline);
     zkli_several_fail(all, zkli_acquire_too_late(&all->parts[0]));
 }
 
@@ -15,7 +15,7 @@ struct zkli_several *zkli_several_new(zkl_lock *const *locks, size_t count) {
     struct zkli_several *all = calloc(1, sizeof(*all) + count * sizeof(all->parts[0]));
     if (all == NULL)
         return NULL;
-    zkli_operation_init(&all->operation, locks[0]->session, on_deadline, all);
+    zkli_operation_init(&all->operation, locks[0]->session, on_deadline);
     all->count = count;
     for (size_t i = 0; i < count; i++)
         all->parts[i] = (struct zkli_acquire){

@@ -11,8 +11,8 @@
 
 /* ---- It leaves ---- */
 
-static void on_deadline(void *arg) {
-    struct zkli_release *release = arg;
+static void on_deadline(struct zkli_timer *timer) {
+    struct zkli_release *release = ZKLI_CONTAINER(timer, struct zkli_release, operation.deadline);
     if (zkli_operation_is_running(&release->operation)) /* else it is about to be told */
         zkli_release_finish(release, ZKL_TIMEOUT);
 }
@@ -20,7 +20,7 @@ static void on_deadline(void *arg) {
 void zkli_release_init(struct zkli_release *release, struct zkl_lock *l, int64_t timeout_ms) {
     *release = (struct zkli_release){.lock = l};
     release->until_ns = zkli_operation_until_ns(l->session, timeout_ms);
-    zkli_operation_init(&release->operation, l->session, on_deadline, release);
+    zkli_operation_init(&release->operation, l->session, on_deadline);
 }
 
 void zkli_release_finish(struct zkli_release *release, zkl_err result) {
@@ -117,7 +117,7 @@ void zkli_lock_end_place(struct zkl_lock *l) {
 
 void zkli_lock_tell_position(struct zkl_lock *l) {
     zkli_lock_post(
-        l, zkli_lock_first_acquire(l)->events,
+        l, zkli_lock_first_acquire(l)->hold->events,
         (zkl_event){.type = ZKL_EVENT_QUEUED, .position = zkli_member_position(l->member)});
 }
 
@@ -169,8 +169,8 @@ void zkli_place_leave(struct zkl_lock *l, struct zkli_acquire *acquire) {
 
 /* ---- The end of either ---- */
 
-static void end_stay(void *arg) {
-    zkli_lock_end_stay(arg);
+static void end_stay(struct zkli_timer *timer) {
+    zkli_lock_end_stay(ZKLI_CONTAINER(timer, struct zkl_lock, stay_end));
 }
 
 void zkli_lock_end_stay(struct zkl_lock *l) {
@@ -179,5 +179,5 @@ void zkli_lock_end_stay(struct zkl_lock *l) {
 }
 
 void zkli_lock_init_stay(struct zkl_lock *l) {
-    zkli_timer_init(&l->stay_end, end_stay, l);
+    zkli_timer_init(&l->stay_end, end_stay);
 }

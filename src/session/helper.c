@@ -27,8 +27,8 @@ static void set_hosts_later(struct zkl_session *s, struct zkli_port *port, char 
     free(hosts); /* if there is a newer list, or another session */
 }
 
-static void set_hosts_again(void *arg) {
-    struct zkl_session *s = arg;
+static void set_hosts_again(struct zkli_timer *timer) {
+    struct zkl_session *s = ZKLI_CONTAINER(timer, struct zkl_session, hosts_retry);
     struct zkli_port *port = zkli_engine_port(s->engine);
     if (port != NULL && port->new_hosts != NULL)
         zkli_helper_ask(s, port, ZKLI_PORT_SET_HOSTS);
@@ -95,8 +95,7 @@ static void *run(void *arg) {
     return NULL;
 }
 
-static void start(void *arg) {
-    struct zkl_session *s = arg;
+static void start(struct zkl_session *s) {
     pthread_t thread;
     if (s->helper_runs || zkli_list_is_empty(&s->helper_jobs))
         return;
@@ -111,10 +110,14 @@ static void start(void *arg) {
     zkli_engine_set_timer(s->engine, &s->helper_retry, zkli_engine_now_ns(s->engine) + RETRY_NS);
 }
 
+static void start_again(struct zkli_timer *timer) {
+    start(ZKLI_CONTAINER(timer, struct zkl_session, helper_retry));
+}
+
 void zkli_helper_init(struct zkl_session *s) {
     zkli_list_init(&s->helper_jobs);
-    zkli_timer_init(&s->helper_retry, start, s);
-    zkli_timer_init(&s->hosts_retry, set_hosts_again, s);
+    zkli_timer_init(&s->helper_retry, start_again);
+    zkli_timer_init(&s->hosts_retry, set_hosts_again);
 }
 
 bool zkli_helper_is_stuck(const struct zkl_session *s) {

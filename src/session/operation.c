@@ -6,13 +6,13 @@
 #include "session/session_internal.h"
 
 void zkli_operation_init(struct zkli_operation *o, struct zkl_session *s,
-                         void (*on_deadline)(void *arg), void *arg) {
+                         void (*on_deadline)(struct zkli_timer *deadline)) {
     o->session = s;
     o->state = ZKLI_OPERATION_NEW;
     o->result = ZKL_OK;
     o->completion = NULL;
     o->woken = NULL;
-    zkli_timer_init(&o->deadline, on_deadline, arg);
+    zkli_timer_init(&o->deadline, on_deadline);
 }
 
 void zkli_operation_fini(struct zkli_operation *o) {

@@ -27,9 +27,9 @@ struct zkli_operation {
     pthread_cond_t *woken;              /* the caller's while it sleeps; NULL: it does not */
 };
 
-/* on_deadline finishes the operation. */
+/* on_deadline, which is given .deadline, finishes the operation. */
 void zkli_operation_init(struct zkli_operation *o, struct zkl_session *s,
-                         void (*on_deadline)(void *arg), void *arg);
+                         void (*on_deadline)(struct zkli_timer *deadline));
 void zkli_operation_fini(struct zkli_operation *o);
 /* until_ns: on the engine's clock, or ZKLI_NEVER. */
 void zkli_operation_begin(struct zkli_operation *o, int64_t until_ns);

@@ -52,9 +52,11 @@ void zkli_session_free_memory(struct zkl_session *s);
 
 /* ---- Callbacks (callbacks.c) ---- */
 
-void zkli_callback_init(struct zkli_event_callback *c, zkl_event_fn fn, void *arg, const void *owner);
+void zkli_callback_init(struct zkli_event_callback *c, zkl_event_fn fn, void *arg,
+                        const void *owner);
 /* As zkli_events_post. */
-void zkli_callback_post(struct zkl_session *s, struct zkli_event_callback *kept, const zkl_event *event);
+void zkli_callback_post(struct zkl_session *s, struct zkli_event_callback *kept,
+                        const zkl_event *event);
 /* Without the lock: ends the thread. */
 void zkli_callbacks_stop(struct zkl_session *s);
 

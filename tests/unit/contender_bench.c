@@ -3,8 +3,12 @@
 
 #include <inttypes.h>
 
-unsigned step_as_set(struct zkli_contender *c, const struct zkli_contender_event *e) {
+unsigned step_as_set(struct zkli_contender *c, struct zkli_contender_event *e,
+                     char predecessor[ZKLI_CHILD_MAX + 1]) {
+    e->predecessor = predecessor[0] == '\0' ? NULL : predecessor;
     struct zkli_actions actions = zkli_contender_step(c, e);
+    if (actions.predecessor != NULL)
+        memcpy(predecessor, actions.predecessor, strlen(actions.predecessor) + 1);
     unsigned asks = 0, notices = 0;
     for (size_t i = 0; i < actions.flight_count; i++) {
         CHECK((asks & ZKLI_ASK_LIST) == 0);
@@ -26,7 +30,7 @@ unsigned step_as_set(struct zkli_contender *c, const struct zkli_contender_event
 static bool is_end_of_queue(const struct zkli_contender *was) {
     if (was->kind == ZKLI_KIND_READ)
         return was->staying == 1; /* whatever readers are there */
-    return was->position == 1 && zkli_node_name_parse(was->predecessor).kind != ZKLI_KIND_WRITE;
+    return was->position == 1 && was->predecessor_kind != ZKLI_KIND_WRITE;
 }
 
 /* What may be the reason of a grant. */
@@ -255,7 +259,7 @@ unsigned say(struct bench *b, struct zkli_contender_event e) {
     e.session_id = b->world.session_id;
     e.fresh_uuid = b->fresh_uuid;
     e.permits = &b->permits;
-    b->actions = step_as_set(&b->c, &e);
+    b->actions = step_as_set(&b->c, &e, b->predecessor);
     const char *broken = rule_broken(&was, &b->c, &e, b->actions);
     if (broken != NULL)
         test_note("%s: event %d with result %d, from %s to %s, actions 0x%x", broken, e.type,

@@ -35,7 +35,9 @@
 
 /* A step, and its actions as a set. They must be in order: the listing is sent last, and before it
  * what is lower; a place is told before what becomes of it. */
-unsigned step_as_set(struct zkli_contender *c, const struct zkli_contender_event *e);
+/* predecessor: the one that it watches, as the actions have named it; "": none. */
+unsigned step_as_set(struct zkli_contender *c, struct zkli_contender_event *e,
+                     char predecessor[ZKLI_CHILD_MAX + 1]);
 /* The rule that a step broke, or NULL. */
 const char *rule_broken(const struct zkli_contender *was, const struct zkli_contender *is,
                         const struct zkli_contender_event *e, unsigned actions);
@@ -88,6 +90,7 @@ struct bench {
     struct zkli_permits directory; /* a semaphore's: what the server has, and its number */
     struct zkli_permits permits;   /* as last read */
     unsigned actions;              /* of the last step */
+    char predecessor[ZKLI_CHILD_MAX + 1];
 };
 
 void bench_init(struct bench *b, bool is_try);

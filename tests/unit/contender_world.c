@@ -313,7 +313,7 @@ void world_step(struct world *w, struct player *player, struct zkli_contender_ev
     e.is_ample = client->is_ample;
     e.connection = client->connection;
     e.session_id = client->session_id;
-    unsigned actions = step_as_set(&player->core, &e);
+    unsigned actions = step_as_set(&player->core, &e, player->predecessor);
     w->steps++;
     if (w->is_traced)
         printf("  %d: event %d.%d%s: %s -> %s, 0x%x\n", (int)(player - w->players), e.type,
@@ -373,7 +373,7 @@ void world_send_next(struct world *w, struct player *player) {
                         .level = player->core.parent_level};
     memcpy(m.uuid, player->core.uuid, sizeof(m.uuid));
     if (op == ZKLI_ASK_PREDECESSOR)
-        m.node = player->predecessor_aim = find_node(w, player->core.predecessor);
+        m.node = player->predecessor_aim = find_node(w, player->predecessor);
     if (op == ZKLI_ASK_OWN)
         player->own_aim = m.node;
     player->unsent &= ~op;

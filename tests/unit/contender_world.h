@@ -69,7 +69,8 @@ struct player {
     int client, own; /* own: the node that core knows */
     unsigned generation, list_serial, unsent;
     bool has_retry, is_granted, is_failed, is_lost;
-    int own_aim, predecessor_aim; /* where the watchers point */
+    char predecessor[ZKLI_CHILD_MAX + 1]; /* the name that it is to watch */
+    int own_aim, predecessor_aim;         /* where the watchers point */
 };
 
 struct world {

@@ -106,7 +106,8 @@ static void look_at(struct pool *pool, const struct zkli_sibling *siblings, size
     for (int n = 1; n <= POOL_MAX; n++)
         for (int max = n; max <= POOL_MAX; max++)
             for (size_t own = 0; own < count; own++) {
-                const struct zkli_permits permits = {ZKLI_PERMITS_RECORDED, n, max, 0, 0};
+                const struct zkli_permits permits = {
+                    .state = ZKLI_PERMITS_RECORDED, .count = n, .max = max};
                 const char *name = siblings[own].name;
                 struct zkli_admission place = zkli_admit(ZKLI_KIND_LEASE, &listing, name, &permits);
                 pool->wrong += !is_right(&listing, ZKLI_KIND_LEASE, name, &permits, &place);
@@ -174,7 +175,8 @@ static void permits_are_those_of_the_listing(void) {
     for (enum zkli_permits_state state = 0; state <= ZKLI_PERMITS_RECORDED; state++)
         for (int64_t czxid = 6; czxid <= 8; czxid++)
             for (int32_t version = 2; version <= 4; version++) {
-                const struct zkli_permits read = {state, 1, 2, czxid, version};
+                const struct zkli_permits read = {
+                    .czxid = czxid, .version = version, .state = state, .count = 1, .max = 2};
                 bool are_its = czxid == 7 && version == 3;
                 struct zkli_permits its = zkli_listing_permits(&listing, &read);
                 CHECK_INT(its.state, are_its ? state : ZKLI_PERMITS_UNKNOWN);

@@ -123,11 +123,11 @@ static void another_predecessor_has_all_of_its_name_and_no_more(void) {
     to_enqueuing(&b);
     reply(&b, ZKLI_EV_CREATED, ZKLI_RESULT_OK);
     CHECK_ACTIONS(list_behind(&b, writer), OWN_AND_PREDECESSOR | ZKLI_TELL_QUEUED);
-    CHECK_STRING(b.c.predecessor, writer);
+    CHECK_STRING(b.predecessor, writer);
     answer_all(&b, ZKLI_RESULT_OK);
     CHECK_ACTIONS(fired(&b, ZKLI_EV_PREDECESSOR_EVENT, true), ZKLI_ASK_LIST);
     CHECK_ACTIONS(list_behind(&b, mutex), ZKLI_ASK_PREDECESSOR);
-    CHECK_STRING(b.c.predecessor, mutex);
+    CHECK_STRING(b.predecessor, mutex);
 }
 
 int main(int argc, char **argv) {

@@ -51,7 +51,7 @@ static void parents_are_created_from_the_lowest_missing_one(void) {
 /* Above the only one there is the client's root, which is not ours to make. */
 static void nothing_is_created_above_the_first_directory(void) {
     struct bench b;
-    for (unsigned depth = 1; depth <= DEPTH; depth++) {
+    for (uint16_t depth = 1; depth <= DEPTH; depth++) {
         to_housing(&b);
         b.c.depth = depth;
         reply(&b, ZKLI_EV_PARENT, ZKLI_RESULT_NO_NODE);

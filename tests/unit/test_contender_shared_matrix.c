@@ -279,7 +279,7 @@ static void a_reader_watches_the_nearest_that_is_none_and_a_writer_the_nearest_o
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct bench b;
         bring(&b, cases[i].situation);
-        CHECK_INT(zkli_node_name_parse(b.c.predecessor).sequence, cases[i].predecessor);
+        CHECK_INT(zkli_node_name_parse(b.predecessor).sequence, cases[i].predecessor);
         CHECK_INT(b.c.staying, cases[i].staying);
     }
 }

@@ -40,7 +40,7 @@ static void who_comes_makes_it_wanted(void) {
     struct owner *owner = begin_kept_and_held();
     const struct zkli_member *m = owner->member;
     CHECK(zkli_member_may_idle(m));
-    CHECK_INT(m->watch_bytes, 2 * m->node_bytes);
+    CHECK_INT(m->watches, 2);
     CHECK(m->watchers[ZKLI_WATCHED_CHILDREN].watch != NULL);
     tell_watch("/locks/a", ZKLI_WATCH_CHANGED); /* of the data, which nobody watches */
     CHECK_INT(owner->notices & TOLD(WANTED), 0);

@@ -374,10 +374,10 @@ static void an_answer_to_a_session_that_rests_ends_the_look(void) {
     rest(T_MS * MS);
     CHECK_INT(Bench.engine->pace, ZKLI_PACE_REST);
     ask(&asked, ZKLI_QUERY_LIST);
-    CHECK(Bench.engine->look.is_set);
+    CHECK(zkli_timer_is_set(&Bench.engine->look));
     serve_all();
     check_asked(&asked, 1, 1);
-    CHECK(!Bench.engine->look.is_set);
+    CHECK(!zkli_timer_is_set(&Bench.engine->look));
     bench_end();
 }
 
@@ -388,12 +388,12 @@ static void an_answer_to_a_holder_s_session_does_not(void) {
     (void)hold("h");
     begin_silence();
     lose_all();
-    CHECK(Bench.engine->look.is_set);
+    CHECK(zkli_timer_is_set(&Bench.engine->look));
     ask(&asked, ZKLI_QUERY_LIST);
     Bench.refused = 1u << BARRIER;
     while (asked.done == 0)
         serve_next();
-    CHECK(Bench.engine->look.is_set);
+    CHECK(zkli_timer_is_set(&Bench.engine->look));
     Bench.refused = 0;
     bench_end();
 }
@@ -405,9 +405,9 @@ static void nor_does_one_that_comes_late(void) {
     ask(&asked, ZKLI_QUERY_LIST);
     struct request list = serve_until(LIST);
     tell_state(ZKLI_PORT_CONNECTING);
-    CHECK(Bench.engine->look.is_set);
+    CHECK(zkli_timer_is_set(&Bench.engine->look));
     serve_request(&list);
-    CHECK(Bench.engine->look.is_set);
+    CHECK(zkli_timer_is_set(&Bench.engine->look));
     bench_connect();
     bench_end();
 }

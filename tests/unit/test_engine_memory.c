@@ -333,7 +333,8 @@ static void the_first_orphan_has_the_spare_memory(void) {
     struct owner *waiter;
     struct zkli_dir *dir = list_without_memory(&waiter);
     CHECK(Bench.engine->spare == NULL);
-    CHECK(dir->visit.timer.is_set && dir->visit.timer.at_ns == Bench.now_ns + ZKLI_RETRY_LAST_NS);
+    CHECK(zkli_timer_is_set(&dir->visit.timer) &&
+          dir->visit.timer.at_ns == Bench.now_ns + ZKLI_RETRY_LAST_NS);
     CHECK_INT(dir->member_count, 3);
     serve_all();
     CHECK_INT(waiter->error, ZKL_NOMEM); /* its watch had no memory, either */

@@ -159,24 +159,25 @@ static void silence_begins_with_the_second_heartbeat(void) {
     const int64_t sent_ns = Bench.engine->heartbeat.at_ns;
     advance(sent_ns - Bench.now_ns);
     CHECK(zkli_heartbeat_is_in_flight(Bench.engine));
-    CHECK(!Bench.engine->look.is_set);
+    CHECK(!zkli_timer_is_set(&Bench.engine->look));
     const int64_t second_ns = Bench.engine->heartbeat.at_ns;
     advance(second_ns - 1 - Bench.now_ns);
-    CHECK(!Bench.engine->look.is_set);
+    CHECK(!zkli_timer_is_set(&Bench.engine->look));
     advance(1);
-    CHECK(Bench.engine->look.is_set && Bench.engine->look.at_ns == second_ns + ZKLI_LOOK_NS);
+    CHECK(zkli_timer_is_set(&Bench.engine->look) &&
+          Bench.engine->look.at_ns == second_ns + ZKLI_LOOK_NS);
     CHECK_INT(Bench.looks, 0);
     serve_all();
-    CHECK(!Bench.engine->look.is_set); /* it was answered */
+    CHECK(!zkli_timer_is_set(&Bench.engine->look)); /* it was answered */
     bench_end();
 }
 
 /* Neither a connection that was just told, nor one that a look found to be as it should be. */
 static void a_good_connection_is_not_looked_at(void) {
     bench_start("/locks", false);
-    CHECK(Bench.engine->look.is_set);
+    CHECK(zkli_timer_is_set(&Bench.engine->look));
     bench_connect();
-    CHECK(!Bench.engine->look.is_set);
+    CHECK(!zkli_timer_is_set(&Bench.engine->look));
     serve_all();
     zkli_engine_enter(Bench.engine);
     zkli_look_later(Bench.engine);
@@ -191,7 +192,7 @@ static void a_good_connection_is_not_looked_at(void) {
     const size_t looks = Bench.looks;
     advance(0);
     CHECK_INT(Bench.looks, looks + 1);
-    CHECK(!Bench.engine->look.is_set);
+    CHECK(!zkli_timer_is_set(&Bench.engine->look));
     serve_all();
     bench_end();
 }
@@ -296,10 +297,10 @@ static void without_a_connection_none_is_due(void) {
     while (!zkli_heartbeat_is_in_flight(Bench.engine))
         advance(10 * MS);
     cut(0);
-    CHECK(!Bench.engine->heartbeat.is_set);
+    CHECK(!zkli_timer_is_set(&Bench.engine->heartbeat));
     CHECK(!zkli_heartbeat_is_in_flight(Bench.engine));
     begin("b");
-    CHECK(!Bench.engine->heartbeat.is_set);
+    CHECK(!zkli_timer_is_set(&Bench.engine->heartbeat));
     advance(T / 8);
     bench_connect();
     come_to_rest();

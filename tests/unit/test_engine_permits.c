@@ -377,8 +377,8 @@ static void a_waiter_counts_three_watches(void) {
     begin_front(1);
     const size_t bytes = zkli_dir_node_bytes(Bench.owners[0].member->dir,
                                              zkli_node_name_length(ZKLI_KIND_LEASE));
-    CHECK_INT(Bench.owners[0].member->watch_bytes, bytes); /* it holds */
-    CHECK_INT(Bench.owners[1].member->watch_bytes, 3 * bytes);
+    CHECK_INT(Bench.owners[0].member->watches, 1); /* it holds */
+    CHECK_INT(Bench.owners[1].member->watches, 3);
     CHECK_INT(Bench.owners[1].member->node_bytes, bytes);
     abandon(&Bench.owners[1]);
     CHECK_INT(Bench.engine->watch_bytes, bytes);

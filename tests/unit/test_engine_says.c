@@ -62,25 +62,29 @@ static void it_says_which_thread_holds_by_any_member(void) {
     bench_end();
 }
 
-static void note_time(void *arg) {
-    *(bool *)arg = true;
+struct alarm {
+    struct zkli_timer timer;
+    bool has_fired;
+};
+
+static void note_time(struct zkli_timer *timer) {
+    ZKLI_CONTAINER(timer, struct alarm, timer)->has_fired = true;
 }
 
 static void a_timer_of_the_host_s_fires_when_its_time_has_come(void) {
-    bool has_fired = false;
-    struct zkli_timer timer;
+    struct alarm alarm = {.has_fired = false};
     bench_begin();
-    zkli_timer_init(&timer, note_time, &has_fired);
-    zkli_engine_set_timer(Bench.engine, &timer, Bench.now_ns + MS);
+    zkli_timer_init(&alarm.timer, note_time);
+    zkli_engine_set_timer(Bench.engine, &alarm.timer, Bench.now_ns + MS);
     advance(MS - 1);
-    CHECK(!has_fired);
+    CHECK(!alarm.has_fired);
     advance(1);
-    CHECK(has_fired);
-    zkli_engine_set_timer(Bench.engine, &timer, Bench.now_ns + MS);
-    zkli_engine_clear_timer(Bench.engine, &timer);
-    has_fired = false;
+    CHECK(alarm.has_fired);
+    zkli_engine_set_timer(Bench.engine, &alarm.timer, Bench.now_ns + MS);
+    zkli_engine_clear_timer(Bench.engine, &alarm.timer);
+    alarm.has_fired = false;
     advance(2 * MS);
-    CHECK(!has_fired);
+    CHECK(!alarm.has_fired);
     bench_end();
 }
 

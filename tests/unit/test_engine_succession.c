@@ -64,7 +64,7 @@ static void it_is_replaced_though_the_contender_has_left(void) {
     abandon(begin("a"));
     connect_successor();
     CHECK(Bench.ports[0].is_closed);
-    CHECK(!Bench.engine->silence.is_set); /* of the heartbeat that was under way */
+    CHECK(!zkli_timer_is_set(&Bench.engine->silence)); /* of the heartbeat that was under way */
     check_untold();
     CHECK_INT(hold("a")->grants, 1);
     CHECK_INT(Bench.port_count, 2);

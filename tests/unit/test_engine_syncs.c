@@ -114,7 +114,7 @@ static void who_comes_while_a_sync_is_in_flight_waits_for_its_answer(void) {
     const size_t barriers = Bench.sent[BARRIER];
     struct owner *owner = begin("b");
     CHECK_INT(Bench.sent[BARRIER], barriers);
-    CHECK(!Bench.engine->look.is_set);
+    CHECK(!zkli_timer_is_set(&Bench.engine->look));
     serve_all();
     CHECK_INT(Bench.sent[BARRIER], barriers + 1);
     CHECK_INT(owner->grants, 1);

@@ -28,7 +28,7 @@ static struct zkli_dir *begin_visit(struct owner **ret_owner, int timeout_ms) {
     bench_connect();
     struct zkli_dir *dir = lose_create(ret_owner);
     while (!is_under_way(dir)) {
-        REQUIRE(dir->visit.timer.is_set);
+        REQUIRE(zkli_timer_is_set(&dir->visit.timer));
         serve_all();
         advance(Bench.next_ns - Bench.now_ns);
     }
@@ -76,7 +76,7 @@ static void a_lost_create_is_looked_for_once_the_timeout_has_passed(void) {
     bench_begin();
     int64_t lost_ns = Bench.now_ns;
     struct zkli_dir *dir = lose_create(&owner);
-    CHECK(dir->visit.timer.is_set);
+    CHECK(zkli_timer_is_set(&dir->visit.timer));
     CHECK(dir->visit.timer.at_ns == lost_ns + T);
     for (int64_t left_ns = T - 1; left_ns > 0; left_ns -= 100 * MS) {
         advance(left_ns < 100 * MS ? left_ns : 100 * MS);
@@ -85,7 +85,7 @@ static void a_lost_create_is_looked_for_once_the_timeout_has_passed(void) {
     }
     advance(lost_ns + T - Bench.now_ns);
     CHECK(is_under_way(dir) && !dir->visit.is_behind_barrier);
-    CHECK(!dir->visit.timer.is_set); /* the connection is as old as the timeout */
+    CHECK(!zkli_timer_is_set(&dir->visit.timer)); /* the connection is as old as the timeout */
     end_with(owner);
 }
 
@@ -110,7 +110,7 @@ static void on_a_younger_connection_there_is_another_visit(void) {
             serve_all();
             advance(100 * MS);
         }
-        CHECK(dir->visit.timer.is_set && dir->visit.timer.at_ns == connected_ns + T);
+        CHECK(zkli_timer_is_set(&dir->visit.timer) && dir->visit.timer.at_ns == connected_ns + T);
         end_with(owner);
     }
 }
@@ -154,7 +154,7 @@ static void what_comes_after_a_visit_is_for_its_answers_to_say(void) {
         tell_reply(list.slot, &served.reply);
         CHECK(!is_under_way(dir));
         const enum next next = cases[i % COUNT(cases)].next;
-        CHECK(dir->visit.timer.is_set == (next != NEVER));
+        CHECK(zkli_timer_is_set(&dir->visit.timer) == (next != NEVER));
         CHECK(next == NEVER ||
               dir->visit.timer.at_ns == Bench.now_ns + (next == SOON ? soon_ns : age_ns));
         CHECK_INT(Bench.lines[ZKL_LOG_ERROR] - lines, cases[i % COUNT(cases)].is_logged);
@@ -174,7 +174,7 @@ static void the_last_visit_is_that_after_eight_timeouts(void) {
         struct zkli_dir *dir = begin_visit(&owner, T_MS);
         dir->visit.lost_ns = Bench.now_ns - 8 * T + 1 - is_last;
         answer_visit();
-        CHECK(dir->visit.timer.is_set == (is_last == 0));
+        CHECK(zkli_timer_is_set(&dir->visit.timer) == (is_last == 0));
         end_with(owner);
     }
 }
@@ -213,7 +213,7 @@ static void there_is_one_visit_at_a_time(void) {
         advance(100 * MS);
     }
     CHECK_INT(Bench.sent[LIST], lists);
-    CHECK(is_under_way(dir) && dir->visit.timer.is_set);
+    CHECK(is_under_way(dir) && zkli_timer_is_set(&dir->visit.timer));
     end_with(owner);
 }
 
@@ -225,7 +225,7 @@ static void a_session_that_rests_sends_heartbeats_for_it(void) {
     release(owner);
     while (!is_under_way(dir)) {
         serve_all();
-        CHECK(dir->visit.timer.is_set);
+        CHECK(zkli_timer_is_set(&dir->visit.timer));
         advance(100 * MS);
     }
     CHECK(zkli_heartbeat_is_in_flight(Bench.engine));
@@ -244,7 +244,7 @@ static void visits_follow_until_what_a_stalled_server_has_sent_can_come_no_more(
         release(owner);
         pass(late[i] * T + T / 2);
         CHECK(Bench.now_ns - lost_ns >= late[i] * T);
-        REQUIRE(dir->visit.timer.is_set);
+        REQUIRE(zkli_timer_is_set(&dir->visit.timer));
         const char *orphan = plant_with_our_tag(Bench.last_session);
         const size_t lists = Bench.sent[LIST];
         while (tiny_find(&Bench.server, orphan) != NULL && Bench.now_ns < lost_ns + 9 * T)
@@ -346,9 +346,9 @@ static void what_a_session_expected_ends_with_it(void) {
         struct owner *owner = begin(name);
         struct zkli_dir *dir = owner->member->dir;
         zkli_orphans_expect(dir);
-        CHECK(dir->visit.timer.is_set);
+        CHECK(zkli_timer_is_set(&dir->visit.timer));
         expire();
-        CHECK(!dir->visit.timer.is_set);
+        CHECK(!zkli_timer_is_set(&dir->visit.timer));
         bench_connect();
         come_to_rest();
         CHECK_INT(owner->grants, 1);
@@ -358,7 +358,7 @@ static void what_a_session_expected_ends_with_it(void) {
         dir = begin_visit(&visitor, T_MS);
         struct owner *waiter = begin("a"); /* keeps the directory */
         expire();
-        CHECK(!is_under_way(dir) && !dir->visit.timer.is_set);
+        CHECK(!is_under_way(dir) && !zkli_timer_is_set(&dir->visit.timer));
         bench_connect();
         serve_all();
         zkli_orphans_expect(dir);
@@ -366,7 +366,7 @@ static void what_a_session_expected_ends_with_it(void) {
             advance(100 * MS);
             serve_all();
         }
-        CHECK(!is_under_way(dir) && !dir->visit.timer.is_set);
+        CHECK(!is_under_way(dir) && !zkli_timer_is_set(&dir->visit.timer));
         CHECK((visitor->notices & TOLD(LOST)) != 0);
         CHECK_INT(waiter->grants, 1);
         bench_end();

@@ -58,7 +58,7 @@ static void a_lost_reply_to_anything_but_a_create_leaves_no_orphan(void) {
         if (kinds[i] == REMOVE)
             release(owner);
         answer_next(kinds[i], ZKLI_RESULT_LOST);
-        CHECK(!dir->visit.timer.is_set);
+        CHECK(!zkli_timer_is_set(&dir->visit.timer));
         come_to_rest();
         bench_end();
     }

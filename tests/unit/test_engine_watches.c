@@ -5,9 +5,9 @@ static struct zkli_watcher Watchers[4];
 
 static void begin_watching(void) {
     bench_begin();
-    struct zkli_member *m = hold("a")->member;
+    (void)hold("a");
     for (size_t i = 0; i < COUNT(Watchers); i++)
-        Watchers[i] = (struct zkli_watcher){.member = m};
+        Watchers[i] = (struct zkli_watcher){.watch = NULL};
 }
 
 static size_t stale_bytes(void) {
@@ -26,23 +26,23 @@ static void read_watched(struct zkli_watcher *watcher, bool is_set) {
 
 static void end_watching(void) {
     for (size_t i = 0; i < COUNT(Watchers); i++)
-        zkli_watcher_drop(&Watchers[i]);
+        zkli_watcher_drop(Bench.engine, &Watchers[i]);
     bench_end();
 }
 
 static void a_watch_is_shared_and_goes_with_its_last_watcher(void) {
     begin_watching();
     for (size_t i = 0; i < 2; i++) {
-        REQUIRE(zkli_watcher_point_to(&Watchers[0], "/p"));
-        REQUIRE(zkli_watcher_point_to(&Watchers[1], "/p"));
+        REQUIRE(zkli_watcher_point_to(Bench.engine, &Watchers[0], "/p"));
+        REQUIRE(zkli_watcher_point_to(Bench.engine, &Watchers[1], "/p"));
         CHECK(Watchers[0].watch == Watchers[1].watch);
         CHECK_STRING(Watchers[0].watch->path, "/p");
         CHECK_INT(stale_bytes(), 0);
-        zkli_watcher_drop(&Watchers[0]);
+        zkli_watcher_drop(Bench.engine, &Watchers[0]);
         CHECK(Watchers[0].watch == NULL);
         CHECK_INT(stale_bytes(), 0);
         CHECK_STRING(Watchers[1].watch->path, "/p");
-        zkli_watcher_drop(&Watchers[1]);
+        zkli_watcher_drop(Bench.engine, &Watchers[1]);
         CHECK_INT(stale_bytes(), 0); /* it was never set */
     }
     end_watching();
@@ -50,14 +50,14 @@ static void a_watch_is_shared_and_goes_with_its_last_watcher(void) {
 
 static void a_watch_that_is_set_counts_until_it_fires(void) {
     begin_watching();
-    REQUIRE(zkli_watcher_point_to(&Watchers[0], "/p"));
+    REQUIRE(zkli_watcher_point_to(Bench.engine, &Watchers[0], "/p"));
     read_watched(&Watchers[0], true);
     read_watched(&Watchers[0], false); /* this read has set none; the first has */
-    zkli_watcher_drop(&Watchers[0]);
+    zkli_watcher_drop(Bench.engine, &Watchers[0]);
     CHECK_INT(stale_bytes(), bytes_of("/p"));
-    REQUIRE(zkli_watcher_point_to(&Watchers[1], "/p")); /* it is of use again */
+    REQUIRE(zkli_watcher_point_to(Bench.engine, &Watchers[1], "/p")); /* it is of use again */
     CHECK_INT(stale_bytes(), 0);
-    zkli_watcher_drop(&Watchers[1]);
+    zkli_watcher_drop(Bench.engine, &Watchers[1]);
     CHECK_INT(stale_bytes(), bytes_of("/p"));
     zkli_watches_fire(Bench.engine, "/q", ZKLI_WATCH_DELETED);
     CHECK_INT(stale_bytes(), bytes_of("/p"));
@@ -69,10 +69,10 @@ static void a_watch_that_is_set_counts_until_it_fires(void) {
 static void a_watch_that_may_be_set_yet_counts_until_that_is_known(void) {
     for (int is_set = 0; is_set < 2; is_set++) {
         begin_watching();
-        REQUIRE(zkli_watcher_point_to(&Watchers[0], "/p"));
+        REQUIRE(zkli_watcher_point_to(Bench.engine, &Watchers[0], "/p"));
         struct zkli_watch *watch = Watchers[0].watch;
         zkli_watch_asked(watch);
-        zkli_watcher_drop(&Watchers[0]);
+        zkli_watcher_drop(Bench.engine, &Watchers[0]);
         CHECK_INT(stale_bytes(), bytes_of("/p"));
         zkli_watch_answered(Bench.engine, watch, is_set == 1);
         CHECK_INT(stale_bytes(), is_set == 1 ? bytes_of("/p") : 0);
@@ -84,10 +84,10 @@ static void a_watch_that_may_be_set_yet_counts_until_that_is_known(void) {
 
 static void a_watcher_that_is_dropped_hears_of_nothing(void) {
     begin_watching();
-    REQUIRE(zkli_watcher_point_to(&Watchers[0], "/p"));
-    REQUIRE(zkli_watcher_point_to(&Watchers[1], "/p"));
+    REQUIRE(zkli_watcher_point_to(Bench.engine, &Watchers[0], "/p"));
+    REQUIRE(zkli_watcher_point_to(Bench.engine, &Watchers[1], "/p"));
     zkli_watches_fire(Bench.engine, "/p", ZKLI_WATCH_CHANGED);
-    zkli_watcher_drop(&Watchers[0]);
+    zkli_watcher_drop(Bench.engine, &Watchers[0]);
     struct zkli_watcher *fired = zkli_watches_next_fired(Bench.engine);
     CHECK(fired == &Watchers[1]);
     CHECK(fired != NULL && fired->fired_type == ZKLI_WATCH_CHANGED);
@@ -97,12 +97,12 @@ static void a_watcher_that_is_dropped_hears_of_nothing(void) {
 
 static void a_watcher_follows_its_path(void) {
     begin_watching();
-    REQUIRE(zkli_watcher_point_to(&Watchers[0], "/p"));
+    REQUIRE(zkli_watcher_point_to(Bench.engine, &Watchers[0], "/p"));
     read_watched(&Watchers[0], true);
     struct zkli_watch *watch = Watchers[0].watch;
-    REQUIRE(zkli_watcher_point_to(&Watchers[0], "/p"));
+    REQUIRE(zkli_watcher_point_to(Bench.engine, &Watchers[0], "/p"));
     CHECK(Watchers[0].watch == watch && stale_bytes() == 0);
-    REQUIRE(zkli_watcher_point_to(&Watchers[0], "/longer"));
+    REQUIRE(zkli_watcher_point_to(Bench.engine, &Watchers[0], "/longer"));
     CHECK_STRING(Watchers[0].watch->path, "/longer");
     CHECK_INT(stale_bytes(), bytes_of("/p"));
     zkli_watches_reset(Bench.engine);
@@ -117,7 +117,7 @@ static void begin_both(void) {
     Watchers[0].what = ZKLI_WATCHED_DIRECTORY;
     Watchers[1].what = ZKLI_WATCHED_CHILDREN;
     for (size_t i = 0; i < 2; i++) {
-        REQUIRE(zkli_watcher_point_to(&Watchers[i], "/p"));
+        REQUIRE(zkli_watcher_point_to(Bench.engine, &Watchers[i], "/p"));
         read_watched(&Watchers[i], true);
     }
     CHECK(Watchers[0].watch != Watchers[1].watch);
@@ -157,9 +157,9 @@ static void the_end_of_a_node_fires_both(void) {
 
 static void each_of_both_is_stale_by_itself(void) {
     begin_both();
-    zkli_watcher_drop(&Watchers[1]);
+    zkli_watcher_drop(Bench.engine, &Watchers[1]);
     CHECK_INT(stale_bytes(), bytes_of("/p"));
-    zkli_watcher_drop(&Watchers[0]);
+    zkli_watcher_drop(Bench.engine, &Watchers[0]);
     CHECK_INT(stale_bytes(), 2 * bytes_of("/p"));
     zkli_watches_fire(Bench.engine, "/p", ZKLI_WATCH_CHANGED);
     CHECK_INT(stale_bytes(), bytes_of("/p"));
@@ -189,7 +189,7 @@ static void all_watches_fire_where_it_is_not_known_which(void) {
     for (size_t i = 0; i < COUNT(Watchers); i++) {
         char path[32];
         path_in_bucket(places[i].bucket, places[i].nth, path, sizeof(path));
-        REQUIRE(zkli_watcher_point_to(&Watchers[i], path));
+        REQUIRE(zkli_watcher_point_to(Bench.engine, &Watchers[i], path));
         read_watched(&Watchers[i], true);
     }
     zkli_watches_fire_all(Bench.engine);
@@ -212,8 +212,8 @@ static void a_path_that_begins_with_another_is_another(void) {
         if (zkli_bucket_of(path, strlen(path)) == zkli_bucket_of(prefix, strlen(prefix)))
             break;
     }
-    REQUIRE(zkli_watcher_point_to(&Watchers[0], path));
-    REQUIRE(zkli_watcher_point_to(&Watchers[1], prefix));
+    REQUIRE(zkli_watcher_point_to(Bench.engine, &Watchers[0], path));
+    REQUIRE(zkli_watcher_point_to(Bench.engine, &Watchers[1], prefix));
     CHECK_STRING(Watchers[0].watch->path, path);
     CHECK_STRING(Watchers[1].watch->path, prefix);
     end_watching();

@@ -1,4 +1,5 @@
 /* The heap of deadlines, against an array that is searched. */
+#include "base/list.h"
 #include "base/timers.h"
 
 #include <string.h>
@@ -36,10 +37,10 @@ static int64_t earliest(void) {
 }
 
 /* Fires in time, in order, once, and when it is out of the heap already. */
-static void note(void *arg) {
-    struct probe *probe = arg;
+static void note(struct zkli_timer *timer) {
+    struct probe *probe = ZKLI_CONTAINER(timer, struct probe, timer);
     Surprises += probe->expected_ns > NowNs || probe->expected_ns != earliest() ||
-                 probe->expected_ns < LastNs || probe->timer.is_set;
+                 probe->expected_ns < LastNs || zkli_timer_is_set(&probe->timer);
     LastNs = probe->expected_ns;
     probe->expected_ns = ZKLI_NEVER;
     probe->fired++;
@@ -49,7 +50,7 @@ static void set_up(void) {
     Timers.root = NULL;
     Surprises = 0;
     for (size_t i = 0; i < TIMERS; i++) {
-        zkli_timer_init(&Probes[i].timer, note, &Probes[i]);
+        zkli_timer_init(&Probes[i].timer, note);
         Probes[i].expected_ns = ZKLI_NEVER;
         Probes[i].fired = 0;
     }
@@ -73,7 +74,7 @@ static void run(int64_t now_ns) {
 
 static bool is_as_expected(void) {
     for (size_t i = 0; i < TIMERS; i++)
-        if (Probes[i].timer.is_set != (Probes[i].expected_ns != ZKLI_NEVER))
+        if (zkli_timer_is_set(&Probes[i].timer) != (Probes[i].expected_ns != ZKLI_NEVER))
             return false;
     return Surprises == 0 && zkli_timers_next(&Timers) == earliest();
 }
@@ -165,27 +166,25 @@ static void trace(char c) {
     Trace[length + 1] = '\0';
 }
 
-static void again_at_arg(void *arg) {
-    int64_t *at_ns = arg;
+static void again_in_10(struct zkli_timer *timer) {
     trace('1');
-    *at_ns += 10;
-    zkli_timer_set(&Timers, &First, *at_ns);
+    zkli_timer_set(&Timers, timer, timer->at_ns + 10);
 }
 
-static void take_out_the_third(void *arg) {
-    (void)arg;
+static void take_out_the_third(struct zkli_timer *timer) {
+    (void)timer;
     trace('2');
     zkli_timer_clear(&Timers, &Third);
 }
 
-static void put_in_the_third(void *arg) {
-    (void)arg;
+static void put_in_the_third(struct zkli_timer *timer) {
+    (void)timer;
     trace('2');
     zkli_timer_set(&Timers, &Third, 1);
 }
 
-static void third(void *arg) {
-    (void)arg;
+static void third(struct zkli_timer *timer) {
+    (void)timer;
     trace('3');
 }
 
@@ -195,10 +194,9 @@ static void begin_trace(void) {
 }
 
 static void a_timer_that_sets_itself_fires_again_when_due(void) {
-    int64_t at_ns = 10;
     begin_trace();
-    zkli_timer_init(&First, again_at_arg, &at_ns);
-    zkli_timer_set(&Timers, &First, at_ns);
+    zkli_timer_init(&First, again_in_10);
+    zkli_timer_set(&Timers, &First, 10);
     zkli_timers_run(&Timers, 35);
     CHECK_STRING(Trace, "111");
     CHECK(zkli_timers_next(&Timers) == 40);
@@ -206,8 +204,8 @@ static void a_timer_that_sets_itself_fires_again_when_due(void) {
 
 static void a_timer_that_another_clears_does_not_fire(void) {
     begin_trace();
-    zkli_timer_init(&Second, take_out_the_third, NULL);
-    zkli_timer_init(&Third, third, NULL);
+    zkli_timer_init(&Second, take_out_the_third);
+    zkli_timer_init(&Third, third);
     zkli_timer_set(&Timers, &Third, 20);
     zkli_timer_set(&Timers, &Second, 10);
     zkli_timers_run(&Timers, 30);
@@ -217,8 +215,8 @@ static void a_timer_that_another_clears_does_not_fire(void) {
 
 static void a_timer_set_into_the_past_fires_in_the_same_run(void) {
     begin_trace();
-    zkli_timer_init(&Second, put_in_the_third, NULL);
-    zkli_timer_init(&Third, third, NULL);
+    zkli_timer_init(&Second, put_in_the_third);
+    zkli_timer_init(&Third, third);
     zkli_timer_set(&Timers, &Second, 10);
     zkli_timers_run(&Timers, 10);
     CHECK_STRING(Trace, "23");
