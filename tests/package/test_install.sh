@@ -59,9 +59,11 @@ for file in "$libdir"/libzklock.{so,so.0,a} \
     [[ -e $file ]] || fail "$file is not installed"
 done
 [[ -n $(find "$prefix/share/doc" -name LICENSE) ]] || fail "LICENSE is not installed"
-for page in "$ZKLOCK_SOURCE_DIR"/docs/man/*.1; do
-    [[ ! -e $page || -e $prefix/share/man/man1/${page##*/} ]] || fail "${page##*/} is not installed"
+for page in "$ZKLOCK_SOURCE_DIR"/docs/man/*.[1-9] zkl_release.3; do
+    [[ -s $prefix/share/man/man${page##*.}/${page##*/} ]] || fail "${page##*/} is not installed"
 done
+page=$(sed -n 's/^\.so //p' "$prefix/share/man/man3/zkl_release.3")
+[[ -s $prefix/share/man/$page ]] || fail "zkl_release.3 does not lead to a page"
 if grep -rlF "$ZKLOCK_SOURCE_DIR" "$libdir/pkgconfig" "$libdir/cmake" "$prefix/include"; then
     fail "these mention the source tree"
 fi
