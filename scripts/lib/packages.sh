@@ -5,7 +5,7 @@
 
 SERVER_PACKAGES=(libzookeeper-java default-jre-headless)
 BUILD_PACKAGES=(gcc libc6-dev cmake make pkg-config libzookeeper-mt-dev)
-TEST_PACKAGES=(libcunit1-dev iproute2 iptables libevent-dev libuv1-dev patch procps
+TEST_PACKAGES=(libcunit1-dev iproute2 iptables libevent-dev libuv1-dev mandoc patch procps
     systemtap-sdt-dev)
 DOCKER_PACKAGES=(docker.io docker-compose debootstrap iproute2 iptables procps)
 CURATOR_PACKAGES=(libcurator-recipes-java libcurator-framework-java libcurator-client-java
@@ -45,6 +45,7 @@ declare -rA PACKAGE_PROBES=(
     [libzookeeper-mt-dev]=header:zookeeper/zookeeper.h
     [llvm]=command:llvm-symbolizer
     [make]=command:make
+    [mandoc]=command:mandoc
     [patch]=command:patch
     [pkg-config]=command:pkg-config
     [procps]=command:pgrep
