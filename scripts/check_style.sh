@@ -18,7 +18,9 @@ need_packages clang-format shellcheck
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-mapfile -t c_files < <(find src include tests bench examples -name '*.[ch]' 2>/dev/null | sort)
+mapfile -t c_files < <(
+    find src include tests bench examples -regex '.*\.\(c\|h\|cc\|hpp\)' 2>/dev/null | sort
+)
 mapfile -t shell_files < <(
     find scripts tests bench .ci -type f \( -name '*.sh' -o -path '.ci/run' \) | sort
 )
@@ -26,7 +28,7 @@ mapfile -t driver_files < <(find bench -name '*.java' -o -name '*.py' | sort)
 mapfile -t awk_files < <(find scripts -name '*.awk' | sort)
 ((${#c_files[@]})) || fail "$EX_SOFTWARE" "found no C"
 
-# Copies a C file to $work with the content of comments and literals blanked, line for line: the
+# Copies a file to $work with the content of comments and literals blanked, line for line: the
 # rules below are about code. Comments go to FILE.comments in the same way.
 split() { # FILE
     mkdir -p "$work/${1%/*}"
@@ -180,5 +182,5 @@ if [[ -s $work/found ]]; then
     note "$(wc -l <"$work/found") places"
     exit 1
 fi
-printf 'style: nothing to say about %d C files and %d scripts\n' \
+printf 'style: nothing to say about %d files of C and C++ and %d scripts\n' \
     "${#c_files[@]}" "${#shell_files[@]}"

@@ -54,6 +54,7 @@ prefix=$work/moved
 libdir=$(dirname "$(find "$prefix" -name libzklock.so)")
 for file in "$libdir"/libzklock.{so,so.0,a} \
     "$libdir/pkgconfig/zklock.pc" "$prefix"/include/{zklock,zklock_fence,zklock_zookeeper}.h \
+    "$prefix"/include/{zklock,zklock_base,zklock_error}.hpp \
     "$libdir"/cmake/zklock/{zklockConfig,zklockConfigVersion,zklockTargets,FindZooKeeper}.cmake \
     "$prefix/bin/zklock"; do
     [[ -e $file ]] || fail "$file is not installed"
@@ -92,6 +93,13 @@ run_api() { # COMPILER FILE
 run_api "$cc" api.c
 if command -v "${CXX:-g++}" >/dev/null; then
     run_api "${CXX:-g++}" api.cc
+    printf '%s\n' '#include <zklock.hpp>' '#include <iostream>' 'int main() {' \
+        '    std::error_code ec;' '    zkl::session none(nullptr, zkl::session_options(), ec);' \
+        '    return !(std::cout << zkl_version() << std::endl) || ec != ZKL_INVALID;' '}' \
+        >"$work/consumer.cc"
+    "${CXX:-g++}" -std=c++17 -Wall -Wextra -Werror -o "$work/by_cplusplus" "$work/consumer.cc" \
+        "${flags[@]}" -Wl,-rpath,"$libdir"
+    run_consumer "$work/by_cplusplus"
 else
     claim "(no C++ compiler here)"
 fi
