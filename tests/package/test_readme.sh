@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The code in the README and in the documents for users is code: each ```c block compiles against
-# the public header, and each ```sh block is what bash accepts.
+# The code in the README and in the documents for users is code: each ```c and ```cpp block compiles
+# against the public header, and each ```sh block is what bash accepts.
 set -euo pipefail
 
 cd "$ZKLOCK_SOURCE_DIR"
@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 # console prompts are not part of a command.
 for document in "${documents[@]}"; do
     awk -v stem="$work/${document//\//%}" '
-        !inside && /^ *```(c|sh|bash|console)[[:space:]]*$/ {
+        !inside && /^ *```(c|cpp|sh|bash|console)[[:space:]]*$/ {
             language = $0
             gsub(/[`[:space:]]/, "", language)
             if (language == "bash" || language == "console") language = "sh"
@@ -76,6 +76,25 @@ compgen -G "$work/README.md:*.c" >/dev/null || {
     status=1
 }
 echo "- $seen blocks of C"
+
+seen=0
+for block in "$work"/*.cpp; do
+    [[ -e $block ]] || continue
+    if ! command -v "${CXX:-g++}" >/dev/null; then
+        echo "- (no C++ compiler here)"
+        break
+    fi
+    seen=$((seen + 1))
+    { printf '%s\n' '#include <zklock.hpp>' 'bool work_is_left();' 'void do_a_little_work();' &&
+        cat "$block"; } >"$work/excerpt"
+    if ! "${CXX:-g++}" -std=c++17 -Wall -Wextra -Werror -fsyntax-only -Iinclude -x c++ \
+        "$work/excerpt" 2>"$work/err"; then
+        echo "FAILED: $(place_of "$block"): this C++ does not compile" >&2
+        cat "$work/err" >&2
+        status=1
+    fi
+done
+echo "- $seen blocks of C++"
 
 seen=0
 for block in "$work"/*.sh; do
