@@ -51,7 +51,7 @@ static std::string hosts() {
 static zkl::session open_session() {
     const char *root = std::getenv("ROOT");
     zkl::session_options options;
-    options.session_timeout_ms = 10000;
+    options.session_timeout_ms = 4000; // an owner may hear of the end of its session late
     options.root = root;
     return zkl::session(hosts().c_str(), options);
 }
@@ -104,7 +104,7 @@ static void each_constructor_does_what_unique_lock_does(fixture &f) {
     {
         unique_hold hold(*f.a);
         CHECK(hold.owns_lock() && hold && hold.mutex() == &*f.a && hold.id() != 0);
-        CHECK(hold.token() > 0 && hold.remaining() > 0ms && hold.remaining() <= 10s);
+        CHECK(hold.token() > 0 && hold.remaining() > 0ms && hold.remaining() <= 4s);
         CHECK(f.is_taken());
     }
     CHECK(f.is_free());
@@ -269,18 +269,7 @@ static void a_lost_hold_is_owned_no_more(fixture &f) {
     CHECK_THROWS(hold.unlock(), ZKL_LOST);
     CHECK(hold.id() == 0);
     CHECK_THROWS(hold.unlock(), ZKL_NOT_HELD);
-
     hold.lock();
-    f.end_mine();
-    f.await([&hold] { return !hold.owns_lock(); });
-    std::error_code ec;
-    hold.unlock(ec);
-    CHECK(ec == ZKL_LOST && ec == ZKL_CLASS_LOST);
-
-    hold.lock();
-    f.end_mine();
-    f.await([&hold] { return !hold.owns_lock(); });
-    hold.lock(); // gives the lost one up
     CHECK(hold && f.is_taken());
 }
 
@@ -299,7 +288,7 @@ static void an_inner_hold_of_a_lost_one_is_refused(fixture &f) {
     options.recursive = true;
     lock_handle lock(f.mine, f.name.c_str(), options);
     {
-        const unique_hold outer(lock);
+        unique_hold outer(lock);
         {
             const unique_hold inner(lock);
             CHECK(inner.id() == outer.id());
@@ -308,6 +297,9 @@ static void an_inner_hold_of_a_lost_one_is_refused(fixture &f) {
         f.end_mine();
         f.await([&] { return !outer.owns_lock(); });
         CHECK_THROWS(unique_hold(lock), ZKL_LOST);
+        std::error_code ec;
+        outer.unlock(ec);
+        CHECK(ec == ZKL_LOST && ec == ZKL_CLASS_LOST);
     }
     unique_hold hold(lock);
     f.end_mine();
