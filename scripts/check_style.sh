@@ -22,7 +22,8 @@ mapfile -t c_files < <(
     find src include tests bench examples -regex '.*\.\(c\|h\|cc\|hpp\)' 2>/dev/null | sort
 )
 mapfile -t shell_files < <(
-    find scripts tests bench .ci -type f \( -name '*.sh' -o -path '.ci/run' \) | sort
+    find scripts tests bench completion .ci -type f \
+        \( -name '*.sh' -o -name '*.bash' -o -path '.ci/run' \) | sort
 )
 mapfile -t driver_files < <(find bench -name '*.java' -o -name '*.py' | sort)
 mapfile -t awk_files < <(find scripts -name '*.awk' | sort)

@@ -56,7 +56,8 @@ for file in "$libdir"/libzklock.{so,so.0,a} \
     "$libdir/pkgconfig/zklock.pc" "$prefix"/include/{zklock,zklock_fence,zklock_zookeeper}.h \
     "$prefix"/include/{zklock,zklock_base,zklock_error}.hpp \
     "$libdir"/cmake/zklock/{zklockConfig,zklockConfigVersion,zklockTargets,FindZooKeeper}.cmake \
-    "$prefix/bin/zklock"; do
+    "$prefix/bin/zklock" "$prefix/share/bash-completion/completions/zklock" \
+    "$prefix/share/zsh/site-functions/_zklock"; do
     [[ -e $file ]] || fail "$file is not installed"
 done
 [[ -n $(find "$prefix/share/doc" -name LICENSE) ]] || fail "LICENSE is not installed"
