@@ -16,6 +16,8 @@ PLOT_PACKAGES=(gnuplot-nox)
 CI_PACKAGES=(clang clang-format clang-tidy libclang-rt-dev llvm shellcheck)
 
 readonly JAVA_MIN=11
+# The Debian that packages and images are made for.
+readonly SUITE=bookworm
 
 # How to see that a package's content is there when it did not come from Debian: a JRE or a CMake
 # unpacked by hand is as good, and other systems have no dpkg to ask.
@@ -30,6 +32,7 @@ declare -rA PACKAGE_PROBES=(
     [default-jre-headless]=java:$JAVA_MIN
     [docker-compose]=command:docker-compose
     [docker.io]=command:dockerd
+    [dpkg-dev]=command:dpkg-buildpackage
     [gcc]=command:gcc
     [gnuplot-nox]=command:gnuplot
     [iproute2]=command:ip
@@ -139,6 +142,21 @@ need_packages() {
     fi
     apt_get install -y --no-install-recommends "${missing[@]}" ||
         fail "$EX_UNAVAILABLE" "could not install ${missing[*]}"
+}
+
+# Whatever apt gets Debian from is what can be reached from here.
+mirror() {
+    local found=''
+    # shellcheck disable=SC2016  # expanded by apt
+    found=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $SUITE" 'Label: Debian' \
+        2>/dev/null | head -n 1) || :
+    printf '%s\n' "${ZKLOCK_DEBIAN_MIRROR:-${found:-http://deb.debian.org/debian}}"
+}
+
+apt_proxy() {
+    local proxy=${http_proxy-}
+    ! command_exists apt-config || eval "$(apt-config shell proxy Acquire::http::Proxy)"
+    printf '%s\n' "$proxy"
 }
 
 # Compose 2 is a plugin of docker, compose 1 a command of its own; both resolve a file the same way.

@@ -5,7 +5,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # see above
 
-readonly SUITE=bookworm
 readonly BASE_IMAGE=zklock-debian IMAGE=zklock-zookeeper
 
 # Changes with what the image is made from.
@@ -17,21 +16,6 @@ image_exists() {
     local label
     label=$(docker image inspect -f '{{index .Config.Labels "zklock.sources"}}' "$IMAGE" 2>&1) &&
         [[ $label == "$(sources_digest)" ]]
-}
-
-# Whatever apt gets Debian from is what can be reached from here.
-mirror() {
-    local found=''
-    # shellcheck disable=SC2016  # expanded by apt
-    found=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $SUITE" 'Label: Debian' \
-        2>/dev/null | head -n 1) || :
-    printf '%s\n' "${ZKLOCK_DEBIAN_MIRROR:-${found:-http://deb.debian.org/debian}}"
-}
-
-apt_proxy() {
-    local proxy=${http_proxy-}
-    ! command_exists apt-config || eval "$(apt-config shell proxy Acquire::http::Proxy)"
-    printf '%s\n' "$proxy"
 }
 
 # In a namespace, so that what debootstrap mounts and starts ends with it.
