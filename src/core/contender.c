@@ -475,18 +475,6 @@ void zkli_contender_init_orphan(contender *c, const char *node) {
     memcpy(c->node, node, strlen(node) + 1);
 }
 
-void zkli_contender_reader(char ret_child[ZKLI_OWN_CHILD_MAX + 1], const contender *c) {
-    zkli_node_name_turn(ret_child, c->node);
-}
-
-bool zkli_contender_has_reader(const contender *c, const char *child) {
-    char reader[ZKLI_OWN_CHILD_MAX + 1];
-    if (!c->has_reader)
-        return false;
-    zkli_contender_reader(reader, c);
-    return strcmp(reader, child) == 0;
-}
-
 bool zkli_contender_may_own(const contender *c, const char *child) {
     if (c->node[0] != '\0')
         return strcmp(c->node, child) == 0 || zkli_contender_has_reader(c, child);

@@ -203,6 +203,18 @@ void zkli_contender_keep(contender *c) {
     zkli_uuid_mark_kept(c->uuid);
 }
 
+void zkli_contender_reader(char ret_child[ZKLI_OWN_CHILD_MAX + 1], const contender *c) {
+    zkli_node_name_turn(ret_child, c->node);
+}
+
+bool zkli_contender_has_reader(const contender *c, const char *child) {
+    char reader[ZKLI_OWN_CHILD_MAX + 1];
+    if (!c->has_reader)
+        return false;
+    zkli_contender_reader(reader, c);
+    return strcmp(reader, child) == 0;
+}
+
 bool zkli_contender_parts_sharers(const contender *c) {
     enum zkli_kind before = c->predecessor_kind;
     return c->verdict == ZKLI_VERDICT_WATCH_NODE && before != c->kind &&
