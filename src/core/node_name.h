@@ -20,7 +20,7 @@
 #define ZKLI_CHILD_MAX 128
 /* Longest name of a node that we have made: the longest prefix, and a sequence of eleven
  * characters. A longer one is not ours, whatever uuid it bears. */
-#define ZKLI_OWN_CHILD_MAX 63
+#define ZKLI_OWN_CHILD_MAX 59
 /* Longest lock name, so that root (255) + name + node fit any path buffer of 1 KiB. */
 #define ZKLI_LOCK_NAME_MAX 255
 

@@ -63,7 +63,7 @@ static const char *path_asked(const struct zkli_member *m, unsigned ask) {
 /* A server before 3.5 does not know create2, says so, and closes the connection. */
 static void log_refusal(const struct zkli_member *m, unsigned ask, const struct zkli_reply *reply) {
     bool is_too_old = ask == ZKLI_ASK_CREATE && reply->is_unimplemented;
-    zkli_engine_log(m->engine, ZKL_LOG_ERROR, "the server refuses a request at %s (code %d)%s",
+    zkli_engine_log(m->dir->engine, ZKL_LOG_ERROR, "the server refuses a request at %s (code %d)%s",
                     path_asked(m, ask), reply->code,
                     is_too_old ? ": it does not know create2, so it is older than ZooKeeper "
                                  "3.5.3, which zklock needs"
@@ -132,7 +132,7 @@ static void send_behind(struct zkli_member *m) {
 
 /* ask: a ZKLI_ASK_ other than LIST. */
 static void answer(struct zkli_member *m, unsigned ask, const struct zkli_reply *reply) {
-    struct zkli_engine *e = m->engine;
+    struct zkli_engine *e = m->dir->engine;
     struct zkli_contender_event event = {
         .type = event_of(ask),
         .result = reply->result,
@@ -208,7 +208,7 @@ static void answer_order(struct zkli_member *m, size_t index, const struct zkli_
     if (reply->result == ZKLI_RESULT_NO_NODE) {
         char path[ZKLI_PATH_MAX];
         zkli_dir_child_path(path, m->dir, m->ordering->siblings[index].name);
-        zkli_members_end_hold(m->engine, path);
+        zkli_members_end_hold(m->dir->engine, path);
     }
     if (zkli_ordering_note(m->ordering, index, reply->result, reply->stat.czxid))
         answer_ordering(m);
@@ -220,7 +220,7 @@ static void answer_asker(struct zkli_member *m, const struct zkli_listing *listi
                          enum zkli_result result, int code) {
     bool is_refused = result == ZKLI_RESULT_DENIED || result == ZKLI_RESULT_ERROR;
     if (is_refused && !m->was_refused)
-        zkli_engine_log(m->engine, ZKL_LOG_ERROR, "the server refuses to list %s (code %d)",
+        zkli_engine_log(m->dir->engine, ZKL_LOG_ERROR, "the server refuses to list %s (code %d)",
                         m->dir->path, code);
     m->was_refused = m->was_refused || is_refused;
     struct zkli_contender_event event = {

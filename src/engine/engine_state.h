@@ -100,8 +100,7 @@ struct zkli_group {
 
 struct zkli_member {
     struct zkli_contender core;
-    struct zkli_engine *engine;
-    struct zkli_dir *dir;
+    struct zkli_dir *dir;      /* and by that the engine */
     struct zkli_group *group;  /* NULL: alone */
     struct zkli_list link;     /* in engine->members */
     struct zkli_list dir_link; /* in dir->members */

@@ -137,7 +137,7 @@ static enum part part_of(const struct zkli_member *m) {
         return PART_WANTS;
     if (m->core.state == ZKLI_SEARCHED)
         return m->core.found[0] == '\0' ? PART_MISSING : PART_FOUND;
-    if (zkli_contender_is_ready(&m->core, m->engine->connection) && !zkli_sight_is_needed(m))
+    if (zkli_contender_is_ready(&m->core, m->dir->engine->connection) && !zkli_sight_is_needed(m))
         return PART_READY;
     if (m->core.node[0] != '\0')
         return PART_STANDS;
@@ -185,7 +185,7 @@ static void look_again(struct zkli_group *group) {
     for (size_t i = 0; i < group->count; i++) {
         struct zkli_member *m = group->members[i];
         struct zkli_contender_event event = {.type = ZKLI_EV_LEASE};
-        bool is_old = m->core.listed_on != m->engine->connection ||
+        bool is_old = m->core.listed_on != m->dir->engine->connection ||
                       (zkli_sight_is_needed(m) && !zkli_timer_is_set(&m->retry));
         if (m->core.state == ZKLI_ADMITTED && m->core.in_flight == 0 && is_old)
             zkli_member_step(m, &event);

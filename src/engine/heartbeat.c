@@ -79,7 +79,7 @@ static bool waits_for_others(const struct zkli_member *m) {
 /* A member that has waited for T is likely to wait on: syncs keep the lease until then. (In quick
  * succession hand-offs do not wait for a barrier.) */
 static bool is_patient(const struct zkli_member *m) {
-    const struct zkli_engine *e = m->engine;
+    const struct zkli_engine *e = m->dir->engine;
     bool rests = zkli_contender_rests(&m->core) || waits_for_others(m);
     return rests && e->now_ns - m->begun_ns >= e->lease.timeout_ns;
 }

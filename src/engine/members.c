@@ -28,7 +28,6 @@ struct zkli_member *zkli_member_init(struct zkli_member *m, struct zkli_engine *
     if (m == NULL)
         return NULL;
     memset(m, 0, sizeof(*m));
-    m->engine = e;
     m->dir = dir;
     m->work.kind = ZKLI_WORK_MEMBER;
     for (enum zkli_watched what = 0; what < ZKLI_WATCHED_COUNT; what++)
@@ -44,7 +43,7 @@ struct zkli_member *zkli_member_init(struct zkli_member *m, struct zkli_engine *
 }
 
 void zkli_member_set_budget(struct zkli_member *m, size_t node_bytes, size_t watches) {
-    struct zkli_engine *e = m->engine;
+    struct zkli_engine *e = m->dir->engine;
     e->node_bytes += node_bytes - m->node_bytes;
     e->watch_bytes += watches * node_bytes - m->watches * (size_t)m->node_bytes;
     m->node_bytes = (unsigned)node_bytes; /* of one path */
@@ -121,7 +120,7 @@ zkl_err zkli_members_add(struct zkli_member **ret_member, struct zkli_engine *e,
 }
 
 static void member_free(struct zkli_member *m) {
-    struct zkli_engine *e = m->engine;
+    struct zkli_engine *e = m->dir->engine;
     struct zkli_dir *dir = m->dir;
     if (e->spare == NULL)
         e->spare = m;
@@ -135,7 +134,7 @@ static void member_free(struct zkli_member *m) {
 /* From this one on. */
 static void drop_watchers(struct zkli_member *m, enum zkli_watched first) {
     for (enum zkli_watched what = first; what < ZKLI_WATCHED_COUNT; what++)
-        zkli_watcher_drop(m->engine, &m->watchers[what]);
+        zkli_watcher_drop(m->dir->engine, &m->watchers[what]);
 }
 
 void zkli_group_note_change(struct zkli_group *group) {
@@ -157,8 +156,8 @@ static void detach(struct zkli_member *m) {
     leave_group(m);
     zkli_requests_forget(m);
     drop_watchers(m, ZKLI_WATCHED_OWN);
-    zkli_timer_clear(&m->engine->timers, &m->retry);
-    zkli_timer_clear(&m->engine->blind, &m->blind_end);
+    zkli_timer_clear(&m->dir->engine->timers, &m->retry);
+    zkli_timer_clear(&m->dir->engine->blind, &m->blind_end);
     zkli_list_remove(&m->link);
     zkli_list_remove(&m->dir_link);
     zkli_member_set_budget(m, 0, 0);
@@ -167,7 +166,7 @@ static void detach(struct zkli_member *m) {
 /* ---- Driving ---- */
 
 static void retry_later(struct zkli_member *m) {
-    struct zkli_engine *e = m->engine;
+    struct zkli_engine *e = m->dir->engine;
     if (m->retry_wait_ns == 0)
         m->retry_wait_ns = ZKLI_RETRY_FIRST_NS;
     else if (m->retry_wait_ns < ZKLI_RETRY_LAST_NS / 2)
@@ -179,7 +178,7 @@ static void retry_later(struct zkli_member *m) {
 
 static void drop_unless(struct zkli_member *m, enum zkli_watched what, bool is_kept) {
     if (!is_kept)
-        zkli_watcher_drop(m->engine, &m->watchers[what]);
+        zkli_watcher_drop(m->dir->engine, &m->watchers[what]);
 }
 
 /* What a change of state means for watches and budgets. */
@@ -196,7 +195,7 @@ static void adjust(struct zkli_member *m) {
     if (core->state == ZKLI_HELD) {
         zkli_list_remove(&m->dir_link);
         zkli_list_prepend(&m->dir->members, &m->dir_link);
-        zkli_watcher_drop(m->engine, &m->watchers[ZKLI_WATCHED_PREDECESSOR]);
+        zkli_watcher_drop(m->dir->engine, &m->watchers[ZKLI_WATCHED_PREDECESSOR]);
         size_t watches = core->may_be_kept || core->tells_awaited ? 2 : 1;
         zkli_member_set_budget(m, m->node_bytes, watches);
     } else if (core->state == ZKLI_CLEARING) {
@@ -241,7 +240,7 @@ static void carry_out(struct zkli_member *m, const struct zkli_actions *actions)
         add_notice(m, actions->notices[i]);
     }
     if (m->notice_count > 0 && !zkli_list_is_linked(&m->noticed))
-        zkli_list_append(&m->engine->noticed, &m->noticed);
+        zkli_list_append(&m->dir->engine->noticed, &m->noticed);
 }
 
 bool zkli_lease_is_ample(const struct zkli_engine *e) {
@@ -250,18 +249,18 @@ bool zkli_lease_is_ample(const struct zkli_engine *e) {
 
 /* Of a hold; if it is lost, this is why. */
 static void note_end(struct zkli_member *m, const struct zkli_contender_event *event) {
-    bool is_closing = m->engine->is_draining;
+    bool is_closing = m->dir->engine->is_draining;
     m->loss = event->type == ZKLI_EV_EXPIRED || is_closing ? ZKL_LOSS_SESSION
               : event->type == ZKLI_EV_LEASE               ? ZKL_LOSS_UNCERTAIN
               : event->is_broken                           ? ZKL_LOSS_BROKEN
                                                            : ZKL_LOSS_NODE;
     if (event->type == ZKLI_EV_LEASE && !is_closing)
-        m->engine->counts.least_certain_ns = 0;
+        m->dir->engine->counts.least_certain_ns = 0;
     if (event->is_broken)
-        zkli_engine_log(m->engine, ZKL_LOG_WARN, "the hold of %s is over: zkl_break was called",
-                        m->dir->path);
-    if (event->type == ZKLI_EV_LEASE && zkli_engine_is_certain(m->engine))
-        zkli_engine_log(m->engine, ZKL_LOG_WARN,
+        zkli_engine_log(m->dir->engine, ZKL_LOG_WARN,
+                        "the hold of %s is over: zkl_break was called", m->dir->path);
+    if (event->type == ZKLI_EV_LEASE && zkli_engine_is_certain(m->dir->engine))
+        zkli_engine_log(m->dir->engine, ZKL_LOG_WARN,
                         "the hold of %s is over: its node could not be read in time", m->dir->path);
 }
 
@@ -271,7 +270,7 @@ static void look_at_once(struct zkli_member *m) {
 }
 
 void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event) {
-    struct zkli_engine *e = m->engine;
+    struct zkli_engine *e = m->dir->engine;
     if (m->core.state == ZKLI_GONE)
         return;
     event->is_connected = zkli_is_connected(e);
@@ -506,7 +505,7 @@ void zkli_member_bind(struct zkli_member *m) {
 }
 
 bool zkli_member_may_be_handed_on(const struct zkli_member *m) {
-    const struct zkli_engine *e = m->engine;
+    const struct zkli_engine *e = m->dir->engine;
     return m->core.state == ZKLI_HELD && !m->core.has_turned && !m->is_bound &&
            zkli_lease_is_ample(e) && !zkli_sight_is_needed(m) && zkli_is_connected(e);
 }
@@ -545,7 +544,7 @@ static bool has_room(const struct zkli_engine *e) {
 
 bool zkli_member_may_be_left(const struct zkli_member *m) {
     enum zkli_contender_state state = m->core.state;
-    return zkli_is_connected(m->engine) && has_room(m->engine) &&
+    return zkli_is_connected(m->dir->engine) && has_room(m->dir->engine) &&
            (m->core.node[0] != '\0' || state == ZKLI_ENQUEUING) && zkli_member_is_waiting(m) &&
            state != ZKLI_ADMITTED && !zkli_contender_parts_sharers(&m->core);
 }

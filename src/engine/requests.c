@@ -51,7 +51,7 @@ void zkli_ordering_free(struct zkli_ordering *ordering) {
 static void ordering_drop(struct zkli_member *m) {
     if (m->ordering == NULL)
         return;
-    zkli_slots_void(m->engine, ZKLI_USE_ORDER, m);
+    zkli_slots_void(m->dir->engine, ZKLI_USE_ORDER, m);
     zkli_ordering_free(m->ordering);
     m->ordering = NULL;
 }
@@ -85,11 +85,11 @@ struct zkli_listing zkli_ordering_listing(struct zkli_ordering *ordering) {
 static void ask_for_listing(struct zkli_member *m) {
     zkli_list_remove(&m->asker);
     zkli_list_append(&m->dir->askers, &m->asker);
-    zkli_line_join(m->engine, &m->dir->work);
+    zkli_line_join(m->dir->engine, &m->dir->work);
 }
 
 void zkli_requests_ask(struct zkli_member *m, const struct zkli_actions *actions) {
-    struct zkli_engine *e = m->engine;
+    struct zkli_engine *e = m->dir->engine;
     for (size_t i = 0; i < actions->flight_count; i++) {
         unsigned ask = actions->flight[i];
         if (ask == ZKLI_ASK_LIST) {
@@ -122,7 +122,7 @@ unsigned zkli_requests_withdraw(struct zkli_member *m) {
 }
 
 void zkli_requests_forget(struct zkli_member *m) {
-    struct zkli_engine *e = m->engine;
+    struct zkli_engine *e = m->dir->engine;
     m->unsent_count = 0;
     zkli_list_remove(&m->work.link);
     zkli_list_remove(&m->asker);
@@ -153,7 +153,7 @@ static size_t format_permits(char ret_text[ZKLI_PERMITS_TEXT_MAX], const struct 
 }
 
 static bool send_parent(struct zkli_member *m, unsigned slot) {
-    struct zkli_engine *e = m->engine;
+    struct zkli_engine *e = m->dir->engine;
     char path[ZKLI_PATH_MAX], permits[ZKLI_PERMITS_TEXT_MAX];
     size_t length = 0;
     zkli_dir_ancestor_path(path, m->dir, m->core.parent_level);
@@ -165,7 +165,7 @@ static bool send_parent(struct zkli_member *m, unsigned slot) {
 
 /* While our node is in it, the directory is the one whose data were read. */
 static bool send_record(struct zkli_member *m, unsigned slot) {
-    const struct zkli_port_ops *port = m->engine->port->ops;
+    const struct zkli_port_ops *port = m->dir->engine->port->ops;
     char own[ZKLI_PATH_MAX], permits[ZKLI_PERMITS_TEXT_MAX];
     int32_t length = (int32_t)format_permits(permits, m);
     zkli_dir_child_path(own, m->dir, m->core.node);
@@ -177,13 +177,13 @@ static bool send_record(struct zkli_member *m, unsigned slot) {
          .length = length,
          .version = m->core.recorded.version},
     };
-    return port->multi(m->engine->port, slot, ops, sizeof(ops) / sizeof(ops[0]));
+    return port->multi(m->dir->engine->port, slot, ops, sizeof(ops) / sizeof(ops[0]));
 }
 
 static size_t format_data(char ret_data[ZKLI_NODE_DATA_MAX], const struct zkli_member *m,
                           int64_t token) {
-    struct zkli_node_data who = m->engine->who;
-    who.timeout_ms = m->engine->longest_timeout_ms;
+    struct zkli_node_data who = m->dir->engine->who;
+    who.timeout_ms = m->dir->engine->longest_timeout_ms;
     who.owner_thread = m->owner;
     if (m->owner == 0)
         who.owner_nonce = 0;
@@ -204,7 +204,7 @@ void zkli_requests_format_create(struct zkli_create *ret_create, const struct zk
 }
 
 static bool send_create(struct zkli_member *m, unsigned slot) {
-    struct zkli_engine *e = m->engine;
+    struct zkli_engine *e = m->dir->engine;
     struct zkli_create create;
     zkli_requests_format_create(&create, m);
     return e->port->ops->create(e->port, slot, create.path, create.data, create.length,
@@ -213,7 +213,7 @@ static bool send_create(struct zkli_member *m, unsigned slot) {
 
 /* The set is for those who watch the writer's node: see contender_moves.h. */
 static bool send_turn(struct zkli_member *m, unsigned slot) {
-    const struct zkli_port_ops *port = m->engine->port->ops;
+    const struct zkli_port_ops *port = m->dir->engine->port->ops;
     char writer[ZKLI_PATH_MAX], reader[ZKLI_PATH_MAX], data[ZKLI_NODE_DATA_MAX];
     char child[ZKLI_OWN_CHILD_MAX + 1];
     int32_t length = (int32_t)format_data(data, m, m->core.czxid);
@@ -230,7 +230,7 @@ static bool send_turn(struct zkli_member *m, unsigned slot) {
          .has_our_acl = true},
         {.type = ZKLI_OP_DELETE, .path = writer, .version = -1},
     };
-    return port->multi(m->engine->port, slot, ops, sizeof(ops) / sizeof(ops[0]));
+    return port->multi(m->dir->engine->port, slot, ops, sizeof(ops) / sizeof(ops[0]));
 }
 
 /* ---- Marks ---- */
@@ -253,7 +253,7 @@ static bool send_set(struct zkli_member *m, unsigned ask, unsigned slot, const c
                                 .data = line,
                                 .length = (int32_t)length,
                                 .version = version};
-    return m->engine->port->ops->multi(m->engine->port, slot, &set, 1);
+    return m->dir->engine->port->ops->multi(m->dir->engine->port, slot, &set, 1);
 }
 
 static size_t mark_fresh(char ret_line[ZKLI_NODE_DATA_MAX], const struct zkli_member *m) {
@@ -296,7 +296,7 @@ static bool is_time_for_since(const struct zkli_engine *e) {
 
 /* A node that is as we made it has version 0. */
 static bool send_mark(struct zkli_member *m, unsigned ask, unsigned slot) {
-    struct zkli_engine *e = m->engine;
+    struct zkli_engine *e = m->dir->engine;
     char path[ZKLI_PATH_MAX], marked[ZKLI_NODE_DATA_MAX];
     if (m->mark == ZKLI_MARK_FRESH && ask == ZKLI_ASK_TOUCH)
         return send_set(m, ask, slot, marked, mark_fresh(marked, m), 0);
@@ -308,7 +308,7 @@ static bool send_mark(struct zkli_member *m, unsigned ask, unsigned slot) {
 /* The node was read; the slot of that reply is free. */
 static bool set_mark(struct zkli_member *m, unsigned ask, const struct zkli_reply *reply,
                      size_t length, const char *marked) {
-    struct zkli_engine *e = m->engine;
+    struct zkli_engine *e = m->dir->engine;
     unsigned number = zkli_slot_reserve(e, ZKLI_USE_MEMBER);
     e->slots[number].member = m;
     e->slots[number].ask = ask;
@@ -334,7 +334,7 @@ bool zkli_requests_note_mark(struct zkli_member *m, unsigned ask, const struct z
         size_t length = mark(marked, m, ask, reply);
         if (length == 0)
             return true;
-        if (may_set(m->engine, ask) && set_mark(m, ask, reply, length, marked))
+        if (may_set(m->dir->engine, ask) && set_mark(m, ask, reply, length, marked))
             return false;
         *result = ZKLI_RESULT_LOST;
     }
@@ -343,7 +343,7 @@ bool zkli_requests_note_mark(struct zkli_member *m, unsigned ask, const struct z
         return true;
     assert(m->unsent_count < ZKLI_FLIGHT_MAX);
     m->unsent[m->unsent_count++] = (uint16_t)ask;
-    zkli_line_join(m->engine, &m->work);
+    zkli_line_join(m->dir->engine, &m->work);
     return false;
 }
 
@@ -366,7 +366,7 @@ static bool send_watching_list(struct zkli_engine *e, unsigned slot, struct zkli
 }
 
 static bool send_request(struct zkli_member *m, unsigned ask, unsigned slot) {
-    struct zkli_engine *e = m->engine;
+    struct zkli_engine *e = m->dir->engine;
     char path[ZKLI_PATH_MAX];
     switch (ask) {
     case ZKLI_ASK_PARENT:
@@ -405,7 +405,7 @@ static bool send_request(struct zkli_member *m, unsigned ask, unsigned slot) {
 static bool point_to_child(struct zkli_member *m, enum zkli_watched what, const char *child) {
     char path[ZKLI_PATH_MAX];
     zkli_dir_child_path(path, m->dir, child);
-    return zkli_watcher_point_to(m->engine, &m->watchers[what], path);
+    return zkli_watcher_point_to(m->dir->engine, &m->watchers[what], path);
 }
 
 void zkli_requests_note_predecessor(struct zkli_member *m, const char *child) {
@@ -421,11 +421,14 @@ static bool point_watchers(struct zkli_member *m, unsigned ask) {
         return m->watchers[ZKLI_WATCHED_PREDECESSOR].watch !=
                NULL; /* as listed, if there was memory */
     if (ask == ZKLI_ASK_FOLLOWERS)
-        return zkli_watcher_point_to(m->engine, &m->watchers[ZKLI_WATCHED_CHILDREN], m->dir->path);
+        return zkli_watcher_point_to(m->dir->engine, &m->watchers[ZKLI_WATCHED_CHILDREN],
+                                     m->dir->path);
     return (!zkli_contender_watches_directory(&m->core) ||
-            zkli_watcher_point_to(m->engine, &m->watchers[ZKLI_WATCHED_DIRECTORY], m->dir->path)) &&
+            zkli_watcher_point_to(m->dir->engine, &m->watchers[ZKLI_WATCHED_DIRECTORY],
+                                  m->dir->path)) &&
            (!zkli_contender_watches_children(&m->core) ||
-            zkli_watcher_point_to(m->engine, &m->watchers[ZKLI_WATCHED_CHILDREN], m->dir->path));
+            zkli_watcher_point_to(m->dir->engine, &m->watchers[ZKLI_WATCHED_CHILDREN],
+                                  m->dir->path));
 }
 
 static void drop_first_unsent(struct zkli_member *m) {
@@ -443,14 +446,14 @@ bool zkli_requests_await_group(const struct zkli_member *m) {
 void zkli_requests_skip_create(struct zkli_member *m) {
     drop_first_unsent(m);
     if (m->unsent_count > 0)
-        zkli_line_join(m->engine, &m->work);
-    zkli_line_join(m->engine, &m->dir->work); /* its listing, if it still wants that */
+        zkli_line_join(m->dir->engine, &m->work);
+    zkli_line_join(m->dir->engine, &m->dir->work); /* its listing, if it still wants that */
 }
 
 /* Sends the next read of the member's ordering. False: there was no memory for an ordering, or it
  * was not sent, and all the others are answered. */
 static bool send_order(struct zkli_member *m, enum zkli_result *ret_result) {
-    struct zkli_engine *e = m->engine;
+    struct zkli_engine *e = m->dir->engine;
     struct zkli_ordering *ordering = m->ordering;
     char path[ZKLI_PATH_MAX];
     if (ordering == NULL || ordering->sent + 1 == ordering->count)
@@ -475,7 +478,7 @@ static bool send_order(struct zkli_member *m, enum zkli_result *ret_result) {
 
 bool zkli_requests_send_next(struct zkli_member *m, unsigned *ret_ask,
                              enum zkli_result *ret_result) {
-    struct zkli_engine *e = m->engine;
+    struct zkli_engine *e = m->dir->engine;
     unsigned ask = m->unsent[0];
     *ret_ask = ask;
     if (ask == ZKLI_ASK_ORDER)

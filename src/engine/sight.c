@@ -15,7 +15,7 @@ bool zkli_sight_is_clear(const struct zkli_member *m) {
 }
 
 void zkli_sight_note(struct zkli_member *m) {
-    struct zkli_engine *e = m->engine;
+    struct zkli_engine *e = m->dir->engine;
     bool has_node = m->core.node[0] != '\0', is_turning = m->core.state == ZKLI_TURNING;
     if (!has_node || zkli_sight_is_clear(m)) {
         m->blind_until_ns = ZKLI_NEVER;
@@ -42,23 +42,23 @@ void zkli_sights_doubt(struct zkli_engine *e) {
 /* What an outage of half of T would not leave time for. */
 bool zkli_sight_is_short(const struct zkli_member *m) {
     return m->core.state == ZKLI_HELD &&
-           m->blind_until_ns - m->engine->now_ns < m->engine->lease.timeout_ns / 2;
+           m->blind_until_ns - m->dir->engine->now_ns < m->dir->engine->lease.timeout_ns / 2;
 }
 
 void zkli_sight_close(struct zkli_member *m) {
     m->is_closed = true;
     m->blind_until_ns = ZKLI_NEVER;
-    zkli_timer_clear(&m->engine->blind, &m->blind_end);
+    zkli_timer_clear(&m->dir->engine->blind, &m->blind_end);
 }
 
 /* The read that sets the watch goes with the next heartbeat. So a hold that is blind from the
  * beginning has as much time for it as the lease has for that. */
 bool zkli_sight_is_needed(const struct zkli_member *m) {
-    return m->is_stale || m->blind_until_ns < m->engine->lease.certain_until_ns;
+    return m->is_stale || m->blind_until_ns < m->dir->engine->lease.certain_until_ns;
 }
 
 int64_t zkli_member_certain_until_ns(const struct zkli_member *m) {
-    const struct zkli_lease *lease = &m->engine->lease;
+    const struct zkli_lease *lease = &m->dir->engine->lease;
     int64_t until_ns = lease->timeout_ns > 0 ? lease->certain_until_ns : INT64_MIN;
     return until_ns < m->blind_until_ns ? until_ns : m->blind_until_ns;
 }

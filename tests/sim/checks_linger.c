@@ -21,7 +21,7 @@ void checks_lingered(struct world *w, int client, struct handle *h, const struct
     if (h->wanted_turns > h->turns_max)
         world_violate(w, CHECK_LINGER, "client %d goes on with %c, and was told that it is wanted",
                       client, 'a' + h->name);
-    if (h->turns > 0 && !zkli_engine_is_connected(m->engine))
+    if (h->turns > 0 && !zkli_engine_is_connected(m->dir->engine))
         world_violate(w, CHECK_LINGER, "client %d goes on with %c, and is not connected", client,
                       'a' + h->name);
 }
