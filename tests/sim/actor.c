@@ -10,7 +10,6 @@
 #define MICROSECOND INT64_C(1000)
 /* How late a thread may come to run, and a timer to go off, on a machine that is not stopped. */
 #define LATE (100 * MS)
-
 /* So deep does a hold nest, or one deeper. */
 #define LEVELS_MAX 3
 
@@ -106,9 +105,10 @@ static zkl_err finish_one(struct world *w, unsigned number) {
 /* Perhaps in the place where it stood, or later. */
 static void try_again_soon(struct world *w, unsigned number) {
     struct actor *a = actor_of(w, number);
-    const struct zkl_lock *l = a->lock;
+    struct handle *h = &w->list[number / THREADS_MAX].handles[a->handle];
+    const struct zkl_lock *l = h->lock; /* the acquire's may have gone */
     w->figures->places_left += l != NULL && l->member != NULL && zkli_list_is_empty(&l->acquires);
-    w->list[number / THREADS_MAX].handles[a->handle].waited_ns = w->now_ns;
+    h->waited_ns = w->now_ns;
     a->is_impatient = world_chance(w, 60);
     if (a->is_impatient)
         act_at(w, number, w->now_ns + world_between(w, 0, world_chance(w, 70) ? 5 : 70) * MS);

@@ -9,6 +9,10 @@ unsigned step_as_set(struct zkli_contender *c, struct zkli_contender_event *e,
     struct zkli_actions actions = zkli_contender_step(c, e);
     if (actions.predecessor != NULL)
         memcpy(predecessor, actions.predecessor, strlen(actions.predecessor) + 1);
+    /* As the engine drops the watch: see adjust in members.c. Watches go with their session. */
+    if (c->state == ZKLI_FRONTING || c->state == ZKLI_HELD || c->state == ZKLI_CLEARING ||
+        c->state == ZKLI_LEAVING || e->type == ZKLI_EV_EXPIRED)
+        predecessor[0] = '\0';
     unsigned asks = 0, notices = 0;
     for (size_t i = 0; i < actions.flight_count; i++) {
         CHECK((asks & ZKLI_ASK_LIST) == 0);
