@@ -114,6 +114,7 @@ _Noreturn static void become_command(const plan *p) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != p->parent)
         _exit(EXIT_FAILURE);
     (void)setpgid(0, 0); /* cannot fail for a child that has not exec'ed */
+    cli_guardian_join(r->guardian);
     if (r->lend_terminal)
         cli_terminal_give(r->terminal, getpid());
     cli_descriptors_close_others(r->inherited, p->status_fd);

@@ -6,6 +6,7 @@
 #define CLI_CHILD_H
 
 #include "cli/descriptors.h"
+#include "cli/guardian.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
 
@@ -22,6 +23,7 @@ typedef struct cli_child_request {
     const cli_signals *signals;
     const cli_terminal *terminal; /* lent to CMD if lend_terminal and if it is ours */
     bool lend_terminal;
+    const cli_guardian *guardian; /* that ends CMD's group if we cannot */
 } cli_child_request;
 
 /*

@@ -122,3 +122,8 @@ void cli_descriptors_close_others(const cli_descriptors *descriptors, int keep) 
     }
     close_gap_but(descriptors, next, INT_MAX, keep);
 }
+
+void cli_descriptors_close_all_but(int keep) {
+    const cli_descriptors none = {.limit = SEARCH_MAX};
+    cli_descriptors_close_others(&none, keep);
+}

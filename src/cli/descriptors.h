@@ -28,4 +28,7 @@ void cli_descriptors_free(cli_descriptors *descriptors);
  */
 void cli_descriptors_close_others(const cli_descriptors *descriptors, int keep);
 
+/* Closes everything, except keep. */
+void cli_descriptors_close_all_but(int keep);
+
 #endif

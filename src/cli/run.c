@@ -5,6 +5,7 @@
 #include "cli/clock.h"
 #include "cli/commands.h"
 #include "cli/exit_status.h"
+#include "cli/guardian.h"
 #include "cli/holds.h"
 #include "cli/interrupt.h"
 #include "cli/message.h"
@@ -26,6 +27,8 @@
 #define CONNECT_TIMEOUT_MIN_MS 1000
 /* For the server's word that the lock is free; the session's end frees it all the same. */
 #define RELEASE_TIMEOUT_MS 1000
+/* Of the session's timeout: a little less than the time from heartbeat to heartbeat. */
+#define RENEW_DIVISOR 16
 /* The library's, see zklock.h. */
 #define SESSION_TIMEOUT_DEFAULT_MS 10000
 
@@ -36,6 +39,7 @@ typedef struct run {
     cli_signals signals;
     cli_terminal terminal;
     cli_interrupt *interrupt;
+    cli_guardian *guardian;
     int came; /* the signal that ended the wait, or 0 */
     atomic_bool is_waiting;
     zkl_session *session;
@@ -58,6 +62,7 @@ static void on_session_event(const zkl_event *event, void *arg) {
         say("the connection to the servers broke");
         break;
     case ZKL_EVENT_RESUMED:
+        cli_guardian_know_session(r->guardian, event->session); /* perhaps another one */
         say("connected again");
         break;
     case ZKL_EVENT_QUEUED:
@@ -151,6 +156,8 @@ static int connect_session(run *r) {
                                          .on_event = on_session_event,
                                          .arg = r};
     int status = cli_session_open(&r->session, r->options, &request);
+    if (status == CLI_EXIT_OK)
+        cli_guardian_know_session(r->guardian, r->session);
     status = status == CLI_EXIT_OK ? plan_grace(r) : status;
     return status == CLI_EXIT_OK ? open_locks(r) : status;
 }
@@ -235,6 +242,8 @@ static int run_command(run *r, const char *names, const char *nodes,
     const cli_supervision supervision = {.holds = &r->holds,
                                          .grace = r->grace,
                                          .lost_fd = r->lost_fd,
+                                         .guardian = r->guardian,
+                                         .renew_ms = r->timeout_ms / RENEW_DIVISOR,
                                          .child = {.command = r->options->command,
                                                    .paths = r->paths,
                                                    .lock_names = names,
@@ -243,7 +252,8 @@ static int run_command(run *r, const char *names, const char *nodes,
                                                    .inherited = inherited,
                                                    .signals = &r->signals,
                                                    .terminal = &r->terminal,
-                                                   .lend_terminal = !cli_terminal_in_pipeline()}};
+                                                   .lend_terminal = !cli_terminal_in_pipeline(),
+                                                   .guardian = r->guardian}};
     cli_supervise(&supervision, ret_ending);
     tell_of_ending(r, ret_ending);
     return ret_ending->exit_status;
@@ -314,6 +324,9 @@ static bool is_in_background_of_script(const run *r) {
 static bool begin(run *r) {
     r->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     cli_signals_take(&r->signals);
+    r->guardian = cli_guardian_start(r->options->hosts);
+    if (r->guardian == NULL)
+        return false;
     cli_terminal_open(&r->terminal, !is_in_background_of_script(r));
     if (r->lost_fd >= 0 && cli_message_start())
         r->interrupt = cli_interrupt_start(&r->signals);
@@ -323,8 +336,11 @@ static bool begin(run *r) {
 static void end(run *r) {
     (void)cli_interrupt_stop(r->interrupt); /* before its lock goes away */
     cli_holds_close(&r->holds);
-    if (cli_waiting_end(atomic_load(&r->waiting))) /* else no server answers, nor would the close */
-        (void)zkl_session_close(r->session);       /* frees whatever is still held */
+    bool is_answered = cli_waiting_end(atomic_load(&r->waiting));
+    bool is_connected = zkl_session_state(r->session) == ZKL_STATE_CONNECTED;
+    if (is_answered)                         /* else no server answers, nor would the close */
+        (void)zkl_session_close(r->session); /* frees whatever is still held */
+    cli_guardian_end(r->guardian, is_answered && is_connected);
     cli_terminal_close(&r->terminal);
     if (r->lost_fd >= 0)
         close(r->lost_fd);

@@ -76,9 +76,16 @@ static void enter(watch *w, cli_stage stage, int64_t remaining_ms) {
     }
 }
 
+/* The guardian comes a little later than we do, while we live. */
+static void renew(const watch *w, int64_t remaining_ms) {
+    int64_t kill_ms = w->s->grace.kill_ms * 3 / 4;
+    cli_guardian_renew(w->s->guardian, cli_clock_ms() + remaining_ms - kill_ms);
+}
+
 /* Takes the step that the hold's state asks for, if any; returns the remaining certainty. */
 static int64_t look_at_hold(watch *w) {
     int64_t remaining_ms = cli_holds_remaining_ms(w->s->holds);
+    renew(w, remaining_ms);
     cli_stage stage = cli_grace_stage(&w->s->grace, w->stage, remaining_ms);
     if (stage != w->stage)
         enter(w, stage, remaining_ms);
@@ -104,13 +111,12 @@ static bool is_finished(const watch *w) {
 
 static void set_timer(const watch *w, int64_t remaining_ms) {
     int64_t ms = cli_grace_wait_ms(&w->s->grace, w->stage, remaining_ms);
-    if (w->is_ended && (ms < 0 || ms > GROUP_POLL_MS))
+    if (ms < 0 || ms > w->s->renew_ms)
+        ms = w->s->renew_ms;
+    if (w->is_ended && ms > GROUP_POLL_MS)
         ms = GROUP_POLL_MS;
-    struct itimerspec timer = {0};
-    if (ms > 0) {
-        timer.it_value.tv_sec = ms / 1000;
-        timer.it_value.tv_nsec = ms % 1000 * 1000000;
-    }
+    const struct itimerspec timer = {
+        .it_value = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}};
     (void)timerfd_settime(w->fds[FD_TIMER].fd, 0, &timer, NULL); /* the arguments are right */
 }
 
@@ -215,6 +221,8 @@ static void follow_end(watch *w, const siginfo_t *info) {
     w->had_terminal = cli_terminal_take(w->s->child.terminal, w->group);
     w->ended_ms = cli_clock_ms();
     w->is_ended = true;
+    if (w->stage == CLI_STAGE_RUNNING) /* what CMD has left behind may stay */
+        cli_guardian_let_go(w->s->guardian);
     (void)waitid(P_PID, (id_t)w->group, &reaped, WEXITED); /* it is there */
 }
 
@@ -323,6 +331,7 @@ static void close_descriptors(watch *w) {
 
 void cli_supervise(const cli_supervision *supervision, cli_ending *ret_ending) {
     watch w = {.s = supervision, .lends_terminal = supervision->child.lend_terminal};
+    renew(&w, cli_holds_remaining_ms(supervision->holds));
     if (open_descriptors(&w) &&
         cli_child_start(&supervision->child, &w.group, &w.fds[FD_EXEC].fd)) {
         loop(&w);
@@ -331,5 +340,6 @@ void cli_supervise(const cli_supervision *supervision, cli_ending *ret_ending) {
         cli_message("cannot start %s: %s", supervision->child.command[0], strerror(errno));
         *ret_ending = (cli_ending){.exit_status = CLI_EXIT_INTERNAL};
     }
+    cli_guardian_let_go(supervision->guardian);
     close_descriptors(&w);
 }

@@ -15,6 +15,8 @@ typedef struct cli_supervision {
     const cli_holds *holds; /* of the calling thread, which is the main thread */
     cli_grace grace;
     int lost_fd; /* an eventfd that is written to when a hold is lost */
+    cli_guardian *guardian;
+    int64_t renew_ms; /* how often it is told how long CMD may run */
     cli_child_request child;
 } cli_supervision;
 
