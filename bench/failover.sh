@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # How long a lock stays taken after its holder was killed, for session timeouts and tickTimes: from
-# kill -9 of "zklock run" to the first line of the next one's command, on three servers.
+# kill -9 of "zklock run" to the first line of the next one's command, on three servers. With the
+# guardian killed before, nothing ends the session but its timeout.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/lib/common.sh
@@ -14,7 +15,8 @@ usage() {
 usage: bench/failover.sh [-n ROUNDS]    so many for each pair of tickTime and timeout [10]
 
 Prints, for each tickTime and session timeout in ms, how long it took at least, in the median and
-at most, and how long after a release in good order (median). Takes some 11 s a round and tickTime.
+at most with the guardian killed as well; in the median and at most with the guardian left alone;
+and how long after a release in good order (median). Takes some 11 s a round and tickTime.
 END
 }
 
@@ -54,10 +56,11 @@ hold_and_wait() { # NAME TIMEOUT FILE
 # Appends "TIMEOUT KIND MILLISECONDS".
 round() { # TIMEOUT
     local kind signal begun file=$TMPDIR/round-$1
-    for kind in killed released; do
+    for kind in killed left released; do
         hold_and_wait "bench-$1" "$1" "$file"
         signal=TERM
         [[ $kind == released ]] || signal=KILL
+        [[ $kind != killed ]] || pkill -KILL -P "$Holder" -x zklock-guardian
         begun=$EPOCHREALTIME
         kill "-$signal" "$Holder"
         wait "$Holder" 2>/dev/null || : # here bash tells of a killed one
@@ -97,6 +100,8 @@ measure() { # TICK COUNT
             median = v[int((n + 1) / 2)]
             if (kind == "killed")
                 printf "%8d %8d %8d %8d %8d", tick, timeout, v[1], median, v[n]
+            else if (kind == "left")
+                printf " %8d %8d", median, v[n]
             else
                 printf " %9d\n", median
         }
@@ -118,7 +123,8 @@ main() {
     build_benchmarks
     printf '%d rounds each, in ms; load average before %s\n\n' "$count" \
         "$(cut -d ' ' -f 1 /proc/loadavg)"
-    printf '%8s %8s %8s %8s %8s %9s\n' tickTime timeout min median max released
+    printf '%8s %8s %8s %8s %8s %8s %8s %9s\n' \
+        tickTime timeout min median max guarded max released
     for tick in "${TICKS[@]}"; do
         measure "$tick" "$count"
     done

@@ -34,6 +34,7 @@ _zklock_options() { # SUBCOMMAND
             -E --conflict-exit-code --grace -c --command --show-command -q --quiet)
         ;;
     ls | show | deadlocks) options+=(--json) ;;
+    break) options+=(-y --yes -w --wait) ;;
     esac
 }
 
@@ -146,7 +147,7 @@ _zklock() {
         _zklock_options "$subcommand"
         _zklock_reply "${options[@]}"
     elif [[ ! $subcommand ]]; then
-        _zklock_reply run ls show deadlocks
+        _zklock_reply run ls show held ask break deadlocks
     elif [[ $operands == 0 || $has == *all* ]]; then
         _zklock_reply_names "$1" "${asked[@]}"
     elif [[ $subcommand == run && $has != *command* ]]; then

@@ -9,6 +9,9 @@
 int cli_run(const cli_options *options, const cli_descriptors *inherited);
 int cli_ls(const cli_options *options);
 int cli_show(const cli_options *options);
+int cli_held(const cli_options *options);
+int cli_ask(const cli_options *options);
+int cli_break(const cli_options *options);
 int cli_deadlocks(const cli_options *options);
 
 #endif

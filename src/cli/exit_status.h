@@ -13,6 +13,7 @@ enum {
     CLI_EXIT_OK = 0,
     CLI_EXIT_NOT_ACQUIRED = 1, /* run: unless -E says otherwise */
     CLI_EXIT_DEADLOCK = 1,     /* deadlocks: there is one */
+    CLI_EXIT_NOT_HELD = 1,     /* held, ask, break */
     CLI_EXIT_USAGE = 64,
     CLI_EXIT_NO_SERVER = 69,
     CLI_EXIT_INTERNAL = 70,

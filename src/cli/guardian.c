@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,18 +181,9 @@ static bool launch(cli_guardian *g, const char *hosts) {
 }
 
 cli_guardian *cli_guardian_start(const char *hosts) {
-    cli_guardian *g = calloc(1, sizeof(*g));
-    if (g == NULL)
-        return NULL;
-    g->shared = share();
-    if (g->shared != NULL && pthread_mutex_init(&g->mutex, NULL) == 0 && launch(g, hosts))
-        return g;
-    int error = errno;
-    if (g->shared != NULL)
-        (void)munmap(g->shared, sizeof(*g->shared));
-    free(g);
-    errno = error;
-    return NULL;
+    static cli_guardian guardian = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    guardian.shared = share();
+    return guardian.shared != NULL && launch(&guardian, hosts) ? &guardian : NULL;
 }
 
 void cli_guardian_know_session(cli_guardian *g, zkl_session *s) {
@@ -216,15 +208,11 @@ void cli_guardian_let_go(cli_guardian *g) {
     atomic_store(&g->shared->group, 0);
 }
 
-void cli_guardian_end(cli_guardian *g, bool is_session_closed) {
+void cli_guardian_end(const cli_guardian *g) {
     siginfo_t info;
     if (g == NULL)
         return;
-    if (is_session_closed && kill(g->pid, SIGKILL) == 0)
-        (void)waitid(P_PID, (id_t)g->pid, &info, WEXITED); /* it is a child of ours */
-    close(g->pipe_fd);
-    explicit_bzero(g->shared->tickets, is_session_closed ? sizeof(g->shared->tickets) : 0);
-    (void)munmap(g->shared, sizeof(*g->shared));
-    (void)pthread_mutex_destroy(&g->mutex);
-    free(g);
+    (void)kill(g->pid, SIGKILL); /* a child of ours, dead or not */
+    (void)waitid(P_PID, (id_t)g->pid, &info, WEXITED);
+    explicit_bzero(g->shared->tickets, sizeof(g->shared->tickets));
 }

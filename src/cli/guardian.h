@@ -11,7 +11,6 @@
 #ifndef CLI_GUARDIAN_H
 #define CLI_GUARDIAN_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <zklock.h>
@@ -19,8 +18,9 @@
 typedef struct cli_guardian cli_guardian;
 
 /*
- * Forks it. To be called before any thread is started, with the signals taken: it inherits their
- * mask. NULL with errno. hosts: where it ends the session.
+ * Forks it, once. To be called before any thread is started, with the signals taken: it inherits
+ * their mask. NULL with errno. hosts: where it ends the session. What is returned lives as long as
+ * the process.
  */
 cli_guardian *cli_guardian_start(const char *hosts);
 
@@ -38,8 +38,8 @@ void cli_guardian_join(const cli_guardian *guardian);
  * when nothing is left of it: the number may be another's after that. */
 void cli_guardian_let_go(cli_guardian *guardian);
 
-/* Ends the guardian, or, if the session may be there still, leaves it to its work; frees. NULL is
- * accepted. */
-void cli_guardian_end(cli_guardian *guardian, bool is_session_closed);
+/* The session is over: the guardian ends. Without this call it takes the end of this process for a
+ * death, and ends the session. NULL is accepted. */
+void cli_guardian_end(const cli_guardian *guardian);
 
 #endif

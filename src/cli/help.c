@@ -12,6 +12,9 @@ static const char Overview[] =
     "  run NAME -- CMD [ARG]...  hold the lock NAME while CMD runs\n"
     "  ls [PREFIX]               list the locks that are held or waited for\n"
     "  show NAME                 list who holds NAME and who waits, in order\n"
+    "  held NAME                 say by the exit status whether NAME is held\n"
+    "  ask NAME                  ask those who hold NAME to let go\n"
+    "  break NAME [NODE]         end the hold of NAME, or the wait of NODE\n"
     "  deadlocks [PREFIX]        list clients that wait for each other in a circle\n"
     "\n"
     "'zklock SUBCOMMAND --help' says more; zklock(1) says all.\n";
@@ -54,6 +57,28 @@ static const char Show[] =
     "\n"
     "      --json                print JSON\n";
 
+static const char Held[] =
+    "usage: zklock held [OPTION]... NAME\n"
+    "\n"
+    "Exits with 0 if a client holds the lock NAME. Under a 'zklock run' of that lock: if that run\n"
+    "still holds it. Prints nothing; with -v it says who holds it.\n";
+
+static const char Ask[] =
+    "usage: zklock ask [OPTION]... NAME\n"
+    "\n"
+    "Asks those who hold the lock NAME to let go. Programs that want to be told are told\n"
+    "(ZKL_EVENT_WANTED) and decide for themselves. Nobody loses a hold by this.\n";
+
+static const char Break[] =
+    "usage: zklock break [OPTION]... NAME [NODE]\n"
+    "\n"
+    "Ends the hold of who holds the lock NAME, or of the contender NODE ('zklock show'), or its\n"
+    "wait. Its owner is told first. If it does not answer, its node is deleted when its session\n"
+    "timeout has passed, so that no two clients are sure of the lock.\n"
+    "\n"
+    "  -y, --yes                 do not ask whether that is wanted\n"
+    "  -w, --wait SECS           wait no longer than this until the node is gone\n";
+
 static const char Deadlocks[] =
     "usage: zklock deadlocks [OPTION]... [PREFIX]\n"
     "\n"
@@ -93,6 +118,15 @@ void cli_help_print(cli_subcommand subcommand) {
     case CLI_SHOW:
         fputs(Show, stdout);
         break;
+    case CLI_HELD:
+        fputs(Held, stdout);
+        break;
+    case CLI_ASK:
+        fputs(Ask, stdout);
+        break;
+    case CLI_BREAK:
+        fputs(Break, stdout);
+        break;
     case CLI_DEADLOCKS:
         fputs(Deadlocks, stdout);
         break;
@@ -103,6 +137,15 @@ void cli_help_print(cli_subcommand subcommand) {
     fputs(Common, stdout);
     if (subcommand == CLI_RUN)
         fputs(Statuses, stdout);
+    if (subcommand == CLI_HELD)
+        fputs("\nexit status: 0 held; 1 not held; 64, 69, 70, 77 as for run.\n", stdout);
+    if (subcommand == CLI_ASK)
+        fputs("\nexit status: 0 asked; 1 there is none to ask; 64, 69, 70, 77 as for run.\n",
+              stdout);
+    if (subcommand == CLI_BREAK)
+        fputs("\nexit status: 0 the node is gone; 1 there is none, or it is not gone in time;\n"
+              "64 also if it was not wanted; 69, 70, 77 as for run.\n",
+              stdout);
     if (subcommand == CLI_DEADLOCKS)
         fputs("\nexit status: 0 none is found; 1 there are circles; 64, 69, 70, 77 as for run.\n",
               stdout);

@@ -22,17 +22,27 @@ static void quote(char *ret_text, size_t size, const char *text) {
         *quote = '\'';
 }
 
-static void describe(cli_holder *holder, const zkl_contender *c, bool is_alone) {
-    char what[WHAT_BYTES];
-    char pid[32] = "", age[CLI_AGE_BYTES];
+void cli_holder_name(char *ret_text, size_t size, const zkl_contender *c) {
+    char what[WHAT_BYTES], pid[32] = "";
     if (c->pid != 0)
         (void)snprintf(pid, sizeof(pid), " pid %" PRId64, c->pid);
     quote(what, sizeof(what), c->label[0] == '\0' ? c->program : c->label);
-    cli_age_format(age, sizeof(age), c->held_since_ms);
+    (void)snprintf(ret_text, size, "%s%s%s%s%s", c->host[0] == '\0' ? c->node : c->host, pid,
+                   what[0] == '\0' ? "" : " \"", what, what[0] == '\0' ? "" : "\"");
+}
+
+void cli_holder_age(char *ret_text, size_t size, const zkl_contender *c) {
+    char age[CLI_AGE_BYTES];
+    cli_age_format(age, sizeof(age), c->is_holder ? c->held_since_ms : c->since_ms);
+    (void)snprintf(ret_text, size, "%s%s", age[0] == '\0' ? "" : " for ", age);
+}
+
+static void describe(cli_holder *holder, const zkl_contender *c, bool is_alone) {
+    char name[CLI_HOLDER_NAME_BYTES], age[CLI_HOLDER_AGE_BYTES];
+    cli_holder_name(name, sizeof(name), c);
+    cli_holder_age(age, sizeof(age), c);
     (void)snprintf(holder->node, sizeof(holder->node), "%s", c->node);
-    (void)snprintf(holder->text, sizeof(holder->text), "held by %s%s%s%s%s%s%s%s",
-                   c->host[0] == '\0' ? c->node : c->host, pid, what[0] == '\0' ? "" : " \"", what,
-                   what[0] == '\0' ? "" : "\"", age[0] == '\0' ? "" : " for ", age,
+    (void)snprintf(holder->text, sizeof(holder->text), "held by %s%s%s", name, age,
                    is_alone ? "" : ", and by others");
 }
 

@@ -7,6 +7,14 @@
 #include <stdint.h>
 #include <zklock.h>
 
+#define CLI_HOLDER_NAME_BYTES 500
+#define CLI_HOLDER_AGE_BYTES 40
+
+/* As: db3 pid 17147 "pg_dump shop". Not escaped; cut where there is no room. */
+void cli_holder_name(char *ret_text, size_t size, const zkl_contender *contender);
+/* " for 12m05s", as long as it holds, or waits; "" where that is not known. */
+void cli_holder_age(char *ret_text, size_t size, const zkl_contender *contender);
+
 typedef struct cli_holder {
     char node[256];
     char text[600]; /* held by db3 pid 17147 "pg_dump shop" for 12m05s, and by others */

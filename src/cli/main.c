@@ -19,6 +19,12 @@ static int dispatch(const cli_options *options, const cli_descriptors *inherited
         return cli_ls(options);
     case CLI_SHOW:
         return cli_show(options);
+    case CLI_HELD:
+        return cli_held(options);
+    case CLI_ASK:
+        return cli_ask(options);
+    case CLI_BREAK:
+        return cli_break(options);
     case CLI_DEADLOCKS:
         return cli_deadlocks(options);
     case CLI_NONE:

@@ -18,7 +18,7 @@
 #define SESSION_TIMEOUT_MIN_MS 100
 #define SESSION_TIMEOUT_MAX_MS 3600000
 #define STATUS_MAX 255
-#define LETTERS ":hVvnqsxc:w:E:"
+#define LETTERS ":hVvnqsxyc:w:E:"
 
 enum {
     OPT_HOSTS = 256,
@@ -52,6 +52,7 @@ static const struct option Long[] = {
     {"exclusive", no_argument, NULL, 'x'},
     {"command", required_argument, NULL, 'c'},
     {"quiet", no_argument, NULL, 'q'},
+    {"yes", no_argument, NULL, 'y'},
     {"permits", required_argument, NULL, OPT_PERMITS},
     {"all", no_argument, NULL, OPT_ALL},
     {"show-command", no_argument, NULL, OPT_SHOW_COMMAND},
@@ -68,6 +69,12 @@ const char *cli_subcommand_name(cli_subcommand subcommand) {
         return "ls";
     case CLI_SHOW:
         return "show";
+    case CLI_HELD:
+        return "held";
+    case CLI_ASK:
+        return "ask";
+    case CLI_BREAK:
+        return "break";
     case CLI_DEADLOCKS:
         return "deadlocks";
     case CLI_NONE:
@@ -81,7 +88,8 @@ zkl_kind cli_options_kind(const cli_options *options) {
 }
 
 static cli_subcommand subcommand_of(const char *word) {
-    static const cli_subcommand all[] = {CLI_RUN, CLI_LS, CLI_SHOW, CLI_DEADLOCKS};
+    static const cli_subcommand all[] = {CLI_RUN, CLI_LS,    CLI_SHOW,     CLI_HELD,
+                                         CLI_ASK, CLI_BREAK, CLI_DEADLOCKS};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (strcmp(word, cli_subcommand_name(all[i])) == 0)
             return all[i];
@@ -99,8 +107,11 @@ static bool refuse(const cli_options *o, const char *what, const char *argument)
 /* Common options are known everywhere; --json before the subcommand is looked at again after it. */
 static bool is_known_here(cli_subcommand subcommand, int code) {
     switch (code) {
-    case 'n':
     case 'w':
+        return subcommand == CLI_RUN || subcommand == CLI_BREAK;
+    case 'y':
+        return subcommand == CLI_BREAK;
+    case 'n':
     case 's':
     case 'x':
     case 'c':
@@ -112,7 +123,8 @@ static bool is_known_here(cli_subcommand subcommand, int code) {
     case OPT_ALL:
         return subcommand == CLI_RUN;
     case OPT_JSON:
-        return subcommand != CLI_RUN;
+        return subcommand == CLI_NONE || subcommand == CLI_LS || subcommand == CLI_SHOW ||
+               subcommand == CLI_DEADLOCKS;
     default:
         return true;
     }
@@ -123,7 +135,8 @@ static bool refuse_place(const cli_options *o, int code) {
     for (const struct option *l = Long; l->name != NULL; l++)
         name = l->val == code ? l->name : name;
     if (o->subcommand == CLI_NONE) {
-        cli_message("--%s belongs after 'run' (see 'zklock run --help')", name);
+        const char *place = code == 'y' ? "break" : "run";
+        cli_message("--%s belongs after '%s' (see 'zklock %s --help')", name, place, place);
     } else {
         const char *subcommand = cli_subcommand_name(o->subcommand);
         cli_message("%s has no option --%s (see 'zklock %s --help')", subcommand, name, subcommand);
@@ -177,6 +190,9 @@ static bool take_run_option(cli_options *o, int code) {
         return true;
     case 'q':
         o->is_quiet = true;
+        return true;
+    case 'y':
+        o->is_yes = true;
         return true;
     case OPT_ALL:
         o->is_all = true;
@@ -287,8 +303,10 @@ static bool take_operands(cli_options *o, int count, char **argv) {
         return refuse(o, "the lock's NAME is missing", "");
     if (o->subcommand == CLI_RUN)
         return take_names(o, (size_t)count, argv);
-    if (count > 1)
-        return refuse(o, "unexpected argument", argv[1]);
+    int most = o->subcommand == CLI_BREAK ? 2 : 1;
+    if (count > most)
+        return refuse(o, "unexpected argument", argv[most]);
+    o->node = count > 1 ? argv[1] : NULL;
     o->name = count == 0 ? NULL : argv[0];
     return true;
 }
@@ -377,7 +395,7 @@ bool cli_options_parse(cli_options *ret_options, int argc, char **argv) {
         return false;
     if (!o.is_help && !o.is_version) {
         if (optind >= argc)
-            return refuse(&o, "a subcommand is missing: run, ls, show or deadlocks", "");
+            return refuse(&o, "a subcommand is missing, such as run, ls or show", "");
         int first = optind;
         o.subcommand = subcommand_of(argv[first]);
         if (o.subcommand == CLI_NONE)

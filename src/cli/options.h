@@ -12,6 +12,9 @@ typedef enum cli_subcommand {
     CLI_RUN,
     CLI_LS,
     CLI_SHOW,
+    CLI_HELD,
+    CLI_ASK,
+    CLI_BREAK,
     CLI_DEADLOCKS
 } cli_subcommand;
 
@@ -27,7 +30,7 @@ typedef struct cli_options {
     const char *label;      /* NULL: none */
     const char *auth_file;  /* NULL: none */
     int session_timeout_ms; /* 0: the library's */
-    int64_t wait_ms;        /* run: ZKL_FOREVER, 0 (a try), or a limit */
+    int64_t wait_ms;        /* run, break: ZKL_FOREVER, 0 (a try), or a limit */
     bool is_shared;         /* run: a reader */
     bool is_all;            /* run: several locks */
     bool is_quiet;          /* run: it is not said for whom it waits */
@@ -35,7 +38,9 @@ typedef struct cli_options {
     int permits;            /* run: of a semaphore; 0: it is none */
     int64_t grace_ms;       /* run: -1: a part of the session timeout */
     int conflict_status;    /* run: exit status when the lock was not acquired */
-    const char *name;       /* show: the lock; ls, deadlocks: the prefix or NULL */
+    bool is_yes;            /* break: without a question */
+    const char *name;       /* the lock; ls, deadlocks: the prefix or NULL; not of run */
+    const char *node;       /* break: the contender's, or NULL */
     char *const *names;     /* run: the locks, no two of them equal */
     size_t name_count;      /* run: of them, 1 to ZKL_ALL_MAX */
     char **command;         /* run: CMD and its arguments, ends with NULL */
@@ -50,7 +55,7 @@ bool cli_options_parse(cli_options *ret_options, int argc, char **argv);
 /* run: what kind of lock is asked for. */
 zkl_kind cli_options_kind(const cli_options *options);
 
-/* "run", "ls", "show", "deadlocks"; "" for CLI_NONE. */
+/* As it is typed; "" for CLI_NONE. */
 const char *cli_subcommand_name(cli_subcommand subcommand);
 
 #endif

@@ -7,6 +7,7 @@
 #include "cli/exit_status.h"
 #include "cli/guardian.h"
 #include "cli/holds.h"
+#include "cli/inside.h"
 #include "cli/interrupt.h"
 #include "cli/message.h"
 #include "cli/refusal.h"
@@ -151,6 +152,34 @@ static int open_locks(run *r) {
     return cli_exit_status_of(err);
 }
 
+static bool shares(const cli_options *o, const zkl_contender *outer) {
+    zkl_kind kind = cli_options_kind(o);
+    return outer->kind == kind && (kind == ZKL_READ || (kind == ZKL_SEMAPHORE && o->permits > 1));
+}
+
+/* Whether that run would wait for the one around it, which waits for its command, which is us. */
+static bool would_wait_for_itself(const run *r, const char *name) {
+    const char *path = cli_inside_node(name);
+    zkl_queue *queue = NULL;
+    if (path == NULL || zkl_inspect(r->session, name, &queue) != ZKL_OK)
+        return false;
+    const zkl_contender *outer = cli_inside_find(queue, path);
+    bool is_circle = outer != NULL && !shares(r->options, outer);
+    zkl_queue_free(queue);
+    return is_circle;
+}
+
+static int refuse_circle(const run *r) {
+    for (size_t i = 0; i < r->holds.count; i++)
+        if (would_wait_for_itself(r, r->holds.names[i])) {
+            cli_message("%s: the 'zklock run' around this one has the same lock: it would wait for "
+                        "itself",
+                        r->holds.names[i]);
+            return CLI_EXIT_USAGE;
+        }
+    return CLI_EXIT_OK;
+}
+
 static int connect_session(run *r) {
     const cli_session_request request = {.connect_timeout_ms = connect_timeout_ms(r->options),
                                          .on_event = on_session_event,
@@ -159,7 +188,8 @@ static int connect_session(run *r) {
     if (status == CLI_EXIT_OK)
         cli_guardian_know_session(r->guardian, r->session);
     status = status == CLI_EXIT_OK ? plan_grace(r) : status;
-    return status == CLI_EXIT_OK ? open_locks(r) : status;
+    status = status == CLI_EXIT_OK ? open_locks(r) : status;
+    return status == CLI_EXIT_OK ? refuse_circle(r) : status;
 }
 
 /* ---- Waiting ---- */
@@ -340,7 +370,8 @@ static void end(run *r) {
     bool is_connected = zkl_session_state(r->session) == ZKL_STATE_CONNECTED;
     if (is_answered)                         /* else no server answers, nor would the close */
         (void)zkl_session_close(r->session); /* frees whatever is still held */
-    cli_guardian_end(r->guardian, is_answered && is_connected);
+    if (is_answered && is_connected)
+        cli_guardian_end(r->guardian); /* else the session may be there still: it sees to that */
     cli_terminal_close(&r->terminal);
     if (r->lost_fd >= 0)
         close(r->lost_fd);

@@ -34,8 +34,8 @@
 /* ---- Steps ---- */
 
 /* A step, and its actions as a set. They must be in order: the listing is sent last, and before it
- * what is lower; a place is told before what becomes of it. predecessor: the one that it watches, as
- * the actions have named it; "": none. */
+ * what is lower; a place is told before what becomes of it. predecessor: the one that it watches,
+ * as the actions have named it; "": none. */
 unsigned step_as_set(struct zkli_contender *c, struct zkli_contender_event *e,
                      char predecessor[ZKLI_CHILD_MAX + 1]);
 /* The rule that a step broke, or NULL. */

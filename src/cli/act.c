@@ -1,0 +1,149 @@
+/*
+ * zklock ask and break: what an operator does about a holder. A break shows first whom it would cut
+ * off, and does nothing without a yes.
+ */
+#include "cli/commands.h"
+#include "cli/exit_status.h"
+#include "cli/holder.h"
+#include "cli/message.h"
+#include "cli/session.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ANSWER_BYTES 64
+
+/* What every subcommand here says of a result, but for those that are its own. */
+static int explain(const char *subcommand, const char *name, zkl_err err) {
+    if (err == ZKL_INVALID)
+        cli_message_bad_name(subcommand, name);
+    else if (err != ZKL_OK)
+        cli_message_error(name, err);
+    return cli_exit_status_of(err);
+}
+
+static int open_session(zkl_session **ret_session, const cli_options *options) {
+    const cli_session_request request = {.connect_timeout_ms = CLI_CONNECT_TIMEOUT_MS};
+    return cli_session_open(ret_session, options, &request);
+}
+
+/* ---- ask ---- */
+
+int cli_ask(const cli_options *options) {
+    zkl_session *session;
+    int status = open_session(&session, options);
+    if (status != CLI_EXIT_OK)
+        return status;
+    zkl_err err = zkl_ask(session, options->name);
+    (void)zkl_session_close(session); /* nothing was held */
+    if (err == ZKL_NOT_HELD) {
+        cli_message("%s: no client holds this lock", options->name);
+        return CLI_EXIT_NOT_HELD;
+    }
+    if (err == ZKL_UNSUPPORTED) {
+        cli_message("%s: only contenders of other libraries hold this lock: they cannot be asked",
+                    options->name);
+        return CLI_EXIT_NOT_HELD;
+    }
+    return explain("ask", options->name, err);
+}
+
+/* ---- break ---- */
+
+/* The contender to break: the one that is named, or the only holder. NULL: it is said why there is
+ * none. */
+static const zkl_contender *choose(const cli_options *o, const zkl_queue *queue) {
+    const zkl_contender *chosen = NULL;
+    size_t holders = 0;
+    for (size_t i = 0; i < zkl_queue_count(queue); i++) {
+        const zkl_contender *c = zkl_queue_at(queue, i);
+        holders += c->is_holder;
+        if (o->node == NULL ? c->is_holder && chosen == NULL : strcmp(c->node, o->node) == 0)
+            chosen = c;
+    }
+    if (o->node == NULL && holders > 1) {
+        cli_message("%s: %zu clients hold this lock: name the NODE of one ('zklock show')", o->name,
+                    holders);
+        return NULL;
+    }
+    if (chosen == NULL && o->node != NULL)
+        cli_message("%s: no contender has the node '%s'", o->name, o->node);
+    else if (chosen == NULL)
+        cli_message("%s: no client holds this lock", o->name);
+    return chosen;
+}
+
+static void show(const char *name, const zkl_queue *queue, const zkl_contender *c) {
+    char who[CLI_HOLDER_NAME_BYTES], age[CLI_HOLDER_AGE_BYTES];
+    size_t behind = zkl_queue_count(queue);
+    while (behind > 0 && zkl_queue_at(queue, zkl_queue_count(queue) - behind) != c)
+        behind--;
+    cli_holder_name(who, sizeof(who), c);
+    cli_holder_age(age, sizeof(age), c);
+    cli_message("%s: %s %s%s; %zu behind it", name, who,
+                c->is_broken   ? "is broken already"
+                : c->is_holder ? "holds"
+                               : "waits",
+                age, behind - 1);
+}
+
+/* A yes from who sits there; --yes stands for it. */
+static bool is_wanted(const cli_options *o) {
+    char answer[ANSWER_BYTES] = "";
+    if (o->is_yes)
+        return true;
+    if (!isatty(STDIN_FILENO)) {
+        cli_message("there is no terminal to ask on: --yes says that it is wanted (see 'zklock "
+                    "break --help')");
+        return false;
+    }
+    fputs("zklock: end its hold, or its place? [y/N] ", stderr);
+    return fgets(answer, sizeof(answer), stdin) != NULL &&
+           (strcmp(answer, "y\n") == 0 || strcmp(answer, "yes\n") == 0);
+}
+
+static int end_contender(const cli_options *o, zkl_session *session, const char *node) {
+    zkl_err err = zkl_break(session, o->name, node, o->wait_ms);
+    switch (err) {
+    case ZKL_OK:
+    case ZKL_NOT_HELD: /* it has gone by itself meanwhile */
+        return CLI_EXIT_OK;
+    case ZKL_TIMEOUT:
+        cli_message("%s: not gone yet; the mark stays, and another break goes on from there",
+                    o->name);
+        return CLI_EXIT_NOT_ACQUIRED;
+    case ZKL_UNSUPPORTED:
+        cli_message("%s: the node's ACL was changed, or its data are none of zklock's: its owner "
+                    "cannot be told",
+                    o->name);
+        return CLI_EXIT_DENIED;
+    default:
+        return explain("break", o->name, err);
+    }
+}
+
+static int choose_and_end(const cli_options *o, zkl_session *session) {
+    zkl_queue *queue = NULL;
+    zkl_err err = zkl_inspect(session, o->name, &queue);
+    if (err != ZKL_OK)
+        return explain("break", o->name, err);
+    int status = CLI_EXIT_NOT_HELD;
+    const zkl_contender *c = choose(o, queue);
+    if (c != NULL) {
+        show(o->name, queue, c);
+        status = is_wanted(o) ? end_contender(o, session, c->node) : CLI_EXIT_USAGE;
+    }
+    zkl_queue_free(queue);
+    return status;
+}
+
+int cli_break(const cli_options *options) {
+    zkl_session *session;
+    int status = open_session(&session, options);
+    if (status != CLI_EXIT_OK)
+        return status;
+    status = choose_and_end(options, session);
+    (void)zkl_session_close(session); /* nothing was held */
+    return status;
+}

@@ -1,0 +1,61 @@
+/*
+ * zklock held: whether a lock is held, for scripts. Under a run of that lock: whether by that run.
+ */
+#include "cli/commands.h"
+#include "cli/exit_status.h"
+#include "cli/holder.h"
+#include "cli/inside.h"
+#include "cli/message.h"
+#include "cli/session.h"
+
+/* Of the first in the queue one holds, if anybody does. */
+#define LOOKED_AT 1
+
+static bool holds(const zkl_contender *c) {
+    return c != NULL && c->is_holder && !c->is_broken;
+}
+
+/* path: by that node; NULL: by any. */
+static const zkl_contender *find_holder(const zkl_queue *queue, const char *path) {
+    const zkl_contender *c = NULL;
+    if (path != NULL)
+        c = cli_inside_find(queue, path);
+    else if (zkl_queue_count(queue) > 0)
+        c = zkl_queue_at(queue, 0);
+    return holds(c) ? c : NULL;
+}
+
+static int look(zkl_session *session, const char *name) {
+    const char *path = cli_inside_node(name);
+    zkl_queue *queue = NULL;
+    char who[CLI_HOLDER_NAME_BYTES];
+    zkl_err err = path == NULL ? zkl_inspect_first(session, name, LOOKED_AT, &queue)
+                               : zkl_inspect(session, name, &queue);
+    if (err == ZKL_INVALID) {
+        cli_message_bad_name("held", name);
+        return CLI_EXIT_USAGE;
+    }
+    if (err != ZKL_OK) {
+        cli_message_error(name, err);
+        return cli_exit_status_of(err);
+    }
+    const zkl_contender *holder = find_holder(queue, path);
+    if (holder != NULL) {
+        cli_holder_name(who, sizeof(who), holder);
+        cli_message_detail("%s: held by %s", name, who);
+    }
+    int status = holder == NULL ? CLI_EXIT_NOT_HELD : CLI_EXIT_OK;
+    zkl_queue_free(queue);
+    return status;
+}
+
+int cli_held(const cli_options *options) {
+    zkl_session *session;
+    const cli_session_request request = {.connect_timeout_ms = CLI_CONNECT_TIMEOUT_MS};
+    int status = cli_session_open(&session, options, &request);
+    if (status != CLI_EXIT_OK)
+        return status;
+    status = look(session, options->name);
+    (void)zkl_session_close(session); /* nothing was held */
+    return status;
+}
