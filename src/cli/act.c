@@ -105,22 +105,20 @@ static bool is_wanted(const cli_options *o) {
 
 static int end_contender(const cli_options *o, zkl_session *session, const char *node) {
     zkl_err err = zkl_break(session, o->name, node, o->wait_ms);
-    switch (err) {
-    case ZKL_OK:
-    case ZKL_NOT_HELD: /* it has gone by itself meanwhile */
+    if (err == ZKL_NOT_HELD) /* it has gone by itself meanwhile */
         return CLI_EXIT_OK;
-    case ZKL_TIMEOUT:
+    if (err == ZKL_TIMEOUT) {
         cli_message("%s: not gone yet; the mark stays, and another break goes on from there",
                     o->name);
         return CLI_EXIT_NOT_ACQUIRED;
-    case ZKL_UNSUPPORTED:
+    }
+    if (err == ZKL_UNSUPPORTED) {
         cli_message("%s: the node's ACL was changed, or its data are none of zklock's: its owner "
                     "cannot be told",
                     o->name);
         return CLI_EXIT_DENIED;
-    default:
-        return explain("break", o->name, err);
     }
+    return explain("break", o->name, err);
 }
 
 static int choose_and_end(const cli_options *o, zkl_session *session) {

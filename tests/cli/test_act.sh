@@ -23,14 +23,13 @@ claim "held -v says by whom" status_is 0 zkl -v held job
 claim "... in a line" grep -qx "zklock: job: held by $host pid $Holder \"zklock\"" "$Work/err"
 
 # Under a run it is about that run, also among several locks and beside others who share it.
-zkl run --all left right -- bash -c 'zklock --root "$1" held left && zklock --root "$1" held right &&
-    ! zklock --root "$1" held free && zklock --root "$1" held job' bash "$Root"
-claim "under a run: its own locks are held by it; another lock by any client" is $? 0
+claim "under a run: its own locks are held by it; another lock by any client" status_is 0 \
+    zkl run --all left right -- bash -c 'held() { zklock --root "$0" held "$1"; }
+        held left && held right && ! held free && held job' "$Root"
 claim "under a run whose node has gone: not held" status_is 1 \
     env ZKLOCK_NAME=job ZKLOCK_NODE=/locks/job/_c_gone-lock-0000000000 "${Zkl[@]}" held job
-zkl run -s shared -- bash -c 'zklock --root "$1" run -s shared -- zklock --root "$1" held shared' \
-    bash "$Root"
-claim "the second of two readers holds as well" is $? 0
+claim "the second of two readers holds as well" status_is 0 \
+    zkl run -s shared -- "${Zkl[@]}" run -s shared -- "${Zkl[@]}" held shared
 
 # ---- a run inside a run ----
 inside() { # OPTIONS-OF-THE-OUTER OPTIONS-OF-THE-INNER
@@ -44,7 +43,8 @@ claim "a reader inside a reader is not" inside -s -s 0
 claim "nor one of two permits inside the other" inside '--permits 2' '--permits 2' 0
 claim "but the only permit is" inside '--permits 1' '--permits 1' 64
 claim "what has outlived its run may lock" status_is 0 \
-    env ZKLOCK_NAME=nest ZKLOCK_NODE="$Root/nest/_c_gone-lock-0000000000" "${Zkl[@]}" run nest -- true
+    env ZKLOCK_NAME=nest ZKLOCK_NODE="$Root/nest/_c_gone-lock-0000000000" \
+    "${Zkl[@]}" run nest -- true
 
 # ---- ask ----
 claim "ask of a lock that is held" status_is 0 zkl ask job
@@ -64,7 +64,8 @@ claim "... shows whom it is about" matches "$(head -1 "$Work/err")" \
     "^zklock: job: $host pid $Holder \"zklock\" holds( for [0-9]+s)?; 0 behind it\$"
 claim "... and says how to say yes" matches "$(tail -1 "$Work/err")" '--yes'
 claim "... and the lock is held as before" status_is 0 zkl held job
-claim "break of a node that is not there is 1" status_is 1 zkl break --yes job _c_none-lock-0000000009
+claim "break of a node that is not there is 1" status_is 1 \
+    zkl break --yes job _c_none-lock-0000000009
 claim "... and says so" says "zklock: job: no contender has the node '_c_none-lock-0000000009'"
 
 "${Zkl[@]}" run job -- true 2>"$Work/waiter" &
