@@ -9,24 +9,38 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define STAT_BYTES 1024
 
-/* A leader whose other threads run on shows as a zombie, too. */
+/* The fields behind the name, which may have any characters: proc(5) counts them from 1. */
+enum {
+    FIELD_STATE = 3,
+    FIELD_GROUP = 5,
+    FIELD_THREADS = 20
+};
+
+/* NULL: there is no such field. */
+static const char *find_field(const char *stat, int number) {
+    const char *at = strrchr(stat, ')');
+    for (int field = FIELD_STATE - 1; at != NULL && field < number; field++) {
+        at = strchr(at, ' ');
+        at = at == NULL ? NULL : at + 1;
+    }
+    return at;
+}
+
+/* A leader whose other threads run on shows as a zombie, too. What is not as in proc(5) runs. */
 static bool runs(const char *stat, pid_t group) {
-    char state;
-    int its_group;
-    long threads;
-    const char *behind_name = strrchr(stat, ')');
-    if (behind_name == NULL ||
-        sscanf(behind_name + 1,
-               " %c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld", &state,
-               &its_group, &threads) != 3)
-        return true; /* not what proc(5) says */
-    bool is_dead = (state == 'Z' || state == 'X') && threads <= 1;
-    return its_group == group && !is_dead;
+    const char *state = find_field(stat, FIELD_STATE);
+    const char *its_group = find_field(stat, FIELD_GROUP);
+    const char *threads = find_field(stat, FIELD_THREADS);
+    if (threads == NULL)
+        return true;
+    bool is_dead = (*state == 'Z' || *state == 'X') && strtol(threads, NULL, 10) <= 1;
+    return strtol(its_group, NULL, 10) == group && !is_dead;
 }
 
 static bool process_runs(int proc_fd, const char *pid, pid_t group) {
