@@ -31,7 +31,7 @@ _zklock_options() { # SUBCOMMAND
     case $1 in
     run)
         options+=(-n --nonblock -w --wait -s --shared -x --exclusive --permits --all
-            -E --conflict-exit-code --grace -c --command --show-command -q --quiet)
+            -E --conflict-exit-code --grace --ticket -c --command --show-command -q --quiet)
         ;;
     ls | show | deadlocks) options+=(--json) ;;
     break) options+=(-y --yes -w --wait) ;;
@@ -40,7 +40,7 @@ _zklock_options() { # SUBCOMMAND
 
 _zklock_takes_value() { # WORD
     case $1 in
-    --hosts | --root | --timeout | --auth-file | --label) ;;
+    --hosts | --root | --timeout | --auth-file | --label | --ticket) ;;
     --wait | --permits | --conflict-exit-code | --grace | --command) ;;
     --*) return 1 ;;
     *) [[ $1 =~ ^-[^-wEc]*[wEc]$ ]] ;;
@@ -140,14 +140,16 @@ _zklock() {
         _zklock_reply_command "$command_at"
     elif [[ $option || $cur == --*=* ]]; then
         case ${option:-$cur} in
-        --auth-file) _zklock_reply_files "$cur" ;;
-        --auth-file=*) _zklock_reply_files "${cur#*=}" ;;
+        --auth-file | --ticket) _zklock_reply_files "$cur" ;;
+        --auth-file=* | --ticket=*) _zklock_reply_files "${cur#*=}" ;;
         esac
     elif [[ $cur == -* ]]; then
         _zklock_options "$subcommand"
         _zklock_reply "${options[@]}"
     elif [[ ! $subcommand ]]; then
-        _zklock_reply run ls show held ask break deadlocks
+        _zklock_reply run ls show held ask break end deadlocks
+    elif [[ $subcommand == end ]]; then
+        _zklock_reply_files "$cur"
     elif [[ $operands == 0 || $has == *all* ]]; then
         _zklock_reply_names "$1" "${asked[@]}"
     elif [[ $subcommand == run && $has != *command* ]]; then

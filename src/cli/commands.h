@@ -12,6 +12,7 @@ int cli_show(const cli_options *options);
 int cli_held(const cli_options *options);
 int cli_ask(const cli_options *options);
 int cli_break(const cli_options *options);
+int cli_end(const cli_options *options);
 int cli_deadlocks(const cli_options *options);
 
 #endif

@@ -15,6 +15,7 @@ static const char Overview[] =
     "  held NAME                 say by the exit status whether NAME is held\n"
     "  ask NAME                  ask those who hold NAME to let go\n"
     "  break NAME [NODE]         end the hold of NAME, or the wait of NODE\n"
+    "  end FILE                  end the session of a run that is dead, by its ticket\n"
     "  deadlocks [PREFIX]        list clients that wait for each other in a circle\n"
     "\n"
     "'zklock SUBCOMMAND --help' says more; zklock(1) says all.\n";
@@ -38,6 +39,7 @@ static const char Run[] =
     "                            exit status when the lock was not acquired [1]\n"
     "      --grace SECS          from SIGTERM to SIGKILL when the hold runs out\n"
     "                            [a quarter of the session timeout]\n"
+    "      --ticket FILE         keep the session's ticket there, for 'zklock end'\n"
     "  -c, --command TEXT        CMD is /bin/sh -c TEXT\n"
     "      --show-command        CMD and its arguments are the label\n"
     "  -q, --quiet               do not say who holds the lock while waiting for it\n";
@@ -78,6 +80,14 @@ static const char Break[] =
     "\n"
     "  -y, --yes                 do not ask whether that is wanted\n"
     "  -w, --wait SECS           wait no longer than this until the node is gone\n";
+
+static const char End[] =
+    "usage: zklock end [OPTION]... FILE\n"
+    "\n"
+    "Ends the session whose ticket 'zklock run --ticket FILE' has left, so that its locks are "
+    "free\n"
+    "at once. Only for a run whose processes are dead: a service manager may kill the run, its\n"
+    "guardian and the command together. Without FILE there is nothing to end.\n";
 
 static const char Deadlocks[] =
     "usage: zklock deadlocks [OPTION]... [PREFIX]\n"
@@ -127,6 +137,9 @@ void cli_help_print(cli_subcommand subcommand) {
     case CLI_BREAK:
         fputs(Break, stdout);
         break;
+    case CLI_END:
+        fputs(End, stdout);
+        break;
     case CLI_DEADLOCKS:
         fputs(Deadlocks, stdout);
         break;
@@ -146,6 +159,8 @@ void cli_help_print(cli_subcommand subcommand) {
         fputs("\nexit status: 0 the node is gone; 1 there is none, or it is not gone in time;\n"
               "64 also if it was not wanted; 69, 70, 77 as for run.\n",
               stdout);
+    if (subcommand == CLI_END)
+        fputs("\nexit status: 0 the session is over; 64, 69, 70, 77 as for run.\n", stdout);
     if (subcommand == CLI_DEADLOCKS)
         fputs("\nexit status: 0 none is found; 1 there are circles; 64, 69, 70, 77 as for run.\n",
               stdout);

@@ -25,6 +25,8 @@ static int dispatch(const cli_options *options, const cli_descriptors *inherited
         return cli_ask(options);
     case CLI_BREAK:
         return cli_break(options);
+    case CLI_END:
+        return cli_end(options);
     case CLI_DEADLOCKS:
         return cli_deadlocks(options);
     case CLI_NONE:

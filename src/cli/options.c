@@ -30,6 +30,7 @@ enum {
     OPT_GRACE,
     OPT_PERMITS,
     OPT_SHOW_COMMAND,
+    OPT_TICKET,
     OPT_ALL
 };
 
@@ -56,6 +57,7 @@ static const struct option Long[] = {
     {"permits", required_argument, NULL, OPT_PERMITS},
     {"all", no_argument, NULL, OPT_ALL},
     {"show-command", no_argument, NULL, OPT_SHOW_COMMAND},
+    {"ticket", required_argument, NULL, OPT_TICKET},
     {"conflict-exit-code", required_argument, NULL, 'E'},
     {"grace", required_argument, NULL, OPT_GRACE},
     {NULL, 0, NULL, 0},
@@ -75,6 +77,8 @@ const char *cli_subcommand_name(cli_subcommand subcommand) {
         return "ask";
     case CLI_BREAK:
         return "break";
+    case CLI_END:
+        return "end";
     case CLI_DEADLOCKS:
         return "deadlocks";
     case CLI_NONE:
@@ -88,8 +92,8 @@ zkl_kind cli_options_kind(const cli_options *options) {
 }
 
 static cli_subcommand subcommand_of(const char *word) {
-    static const cli_subcommand all[] = {CLI_RUN, CLI_LS,    CLI_SHOW,     CLI_HELD,
-                                         CLI_ASK, CLI_BREAK, CLI_DEADLOCKS};
+    static const cli_subcommand all[] = {CLI_RUN, CLI_LS,    CLI_SHOW, CLI_HELD,
+                                         CLI_ASK, CLI_BREAK, CLI_END,  CLI_DEADLOCKS};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (strcmp(word, cli_subcommand_name(all[i])) == 0)
             return all[i];
@@ -120,6 +124,7 @@ static bool is_known_here(cli_subcommand subcommand, int code) {
     case OPT_GRACE:
     case OPT_PERMITS:
     case OPT_SHOW_COMMAND:
+    case OPT_TICKET:
     case OPT_ALL:
         return subcommand == CLI_RUN;
     case OPT_JSON:
@@ -199,6 +204,9 @@ static bool take_run_option(cli_options *o, int code) {
         return true;
     case OPT_SHOW_COMMAND:
         o->shows_command = true;
+        return true;
+    case OPT_TICKET:
+        o->ticket = optarg;
         return true;
     case OPT_GRACE:
         return take_seconds(o, "--grace", &o->grace_ms);
@@ -300,7 +308,10 @@ static bool take_names(cli_options *o, size_t count, char **argv) {
 static bool take_operands(cli_options *o, int count, char **argv) {
     bool may_be_all = o->subcommand == CLI_LS || o->subcommand == CLI_DEADLOCKS;
     if (count == 0 && !may_be_all)
-        return refuse(o, "the lock's NAME is missing", "");
+        return refuse(o,
+                      o->subcommand == CLI_END ? "the ticket's FILE is missing"
+                                               : "the lock's NAME is missing",
+                      "");
     if (o->subcommand == CLI_RUN)
         return take_names(o, (size_t)count, argv);
     int most = o->subcommand == CLI_BREAK ? 2 : 1;

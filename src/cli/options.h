@@ -15,6 +15,7 @@ typedef enum cli_subcommand {
     CLI_HELD,
     CLI_ASK,
     CLI_BREAK,
+    CLI_END,
     CLI_DEADLOCKS
 } cli_subcommand;
 
@@ -36,10 +37,12 @@ typedef struct cli_options {
     bool is_quiet;          /* run: it is not said for whom it waits */
     bool shows_command;     /* run: CMD and its arguments stand for a label */
     int permits;            /* run: of a semaphore; 0: it is none */
+    const char *ticket;     /* run: the file for the session's ticket, or NULL */
     int64_t grace_ms;       /* run: -1: a part of the session timeout */
     int conflict_status;    /* run: exit status when the lock was not acquired */
     bool is_yes;            /* break: without a question */
-    const char *name;       /* the lock; ls, deadlocks: the prefix or NULL; not of run */
+    const char *name;       /* the lock; ls, deadlocks: the prefix or NULL; end: the file; not of
+                               run */
     const char *node;       /* break: the contender's, or NULL */
     char *const *names;     /* run: the locks, no two of them equal */
     size_t name_count;      /* run: of them, 1 to ZKL_ALL_MAX */

@@ -14,6 +14,7 @@
 #include "cli/search.h"
 #include "cli/session.h"
 #include "cli/supervise.h"
+#include "cli/ticket.h"
 #include "cli/waiting.h"
 
 #include <errno.h>
@@ -53,6 +54,16 @@ typedef struct run {
 
 /* ---- What the library tells ---- */
 
+/* Who ends the present session if we cannot. */
+static bool hand_out_ticket(const run *r, zkl_session *session) {
+    const char *file = r->options->ticket;
+    cli_guardian_know_session(r->guardian, session);
+    if (file == NULL || cli_ticket_write(file, session))
+        return true;
+    cli_message("--ticket '%s': %s", file, strerror(errno));
+    return false;
+}
+
 /* A user who waits without end must not take an outage for a queue. */
 static void on_session_event(const zkl_event *event, void *arg) {
     const run *r = (const run *)arg;
@@ -63,7 +74,7 @@ static void on_session_event(const zkl_event *event, void *arg) {
         say("the connection to the servers broke");
         break;
     case ZKL_EVENT_RESUMED:
-        cli_guardian_know_session(r->guardian, event->session); /* perhaps another one */
+        (void)hand_out_ticket(r, event->session); /* perhaps another one; it is told */
         say("connected again");
         break;
     case ZKL_EVENT_QUEUED:
@@ -185,8 +196,8 @@ static int connect_session(run *r) {
                                          .on_event = on_session_event,
                                          .arg = r};
     int status = cli_session_open(&r->session, r->options, &request);
-    if (status == CLI_EXIT_OK)
-        cli_guardian_know_session(r->guardian, r->session);
+    if (status == CLI_EXIT_OK && !hand_out_ticket(r, r->session))
+        status = CLI_EXIT_USAGE;
     status = status == CLI_EXIT_OK ? plan_grace(r) : status;
     status = status == CLI_EXIT_OK ? open_locks(r) : status;
     return status == CLI_EXIT_OK ? refuse_circle(r) : status;
@@ -370,6 +381,8 @@ static void end(run *r) {
     bool is_connected = zkl_session_state(r->session) == ZKL_STATE_CONNECTED;
     if (is_answered)                         /* else no server answers, nor would the close */
         (void)zkl_session_close(r->session); /* frees whatever is still held */
+    if (is_answered && is_connected && r->options->ticket != NULL)
+        cli_ticket_remove(r->options->ticket);
     if (is_answered && is_connected)
         cli_guardian_end(r->guardian); /* else the session may be there still: it sees to that */
     cli_terminal_close(&r->terminal);

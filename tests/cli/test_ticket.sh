@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# zklock run --ticket and zklock end: a session whose run, guardian and command were all killed.
+# shellcheck source-path=SCRIPTDIR
+# shellcheck disable=SC2016  # single quotes are for later evaluation and inner shells
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+use_any_server
+
+ticket=$Work/ticket
+says() { is "$(cat "$Work/out" "$Work/err")" "$1"; }
+
+claim "end without the file has nothing to do" status_is 0 zkl end "$ticket"
+claim "... and says nothing" says ''
+claim "... but with -v" status_is 0 zkl -v end "$ticket"
+claim "... why" says "zklock: $ticket: no ticket, so there is nothing to end"
+echo nonsense >"$Work/nonsense"
+claim "end of what is no ticket is 64" status_is 64 zkl end "$Work/nonsense"
+claim "... and says so" matches "$(cat "$Work/err")" "'$Work/nonsense' has no ticket"
+claim "end of a directory is 64" status_is 64 zkl end "$Work"
+claim "end without a file's name is 64" status_is 64 zkl end
+claim "... and says so" matches "$(cat "$Work/err")" "the ticket's FILE is missing"
+claim "a ticket that cannot be written is 64, and nothing is run" status_is 64 \
+    zkl run --ticket "$Work/none/ticket" job -- touch "$Work/ran"
+claim "... and says why" says "zklock: --ticket '$Work/none/ticket': No such file or directory"
+claim "... nothing" eval '[[ ! -e $Work/ran ]]'
+claim "under run the ticket is there, for its user alone" \
+    is "$(umask 022 && zkl run --ticket "$ticket" job -- stat -c %a "$ticket")" 600
+claim "a run that ends in good order removes it" eval '[[ ! -e $ticket ]]'
+
+# As a service manager does: all at once. The timeout is far away.
+"${Zkl[@]}" --timeout 60 run --ticket "$ticket" job -- \
+    bash -c 'echo $$ >"$0"; exec sleep 1000' "$Work/cmd" 2>/dev/null &
+runner=$!
+await test -s "$Work/cmd"
+guardian=$(pgrep -P "$runner" -x zklock-guardian)
+kill -STOP "$runner"
+kill -KILL "$guardian" "$(<"$Work/cmd")" "$runner"
+wait "$runner" 2>/dev/null || :
+claim "the lock is still taken" status_is 0 zkl held job
+claim "the ticket is left" test -s "$ticket"
+claim "end ends the session" status_is 0 zkl -v end "$ticket"
+claim "... and says so" says 'zklock: the session has been ended'
+claim "the lock is free" status_is 1 zkl held job
+claim "the ticket is gone" eval '[[ ! -e $ticket ]]'
+claim "--ticket is only of run" status_is 64 zkl ls --ticket "$ticket"
+finish
