@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define ANSWER_BYTES 64
@@ -99,8 +100,11 @@ static bool is_wanted(const cli_options *o) {
         return false;
     }
     fputs("zklock: end its hold, or its place? [y/N] ", stderr);
-    return fgets(answer, sizeof(answer), stdin) != NULL &&
-           (strcmp(answer, "y\n") == 0 || strcmp(answer, "yes\n") == 0);
+    if (fgets(answer, sizeof(answer), stdin) != NULL &&
+        (strcasecmp(answer, "y\n") == 0 || strcasecmp(answer, "yes\n") == 0))
+        return true;
+    cli_message("nothing was done");
+    return false;
 }
 
 static int end_contender(const cli_options *o, zkl_session *session, const char *node) {

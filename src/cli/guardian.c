@@ -41,11 +41,15 @@
 
 typedef struct shared {
     _Atomic int64_t until_ms;
-    atomic_int timeout_ms; /* of the session: after that it is over without us */
-    _Atomic pid_t group;   /* 0: none to end */
-    atomic_uint ticket;    /* the one that counts, + 1; 0: there is none */
+    atomic_int timeout_ms;  /* of the session: after that it is over without us */
+    _Atomic pid_t group;    /* 0: none to end */
+    atomic_bool has_killed; /* the guardian, a group of a runner that did not renew */
+    atomic_uint ticket;     /* the one that counts, + 1; 0: there is none */
     char tickets[TICKETS][ZKL_TICKET_SIZE];
 } shared;
+
+/* Else it would be a lock in the memory of one process. */
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2, "shared with a process");
 
 struct cli_guardian {
     shared *shared;
@@ -73,7 +77,10 @@ static void rename_process(void) {
 
 /* Nothing of the caller's stays open, or the reader of its standard output would wait for us. */
 static void detach(int pipe_fd) {
-    (void)setsid(); /* cannot fail for a child that leads no group */
+    sigset_t all;
+    sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, NULL); /* the arguments are right */
+    (void)setsid();                             /* cannot fail for a child that leads no group */
     (void)!chdir("/");
     cli_descriptors_close_all_but(pipe_fd);
     (void)open("/dev/null", O_RDWR);
@@ -87,20 +94,25 @@ static void set_timer(int timer_fd, int64_t at_ms) {
     (void)timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &timer, NULL); /* the arguments are right */
 }
 
-static void kill_group(pid_t group) {
-    (void)kill(-group, SIGKILL); /* fails when no process is left in it */
+/* False: no process is left in it. Then its number may be another's: it must not be used again. */
+static bool kill_group(pid_t group) {
+    return kill(-group, SIGKILL) == 0 || errno != ESRCH;
 }
 
 /* Kills the group whenever its time is over. Returns when the runner has closed its side. */
-static void watch(const shared *s, int pipe_fd, int timer_fd) {
+static void watch(shared *s, int pipe_fd, int timer_fd) {
     char poked[64];
     struct pollfd fds[] = {{.fd = pipe_fd, .events = POLLIN}, {.fd = timer_fd, .events = POLLIN}};
     for (;;) {
         pid_t group = atomic_load(&s->group);
         int64_t until_ms = atomic_load(&s->until_ms);
         bool is_over = group != 0 && cli_clock_ms() >= until_ms;
-        if (is_over)
-            kill_group(group);
+        if (is_over) {
+            atomic_store(&s->has_killed, true);
+            if (!kill_group(
+                    group)) /* not where another has been entered meanwhile: there is one CMD */
+                (void)atomic_compare_exchange_strong(&s->group, &group, 0);
+        }
         set_timer(timer_fd, group == 0 ? 0 : is_over ? cli_clock_ms() + KILL_AGAIN_MS : until_ms);
         if (poll(fds, 2, -1) > 0 && fds[0].revents != 0 && read(pipe_fd, poked, sizeof(poked)) == 0)
             return;
@@ -119,8 +131,7 @@ static bool end_group(pid_t group, int64_t until_ms) {
     if (group == 0)
         return true;
     do {
-        kill_group(group);
-        if (!cli_members_run(group))
+        if (!kill_group(group) || !cli_members_run(group))
             return true;
         sleep_ms(LOOK_MS);
     } while (cli_clock_ms() < until_ms);
@@ -139,7 +150,7 @@ static void end_session(const shared *s, const char *hosts, int64_t until_ms) {
     } while ((err == ZKL_UNREACHABLE || err == ZKL_UNSURE) && cli_clock_ms() < until_ms);
 }
 
-_Noreturn static void guard(const shared *s, const char *given_hosts, int pipe_fd, pid_t runner) {
+_Noreturn static void guard(shared *s, const char *given_hosts, int pipe_fd, pid_t runner) {
     char *hosts = strdup(given_hosts); /* that may be an argument */
     detach(pipe_fd);
     if (hosts != NULL)
@@ -160,7 +171,10 @@ _Noreturn static void guard(const shared *s, const char *given_hosts, int pipe_f
 static shared *share(void) {
     void *memory = mmap(NULL, sizeof(shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                         -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    if (memory == MAP_FAILED)
+        return NULL;
+    (void)madvise(memory, sizeof(shared), MADV_DONTDUMP); /* a ticket is a secret */
+    return memory;
 }
 
 static bool launch(cli_guardian *g, const char *hosts) {
@@ -202,6 +216,10 @@ void cli_guardian_renew(cli_guardian *g, int64_t until_ms) {
 void cli_guardian_join(const cli_guardian *g) {
     atomic_store(&g->shared->group, getpid());
     (void)!write(g->pipe_fd, "", 1); /* a full pipe wakes it up as well */
+}
+
+bool cli_guardian_has_killed(const cli_guardian *g) {
+    return atomic_load(&g->shared->has_killed);
 }
 
 void cli_guardian_let_go(cli_guardian *g) {

@@ -11,6 +11,7 @@
 #ifndef CLI_GUARDIAN_H
 #define CLI_GUARDIAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <zklock.h>
@@ -33,6 +34,9 @@ void cli_guardian_renew(cli_guardian *guardian, int64_t until_ms);
 
 /* In the child before its exec: the calling process leads the group to end. Async-signal-safe. */
 void cli_guardian_join(const cli_guardian *guardian);
+
+/* Whether it has ended CMD's group, because this process did not renew in time. */
+bool cli_guardian_has_killed(const cli_guardian *guardian);
 
 /* The group is no concern of the guardian's any more. To be called before its leader is reaped, or
  * when nothing is left of it: the number may be another's after that. */

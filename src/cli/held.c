@@ -8,29 +8,21 @@
 #include "cli/message.h"
 #include "cli/session.h"
 
-/* Of the first in the queue one holds, if anybody does. */
-#define LOOKED_AT 1
-
-static bool holds(const zkl_contender *c) {
-    return c != NULL && c->is_holder && !c->is_broken;
-}
-
-/* path: by that node; NULL: by any. */
+/* path: by that node; NULL: by any. One that was broken holds no more, though it may be first. */
 static const zkl_contender *find_holder(const zkl_queue *queue, const char *path) {
-    const zkl_contender *c = NULL;
-    if (path != NULL)
-        c = cli_inside_find(queue, path);
-    else if (zkl_queue_count(queue) > 0)
-        c = zkl_queue_at(queue, 0);
-    return holds(c) ? c : NULL;
+    for (size_t i = 0; i < zkl_queue_count(queue); i++) {
+        const zkl_contender *c = zkl_queue_at(queue, i);
+        if (c->is_holder && !c->is_broken && (path == NULL || cli_inside_is(path, c->node)))
+            return c;
+    }
+    return NULL;
 }
 
-static int look(zkl_session *session, const char *name) {
-    const char *path = cli_inside_node(name);
+static int look(zkl_session *session, const cli_options *options) {
+    const char *name = options->name, *path = cli_inside_node(options, name);
     zkl_queue *queue = NULL;
     char who[CLI_HOLDER_NAME_BYTES];
-    zkl_err err = path == NULL ? zkl_inspect_first(session, name, LOOKED_AT, &queue)
-                               : zkl_inspect(session, name, &queue);
+    zkl_err err = zkl_inspect(session, name, &queue);
     if (err == ZKL_INVALID) {
         cli_message_bad_name("held", name);
         return CLI_EXIT_USAGE;
@@ -55,7 +47,7 @@ int cli_held(const cli_options *options) {
     int status = cli_session_open(&session, options, &request);
     if (status != CLI_EXIT_OK)
         return status;
-    status = look(session, options->name);
+    status = look(session, options);
     (void)zkl_session_close(session); /* nothing was held */
     return status;
 }

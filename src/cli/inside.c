@@ -1,9 +1,11 @@
 /* inside - see inside.h. */
 #include "cli/inside.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The library's, see zklock.h. */
+#define ROOT_DEFAULT "/locks"
 
 /* The line with this number, from 0; NULL: there are fewer. It ends with '\n' or '\0'. */
 static const char *line_at(const char *lines, size_t number) {
@@ -19,24 +21,32 @@ static bool is_line(const char *line, const char *text) {
     return strlen(text) == length && memcmp(line, text, length) == 0;
 }
 
-const char *cli_inside_node(const char *name) {
+/* The directory of the node is that of the lock: that run has the same root. (Of other servers
+ * nothing is known here.) */
+static bool is_in_directory(const char *path, const cli_options *o, const char *name) {
+    const char *root = o->root == NULL ? ROOT_DEFAULT : o->root;
+    size_t length = strlen(root);
+    if (length == 1) /* "/" */
+        length = 0;
+    return strncmp(path, root, length) == 0 && path[length] == '/' &&
+           strncmp(path + length + 1, name, strlen(name)) == 0 &&
+           path[length + 1 + strlen(name)] == '/' &&
+           memchr(path + length + strlen(name) + 2, '/',
+                  strcspn(path + length + strlen(name) + 2, "\n")) == NULL;
+}
+
+const char *cli_inside_node(const cli_options *options, const char *name) {
     const char *names = getenv("ZKLOCK_NAME"), *line;
     size_t number = 0;
     while ((line = line_at(names, number)) != NULL && !is_line(line, name))
         number++;
-    return line == NULL ? NULL : line_at(getenv("ZKLOCK_NODE"), number);
+    const char *path = line == NULL ? NULL : line_at(getenv("ZKLOCK_NODE"), number);
+    return path != NULL && is_in_directory(path, options, name) ? path : NULL;
 }
 
-/* Of a path that ends with its line. */
-static bool has_last(const char *path, const char *child) {
+/* A path ends with its line. */
+bool cli_inside_is(const char *path, const char *child) {
     size_t length = strcspn(path, "\n"), last = strlen(child);
     return length > last && path[length - last - 1] == '/' &&
            memcmp(path + length - last, child, last) == 0;
-}
-
-const zkl_contender *cli_inside_find(const zkl_queue *queue, const char *path) {
-    for (size_t i = 0; i < zkl_queue_count(queue); i++)
-        if (has_last(path, zkl_queue_at(queue, i)->node))
-            return zkl_queue_at(queue, i);
-    return NULL;
 }

@@ -5,13 +5,15 @@
 #ifndef CLI_INSIDE_H
 #define CLI_INSIDE_H
 
-#include <zklock.h>
+#include "cli/options.h"
 
-/* The path of the node by which a run around us has, or had, the lock; it ends with its line. NULL:
- * there is no such run. */
-const char *cli_inside_node(const char *name);
+#include <stdbool.h>
 
-/* The contender with that node; NULL: it is not in the queue. */
-const zkl_contender *cli_inside_find(const zkl_queue *queue, const char *path);
+/* The path of the node by which a run around us, below the same root, has or had the lock; it ends
+ * with its line. NULL: there is no such run. */
+const char *cli_inside_node(const cli_options *options, const char *name);
+
+/* Whether that path is this child's. */
+bool cli_inside_is(const char *path, const char *child);
 
 #endif

