@@ -114,7 +114,7 @@ reset
 "${Run[@]}" asleep -- bash "$Work/beat" "$Work/parent" 'exit 5' 2>"$Work/err" &
 runner=$!
 run_for_t
-read -r command <<<"$(pgrep -P "$runner")"
+read -r command <<<"$(pgrep -P "$runner" -x bash)"
 kill -STOP "$command"
 freeze
 reap "$runner"
