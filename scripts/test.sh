@@ -13,8 +13,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly TIERS=(unit alloc sim server fault cli register soak package)
 # In this order: what fails early says most. Tiers in one row run beside each other, because their
 # programs wait most of the time.
-readonly WAITING="alloc server fault cli register soak"
-readonly ROWS=(unit "$WAITING" package)
+readonly WAITING="alloc server fault cli"
+readonly ROWS=(unit "$WAITING" 'register soak' package)
 # Computes all the time: beside a row that mostly waits.
 readonly TIER_BESIDE=sim ROW_BESIDE=$WAITING
 # Only when they are named.
@@ -25,7 +25,7 @@ readonly TELLING='^(alloc|sim|fault|register|soak)[.]'
 readonly NEVER_SKIPPED='^(alloc|server|fault|register|soak)[.]'
 # Two processors are enough for so many: each of those that wait has a server of its own. Sanitizers
 # compute.
-readonly TESTS_AT_ONCE=6 SANITIZED_TESTS_AT_ONCE=3
+readonly TESTS_AT_ONCE=5 SANITIZED_TESTS_AT_ONCE=3
 # Of one program, in bytes: CTest keeps 1 KiB otherwise.
 readonly OUTPUT_MAX=10000000
 # gcov is gcc's.
