@@ -109,8 +109,7 @@ static void watch(shared *s, int pipe_fd, int timer_fd) {
         bool is_over = group != 0 && cli_clock_ms() >= until_ms;
         if (is_over) {
             atomic_store(&s->has_killed, true);
-            if (!kill_group(
-                    group)) /* not where another has been entered meanwhile: there is one CMD */
+            if (!kill_group(group))
                 (void)atomic_compare_exchange_strong(&s->group, &group, 0);
         }
         set_timer(timer_fd, group == 0 ? 0 : is_over ? cli_clock_ms() + KILL_AGAIN_MS : until_ms);
