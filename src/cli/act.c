@@ -15,25 +15,11 @@
 
 #define ANSWER_BYTES 64
 
-/* What every subcommand here says of a result, but for those that are its own. */
-static int explain(const char *subcommand, const char *name, zkl_err err) {
-    if (err == ZKL_INVALID)
-        cli_message_bad_name(subcommand, name);
-    else if (err != ZKL_OK)
-        cli_message_error(name, err);
-    return cli_exit_status_of(err);
-}
-
-static int open_session(zkl_session **ret_session, const cli_options *options) {
-    const cli_session_request request = {.connect_timeout_ms = CLI_CONNECT_TIMEOUT_MS};
-    return cli_session_open(ret_session, options, &request);
-}
-
 /* ---- ask ---- */
 
 int cli_ask(const cli_options *options) {
     zkl_session *session;
-    int status = open_session(&session, options);
+    int status = cli_session_open_to_look(&session, options);
     if (status != CLI_EXIT_OK)
         return status;
     zkl_err err = zkl_ask(session, options->name);
@@ -47,7 +33,7 @@ int cli_ask(const cli_options *options) {
                     options->name);
         return CLI_EXIT_NOT_HELD;
     }
-    return explain("ask", options->name, err);
+    return cli_session_explain(options, err);
 }
 
 /* ---- break ---- */
@@ -77,16 +63,16 @@ static const zkl_contender *choose(const cli_options *o, const zkl_queue *queue)
 
 static void show(const char *name, const zkl_queue *queue, const zkl_contender *c) {
     char who[CLI_HOLDER_NAME_BYTES], age[CLI_HOLDER_AGE_BYTES];
-    size_t behind = zkl_queue_count(queue);
-    while (behind > 0 && zkl_queue_at(queue, zkl_queue_count(queue) - behind) != c)
-        behind--;
+    size_t before = 0;
+    while (zkl_queue_at(queue, before) != c)
+        before++;
     cli_holder_name(who, sizeof(who), c);
     cli_holder_age(age, sizeof(age), c);
     cli_message("%s: %s %s%s; %zu behind it", name, who,
                 c->is_broken   ? "is broken already"
                 : c->is_holder ? "holds"
                                : "waits",
-                age, behind - 1);
+                age, zkl_queue_count(queue) - before - 1);
 }
 
 /* A yes from who sits there; --yes stands for it. */
@@ -122,14 +108,14 @@ static int end_contender(const cli_options *o, zkl_session *session, const char 
                     o->name);
         return CLI_EXIT_DENIED;
     }
-    return explain("break", o->name, err);
+    return cli_session_explain(o, err);
 }
 
 static int choose_and_end(const cli_options *o, zkl_session *session) {
     zkl_queue *queue = NULL;
     zkl_err err = zkl_inspect(session, o->name, &queue);
     if (err != ZKL_OK)
-        return explain("break", o->name, err);
+        return cli_session_explain(o, err);
     int status = CLI_EXIT_NOT_HELD;
     const zkl_contender *c = choose(o, queue);
     if (c != NULL) {
@@ -142,7 +128,7 @@ static int choose_and_end(const cli_options *o, zkl_session *session) {
 
 int cli_break(const cli_options *options) {
     zkl_session *session;
-    int status = open_session(&session, options);
+    int status = cli_session_open_to_look(&session, options);
     if (status != CLI_EXIT_OK)
         return status;
     status = choose_and_end(options, session);

@@ -23,14 +23,8 @@ static int look(zkl_session *session, const cli_options *options) {
     zkl_queue *queue = NULL;
     char who[CLI_HOLDER_NAME_BYTES];
     zkl_err err = zkl_inspect(session, name, &queue);
-    if (err == ZKL_INVALID) {
-        cli_message_bad_name("held", name);
-        return CLI_EXIT_USAGE;
-    }
-    if (err != ZKL_OK) {
-        cli_message_error(name, err);
-        return cli_exit_status_of(err);
-    }
+    if (err != ZKL_OK)
+        return cli_session_explain(options, err);
     const zkl_contender *holder = find_holder(queue, path);
     if (holder != NULL) {
         cli_holder_name(who, sizeof(who), holder);
@@ -43,8 +37,7 @@ static int look(zkl_session *session, const cli_options *options) {
 
 int cli_held(const cli_options *options) {
     zkl_session *session;
-    const cli_session_request request = {.connect_timeout_ms = CLI_CONNECT_TIMEOUT_MS};
-    int status = cli_session_open(&session, options, &request);
+    int status = cli_session_open_to_look(&session, options);
     if (status != CLI_EXIT_OK)
         return status;
     status = look(session, options);

@@ -52,9 +52,10 @@ static bool process_runs(int proc_fd, const char *pid, pid_t group, bool *ret_is
     if (fd < 0)
         return errno != ENOENT && errno != ESRCH; /* else gone since */
     ssize_t length = read(fd, stat, sizeof(stat) - 1);
+    bool is_unread = length < 0 && errno != ESRCH;
     close(fd);
     if (length <= 0)
-        return false; /* likewise */
+        return is_unread; /* else gone since */
     stat[length] = '\0';
     return runs(stat, group, ret_is_member);
 }

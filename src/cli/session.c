@@ -105,3 +105,16 @@ int cli_session_open(zkl_session **ret_session, const cli_options *options,
     explicit_bzero(line, sizeof(line));
     return err == ZKL_OK ? CLI_EXIT_OK : explain(err, options, request->connect_timeout_ms);
 }
+
+int cli_session_open_to_look(zkl_session **ret_session, const cli_options *options) {
+    const cli_session_request request = {.connect_timeout_ms = CLI_CONNECT_TIMEOUT_MS};
+    return cli_session_open(ret_session, options, &request);
+}
+
+int cli_session_explain(const cli_options *options, zkl_err err) {
+    if (err == ZKL_INVALID)
+        cli_message_bad_name(cli_subcommand_name(options->subcommand), options->name);
+    else if (err != ZKL_OK)
+        cli_message_error(options->name, err);
+    return cli_exit_status_of(err);
+}

@@ -22,4 +22,10 @@ typedef struct cli_session_request {
 int cli_session_open(zkl_session **ret_session, const cli_options *options,
                      const cli_session_request *request);
 
+/* For a few calls that hold nothing. */
+int cli_session_open_to_look(zkl_session **ret_session, const cli_options *options);
+
+/* Says what came of a call about the lock of the options; the exit status. */
+int cli_session_explain(const cli_options *options, zkl_err err);
+
 #endif

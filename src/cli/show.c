@@ -114,20 +114,13 @@ static int print_queue(const cli_options *options, const zkl_queue *queue) {
 int cli_show(const cli_options *options) {
     zkl_session *session;
     zkl_queue *queue = NULL;
-    const cli_session_request request = {.connect_timeout_ms = CLI_CONNECT_TIMEOUT_MS};
-    int status = cli_session_open(&session, options, &request);
+    int status = cli_session_open_to_look(&session, options);
     if (status != CLI_EXIT_OK)
         return status;
     zkl_err err = zkl_inspect(session, options->name, &queue);
     (void)zkl_session_close(session); /* nothing was held */
-    if (err == ZKL_INVALID) {
-        cli_message_bad_name("show", options->name);
-        return cli_exit_status_of(err);
-    }
-    if (err != ZKL_OK) {
-        cli_message_error(options->name, err);
-        return cli_exit_status_of(err);
-    }
+    if (err != ZKL_OK)
+        return cli_session_explain(options, err);
     status = print_queue(options, queue);
     zkl_queue_free(queue);
     return status;
