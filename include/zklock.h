@@ -27,17 +27,18 @@
  * - A call that you know to be blocked may still be under way. It returns what it came to, or
  *   ZKL_CLOSED, false, 0 or NULL. Close does not wait for it. The object stays in memory until it
  *   returns. A guarded write may return ZKL_UNSURE.
- * - Close waits for a callback of the object. That callback may still make calls on it. They return
- *   as above. But zkl_session_timeout_ms returns the last T, and zkl_hold_of the number of a lost
- *   hold. The callback may even close the same lock a second time.
+ * - Close waits for a callback of the object, and that of a session for all that are to come. A
+ *   callback may still make calls on it. They return as above. But zkl_session_timeout_ms returns
+ *   the last T, and zkl_hold_of the number of a lost hold. The callback may even close the same
+ *   lock a second time.
  *
  * Do not close while you hold a mutex that such a callback may want. Only one call may close a
  * session. A hold belongs to the thread that acquired it, or to none: see zklock_async.h.
  *
  * **Blocking calls** are zkl_session_open, _close and _end, zkl_acquire and zkl_acquire_all (a try,
- * too), zkl_release_wait, zkl_downgrade and zkl_set_permits. So are guarded writes, zkl_inspect and
- * zkl_inspect_first, zkl_list, zkl_ask and zkl_find_deadlocks. In a callback they return
- * ZKL_IN_CALLBACK.
+ * too), zkl_release_wait, zkl_downgrade and zkl_set_permits. So are guarded writes, zkl_read_node,
+ * zkl_inspect and zkl_inspect_first, zkl_list, zkl_ask, zkl_break and zkl_find_deadlocks. In a
+ * callback they return ZKL_IN_CALLBACK.
  * zkl_lock_close, zkl_fence_check and zkl_fence_begin can wait, too.
  *
  * **Fork:** A daemon opens its sessions after fork() or daemon(). In a child of fork(), every call
@@ -129,7 +130,7 @@ typedef enum zkl_class {
     X(NOMEM, 16, LOCAL, "out of memory or threads")                                                \
     X(FORKED, 17, USAGE, "the object was opened before fork()")                                    \
     X(SERVER, 18, RETRY, "the servers refused the request; the log has its code and path")         \
-    X(NO_NODE, 19, USAGE, "the node to be written does not exist")                                 \
+    X(NO_NODE, 19, USAGE, "the node does not exist")                                               \
     X(BAD_VERSION, 20, RETRY, "the node has another version")                                      \
     X(UNSURE, 21, UNSURE, "the connection broke during the write, which may have been done")       \
     X(STALE, 22, LOST, "a later holder has shown its token")                                       \
@@ -200,8 +201,9 @@ ZKL_API const char *zkl_event_name(zkl_event_type type);
  * So an event is a hint, which may be late. zkl_held tells the moment: ask it before each piece of
  * work. To be warned before the loss, watch zkl_remaining_ms fall.
  *
- * Out of memory, QUEUED and WANTED may be dropped, and no others. is_new_session may then be true
- * on neighboring RESUMED events, too.
+ * Out of memory, QUEUED and WANTED may be dropped. So may both HELD and LOST of a grant that was
+ * lost before the acquire returned, or its completion was told. No others are. is_new_session may
+ * then be true on neighboring RESUMED events, too.
  *
  * A callback may call zkl_release_hold, zkl_cancel, zkl_lock_close and all else that does not
  * block. A blocking call returns ZKL_IN_CALLBACK. The library's thread has no hold, and calls about
@@ -308,8 +310,10 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_session_open(zkl_session **ret_session, const c
  * when close begins is safe, too: see Threads at the top. Locks that are still open stay valid
  * objects, whose calls return ZKL_CLOSED. They must still be closed. NULL is accepted.
  *
- * Close returns within 2 s, whatever the network does. Only a callback that is running can make it
- * longer, for close waits for it, and a handle that was lent (zkl_session_zhandle).
+ * Events that have not been told yet are told before close returns, the LOST of a hold that close
+ * ends among them; with .manual_dispatch on the calling thread. Close returns within 2 s, whatever
+ * the network does. Only callbacks can make it longer, and a handle that was lent
+ * (zkl_session_zhandle).
  * **Returns:** ZKL_OK; ZKL_IN_CALLBACK; ZKL_FORKED.
  * ZKL_INVALID: a handle is lent (zkl_session_zhandle). Nothing is closed.
  * ZKL_UNREACHABLE: an attached session is closed, but a node of it may be left until the session of
@@ -416,7 +420,8 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_lock_open(zkl_lock **ret_lock, zkl_session *s, 
  * call that is under way when close begins is safe: see Threads at the top.
  *
  * Returns at once; the node is deleted in the background, see zkl_release. But it waits for a
- * callback of this lock that is running, unless called from a callback. NULL is accepted.
+ * callback of this lock that is running, unless called from a callback. Events of this lock that
+ * have not been told yet are never told. NULL is accepted.
  * **Returns:** ZKL_OK; ZKL_FORKED.
  */
 ZKL_API zkl_err zkl_lock_close(zkl_lock *l);

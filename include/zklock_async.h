@@ -31,7 +31,8 @@ extern "C" {
  *
  * After a call that returns ZKL_OK it is called exactly once, perhaps before that returns. After an
  * error it is never called. A close of the handle or of the session has all of them called before
- * it returns, some on its own thread.
+ * it returns. Those of a handle that is closed it calls itself, perhaps beside another callback of
+ * the session.
  */
 typedef void (*zkl_done_fn)(zkl_err err, zkl_hold hold, void *arg);
 

@@ -67,7 +67,7 @@ typedef struct zkl_fence_options {
  * fences of one file wait for each other, and in one thread they wait for ever.
  * **Returns:**
  * ZKL_OK.
- * ZKL_INVALID: a NULL, an empty or too long file, an unknown option.
+ * ZKL_INVALID: a NULL, an empty or too long file, one that ends in .new, an unknown option.
  * ZKL_IO: the file or its directory cannot be opened, read, written or locked. Or the file has
  * another name.
  * ZKL_CORRUPT: the file is not a fence's, or is damaged.

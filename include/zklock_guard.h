@@ -66,6 +66,97 @@ extern "C" {
 ZKL_API ZKL_MUST_USE zkl_err zkl_guarded_set(zkl_lock *l, const char *path, const void *data,
                                              size_t len, int version);
 
+/* ---- Under a hold of another process --------------------------------------------------------- */
+
+/*
+ * A hold by its nodes, for a process that works under it and is not the holder. That is a command
+ * that 'zklock run' has started, or a helper to which the holder has passed on zkl_node_path and
+ * zkl_token. All-zero is no guard and not valid.
+ *
+ * The nodes are paths from the chroot of the session's hosts, which has to be the holder's. Each is
+ * a contender's node. Several are for locks that are held together: the write is made if all of
+ * them exist.
+ *
+ * A node says less than a handle does. What follows from it:
+ *
+ * - It has to be the node of a hold. That of a contender that waits exists, too, and the queue is
+ *   not looked at. A contender that was granted the lock holds as long as its node exists.
+ * - A node that is marked by zkl_break guards nothing, though it is still there.
+ * - A reader's node and that of a permit exist beside others. Only the mutex's and the writer's say
+ *   that no other contender holds.
+ * - A node that lingers, or is handed on to the next thread (.linger_ms, .local_handoffs), outlives
+ *   a hold. So does a late write then. It is still made before another client's hold.
+ * - A writer that becomes a reader has another node: its old one is gone.
+ * - No name of a node of this library comes again. Another tool can make one by hand. The token
+ *   tells it apart when the node is read, just before the write.
+ */
+typedef struct zkl_guard {
+    size_t size;              /* sizeof(zkl_guard); ZKL_GUARD sets it */
+    const char *const *nodes; /* borrowed for the call */
+    size_t count;             /* of them, 1 to ZKL_ALL_MAX */
+    int64_t token;            /* zkl_token of the hold, which all of its nodes have [0: any] */
+    bool unguarded;           /* there are no nodes, and count is 0: it is written in any case */
+    uint8_t reserved[7];      /* must be zero */
+} zkl_guard;
+
+/* A compound literal, for C: &ZKL_GUARD(.nodes = nodes, .count = 1). */
+#define ZKL_GUARD(...) ((zkl_guard){.size = sizeof(zkl_guard), __VA_ARGS__})
+
+/* In place of a version: there is no such node yet, and it is created. */
+#define ZKL_ABSENT (-2)
+
+/*
+ * Sets the data of a znode if the hold of the guard exists, in one transaction of the servers. It
+ * takes one request for each node of the hold before that.
+ *
+ * path, data and len are as for zkl_guarded_set. version is the one that the node must have, -1 for
+ * any, or ZKL_ABSENT. A node that is created is persistent, its parent must exist, and its ACL
+ * follows the session's .acl. *ret_version, unless it is NULL, is the version that the node then
+ * has.
+ *
+ * The call blocks for up to timeout_ms, or without a limit (ZKL_FOREVER). Nothing is sent twice:
+ * several processes may write under one hold, in an order that nobody knows. After ZKL_UNSURE
+ * zkl_read_node may tell, with a version at the least. A write under way may still be made after
+ * that, as long as the hold exists.
+ * **Returns:**
+ * ZKL_OK: written, and the nodes of the hold existed at that moment, unmarked.
+ * ZKL_LOST: one of them does not exist, is marked by zkl_break, or has another token. Nothing was
+ * written. The session's own holds have nothing to do with that.
+ * ZKL_NO_NODE: path does not exist; to be created, its parent does not.
+ * ZKL_BAD_VERSION: the node has another version; to be created, it exists. Nothing was written.
+ * ZKL_UNSURE: it was sent, and no answer came, within timeout_ms, or because the connection or the
+ * session ended. It was written, or is being written, or not.
+ * ZKL_UNREACHABLE: it could not be sent within timeout_ms, for want of a server or of memory.
+ * Nothing was written.
+ * ZKL_DENIED, ZKL_SERVER: nothing was written; the log has the path and the server's code. To read
+ * the nodes of the hold is needed, too.
+ * ZKL_INVALID: a NULL; a path that is not valid, or a node that is no contender's; too much data;
+ * a version below ZKL_ABSENT; a guard that is out of range or unknown.
+ * ZKL_LIMIT: more than 1,024,000 bytes with all paths and the chroot.
+ * ZKL_AUTH_FAILED; ZKL_EXPIRED; ZKL_CLOSED; ZKL_IN_CALLBACK; ZKL_FORKED: nothing was written.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_guarded_set_by_node(zkl_session *s, const zkl_guard *guard,
+                                                     const char *path, const void *data, size_t len,
+                                                     int version, int64_t timeout_ms,
+                                                     int *ret_version);
+
+/*
+ * Copies the data of a znode into buf, which has size bytes and is not ended by a NUL. *ret_len is
+ * how long the data are: if that is more than size, buf has the beginning. *ret_version, unless it
+ * is NULL, is the node's version. buf may be NULL if size is 0.
+ *
+ * What is read is no older than the call: all that was committed before is in it, by whichever
+ * server. For that a barrier goes before the read, which the servers commit. The call blocks for up
+ * to timeout_ms, or without a limit (ZKL_FOREVER).
+ * **Returns:** ZKL_OK; ZKL_NO_NODE; ZKL_UNREACHABLE: not within timeout_ms.
+ * ZKL_DENIED, ZKL_SERVER: the log has the path and the server's code.
+ * ZKL_INVALID: a NULL, a path that is not valid, a negative timeout. ZKL_LIMIT: too long a path.
+ * ZKL_AUTH_FAILED; ZKL_EXPIRED; ZKL_CLOSED; ZKL_IN_CALLBACK; ZKL_NOMEM; ZKL_FORKED. On an error
+ * nothing is filled in.
+ */
+ZKL_API ZKL_MUST_USE zkl_err zkl_read_node(zkl_session *s, const char *path, void *buf, size_t size,
+                                           size_t *ret_len, int *ret_version, int64_t timeout_ms);
+
 #ifdef __cplusplus
 }
 #endif

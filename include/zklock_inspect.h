@@ -99,7 +99,8 @@ ZKL_API ZKL_MUST_USE zkl_err zkl_list(zkl_session *s, const char *prefix, zkl_li
  * hold. It looks at the queue at its first heartbeat, T/16 after the grant at the latest. From then
  * on it has a watch, so who waits writes nothing. A reader, or the holder of a permit, looks again
  * at heartbeats only. WANTED comes once a hold, by whatever cause, after HELD. It does not
- * come for threads that wait on the same handle.
+ * come for threads that wait on the same handle. A hold that was handed on is told if one before it
+ * was, though the other client may have left since.
  *
  * An ask that comes while a writer becomes a reader is lost if the servers' answer is. After a
  * semaphore's number has changed, its holders may not be told of who waits for a permit alone.
@@ -243,8 +244,9 @@ typedef void (*zkl_deadlock_fn)(const zkl_wait *waits, size_t count, void *arg);
  *
  * Where owners wait in a circle, the waits are read two times or three, with a pause of 150 ms. All
  * waits that are reported existed together at one moment, by the same nodes. The node of a wait
- * that has just timed out may stand for 50 ms and a round trip more, unless its owner goes on to
- * wait for another lock of the session.
+ * that has just timed out may stand for 50 ms and a round trip more. If its owner goes on to wait
+ * for another lock of the session, it goes before that. A few others may be there for longer: see
+ * D4 in docs/guarantees.md. So where a server stands still, look twice.
  *
  * The call blocks. Each read of a queue takes connect_timeout_ms of the session at most. When all
  * is read, fn is called on the calling thread, and may call any function of the library.

@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly CAMPAIGN=tests/sim/campaign.txt MISTAKES=tests/sim/mistakes
 # A mistake has to be found within the seeds from 1 to this; a campaign goes beyond.
-readonly TESTED=125000
+readonly TESTED=75000
 readonly CHUNK=50000
 # Of each campaign so many run under valgrind as well.
 readonly VALGRIND_COUNT=500

@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/process.h"
+
 struct zkli_thread zkli_thread_self(void) {
     return (struct zkli_thread){zkli_thread_number(), zkli_thread_id()};
 }
@@ -19,7 +21,10 @@ uint64_t zkli_thread_number(void) {
 
 int64_t zkli_thread_id(void) {
     static _Thread_local int64_t id;
-    if (id == 0)
+    static _Thread_local uint64_t process; /* in which that was asked */
+    const uint64_t now = zkli_process_number();
+    if (process != now)
         id = syscall(SYS_gettid);
+    process = now;
     return id;
 }

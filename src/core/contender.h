@@ -156,8 +156,9 @@ struct zkli_contender_event {
     bool is_ample;          /* certain, and for long enough to begin a hold on */
     bool must_look_first;   /* its node has to be read before it begins to hold */
     bool is_to_be_replaced; /* the session, by another: no node is made in this one */
-    bool has_waited;        /* its node is older than a hold that began at once would make it */
-    uint64_t connection;    /* number of the present connection, also across sessions */
+    bool is_held_back;   /* its owner has left a node that goes first: none is made before that */
+    bool has_waited;     /* its node is older than a hold that began at once would make it */
+    uint64_t connection; /* number of the present connection, also across sessions */
     int64_t session_id;
     const char *fresh_uuid; /* used for a new place: then .uuid of the contender equals it */
     const struct zkli_permits *permits; /* as last read of the directory, by any contender */
@@ -177,7 +178,7 @@ struct zkli_contender_event {
     unsigned unsent; /* RELEASE, ABANDON: requests taken back: no reply will come */
 };
 
-/* A process may have thousands of these. So enums and truths lie close together. */
+/* A process may have thousands of these: a byte for an enum, a bit for a truth. */
 struct zkli_contender {
     enum zkli_contender_state state : 8;
     enum zkli_kind kind : 8;
@@ -189,26 +190,26 @@ struct zkli_contender {
     enum zkli_node_watch children_watch : 8;
     enum zkli_verdict verdict : 8;       /* of the last listing */
     enum zkli_kind predecessor_kind : 8; /* likewise: WATCH_NODE */
-    bool is_try;
-    bool is_grouped;  /* one of several that are, or were, acquired at once */
-    bool has_probed;  /* a try: it found no other contender */
-    bool has_reader;  /* a reader's node may have taken the place of ours: TURNING, and LEAVING
+    bool is_try : 1;
+    bool is_grouped : 1;  /* one of several that are, or were, acquired at once */
+    bool has_probed : 1;  /* a try: it found no other contender */
+    bool has_reader : 1;  /* a reader's node may have taken the place of ours: TURNING, and LEAVING
                          from there */
-    bool has_turned;  /* a reader that was a writer */
-    bool is_hand_off; /* the predecessor's deletion admits us, on the connection that listed it */
-    bool may_have_followers;
-    bool is_broken;     /* its node is marked, and counts as deleted; it is to be deleted */
-    bool may_be_kept;   /* its node may stay while nobody holds by it */
-    bool is_wanted;     /* so it may not any more */
-    bool tells_awaited; /* AWAITED is told, once for its node; known in any case */
-    bool is_awaited;
-    bool owes_since; /* it holds, and its node's age does not say since when */
+    bool has_turned : 1;  /* a reader that was a writer */
+    bool is_hand_off : 1; /* the predecessor's end admits us, on the connection that listed it */
+    bool may_have_followers : 1;
+    bool is_broken : 1;     /* its node is marked, and counts as deleted; it is to be deleted */
+    bool may_be_kept : 1;   /* its node may stay while nobody holds by it */
+    bool is_wanted : 1;     /* so it may not any more */
+    bool tells_awaited : 1; /* AWAITED is told, once for its node; known in any case */
+    bool is_awaited : 1;
+    bool owes_since : 1; /* it holds, and its node's age does not say since when */
     /* A semaphore's: */
-    bool has_agreed;    /* the permits were recorded when it first looked */
-    bool needs_permits; /* what was known of the directory is not of the last listing */
-    bool owes_touch;    /* admitted, with others behind; not confirmed yet */
-    bool is_predecessor_touched;
-    bool is_last_look;            /* it is; once listed since, that is as good as unmarked */
+    bool has_agreed : 1;    /* the permits were recorded when it first looked */
+    bool needs_permits : 1; /* what was known of the directory is not of the last listing */
+    bool owes_touch : 1;    /* admitted, with others behind; not confirmed yet */
+    bool is_predecessor_touched : 1;
+    bool is_last_look : 1;        /* it is; once listed since, that is as good as unmarked */
     int permits;                  /* as asked for; 0: as recorded */
     struct zkli_permits recorded; /* of its directory; UNKNOWN: none for this listing */
     uint16_t depth;               /* components of the directory's path */
@@ -246,6 +247,9 @@ struct zkli_actions zkli_contender_step(struct zkli_contender *c,
 bool zkli_contender_is_parked(const struct zkli_contender *c);
 /* Whether there may be a node of this contender's that it does not know. */
 bool zkli_contender_is_unsure(const struct zkli_contender *c);
+/* Whether it leaves, and may leave a node behind whose delete is not under way: not yet, or not any
+ * more. No longer, if the servers have refused to say, or to delete. */
+bool zkli_contender_is_unsettled(const struct zkli_contender *c);
 /* Whether its reads of the directory are to set a watch, and its listings. */
 static inline bool zkli_contender_watches_directory(const struct zkli_contender *c) {
     return c->state == ZKLI_FRONTING;

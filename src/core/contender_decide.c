@@ -269,6 +269,8 @@ static unsigned decide_claiming(contender *c, const event *e) {
 static unsigned decide_created_leaving(contender *c, const event *e) {
     if (e->result == ZKLI_RESULT_OK)
         return zkli_contender_send(c, ZKLI_ASK_DELETE);
+    /* What was refused before was no search for this node. */
+    zkli_contender_set_results(c, ZKLI_ASK_BARRIER | ZKLI_ASK_LIST, ZKLI_RESULT_OK);
     if (e->result == ZKLI_RESULT_LOST)
         return zkli_contender_park(c, e);
     if (e->result == ZKLI_RESULT_EXISTS || e->result == ZKLI_RESULT_NOMEM)

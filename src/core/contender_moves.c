@@ -177,11 +177,11 @@ unsigned zkli_contender_begin(contender *c, const event *e) {
         zkli_contender_move(c, ZKLI_PROBING);
         return zkli_contender_probe(c, e);
     }
-    if (!e->is_to_be_replaced)
+    if (!e->is_to_be_replaced && !e->is_held_back)
         return zkli_contender_enqueue(c, e);
     if (c->state != ZKLI_IDLE)
         zkli_contender_move(c, ZKLI_IDLE);
-    return ZKLI_DO_AWAIT_SESSION;
+    return e->is_to_be_replaced ? ZKLI_DO_AWAIT_SESSION : 0;
 }
 
 void zkli_contender_take_uuid(contender *c, const event *e) {
@@ -312,6 +312,21 @@ bool zkli_contender_is_unsure(const contender *c) {
         return (c->in_flight & ZKLI_ASK_CREATE) == 0 && may_have_created(c);
     return c->state == ZKLI_UNSURE || c->state == ZKLI_SEARCHING || c->state == ZKLI_SEARCHED ||
            c->state == ZKLI_LEAVING;
+}
+
+static bool was_refused(const contender *c, unsigned op) {
+    enum zkli_result result = zkli_contender_result_of(c, op);
+    return result == ZKLI_RESULT_DENIED || result == ZKLI_RESULT_ERROR;
+}
+
+bool zkli_contender_is_unsettled(const contender *c) {
+    bool has_node = c->node[0] != '\0';
+    if (c->state != ZKLI_LEAVING || c->in_flight == ZKLI_ASK_PARENT) /* it has asked for no node */
+        return false;
+    if (c->in_flight != 0)
+        return !has_node || c->has_reader; /* else the delete is under way */
+    return has_node ? !was_refused(c, ZKLI_ASK_DELETE)
+                    : !was_refused(c, ZKLI_ASK_BARRIER) && !was_refused(c, ZKLI_ASK_LIST);
 }
 
 unsigned zkli_contender_leave(contender *c, const event *e) {

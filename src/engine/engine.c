@@ -3,9 +3,9 @@
  * part that it concerns, and settles.
  *
  * The parts call downwards only, in this order: life, succession, orphans, heartbeat, silence,
- * groups, members, requests, directories, queries, watches, slots, host. What a part has to say
- * upwards it returns, or leaves in a list of the engine: members with notices, watches that fired,
- * groups that have changed, requests that could not be sent.
+ * groups, members, requests, owners, directories, queries, watches, slots, host. What a part has to
+ * say upwards it returns, or leaves in a list of the engine: members with notices, watches that
+ * fired, groups that have changed, members that were held back, requests that could not be sent.
  */
 #include "engine/engine_internal.h"
 
@@ -409,14 +409,27 @@ static int64_t next_end_ns(const struct zkli_engine *e) {
     return is_certain && certain_ns < blind_ns ? certain_ns : blind_ns;
 }
 
+/* Who has to wait still goes back into the list. */
+static void go_on_with_held_back(struct zkli_engine *e) {
+    struct zkli_list list, *link;
+    zkli_list_init(&list);
+    if (e->has_settled)
+        zkli_list_move_all(&list, &e->held_back);
+    e->has_settled = false;
+    while ((link = zkli_list_take_first(&list)) != NULL)
+        zkli_member_connect(ZKLI_CONTAINER(link, struct zkli_member, owner_link));
+}
+
 int64_t zkli_engine_settle(struct zkli_engine *e) {
     do {
+        go_on_with_held_back(e);
         zkli_groups_go_on(e);
         zkli_members_hand_out(e);
         zkli_life_go_on(e);
         zkli_heartbeat_hasten(e);
         send_all(e);
-    } while (!zkli_list_is_empty(&e->noticed) || !zkli_list_is_empty(&e->changed_groups));
+    } while (!zkli_list_is_empty(&e->noticed) || !zkli_list_is_empty(&e->changed_groups) ||
+             e->has_settled);
     if (e->pace == ZKLI_PACE_REST && e->in_flight > 0)
         zkli_look_later(e); /* there is no heartbeat that would find it asleep */
     int64_t next_ns = zkli_timers_next(&e->timers), end_ns = next_end_ns(e);

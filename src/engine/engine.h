@@ -100,6 +100,8 @@ void zkli_engine_lend(struct zkli_engine *e);
 void zkli_engine_hosts_changed(struct zkli_engine *e);
 /* The port has a new list of servers, and may have left the one it was connected to. */
 void zkli_engine_hosts_taken(struct zkli_engine *e, struct zkli_port *port);
+/* Whoever ticks comes so long after the time that settle has named. */
+void zkli_engine_late(struct zkli_engine *e, int64_t late_ns);
 void zkli_engine_log(struct zkli_engine *e, zkl_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

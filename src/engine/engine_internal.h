@@ -62,6 +62,8 @@ void zkli_engine_refresh_tag(struct zkli_engine *e);
 void zkli_slots_init(struct zkli_engine *e);
 /* At the end of the line, unless it is in there. */
 void zkli_line_join(struct zkli_engine *e, struct zkli_work *work);
+/* At its head. */
+void zkli_line_lead(struct zkli_engine *e, struct zkli_work *work);
 /* There is a free one. */
 unsigned zkli_slot_reserve(struct zkli_engine *e, enum zkli_slot_use use);
 void zkli_slot_release(struct zkli_engine *e, unsigned number);
@@ -199,6 +201,17 @@ bool zkli_ordering_note(struct zkli_ordering *ordering, size_t index, enum zkli_
 /* By czxid, without the nodes that have gone; it lies in the ordering. */
 struct zkli_listing zkli_ordering_listing(struct zkli_ordering *ordering);
 void zkli_ordering_free(struct zkli_ordering *ordering);
+
+/* ---- Owners (owners.c) ---- */
+
+/* Whether it may not make a node yet. */
+bool zkli_owner_holds_back(const struct zkli_member *m);
+/* In line, for this request. Since a delete was first sent, what its owner wants next may stand
+ * there: one that is repeated goes to the head. */
+void zkli_owner_line_up(struct zkli_member *m, unsigned ask);
+/* After each step: whether it holds its owner's next one back, or does so no longer; or was held
+ * back itself. */
+void zkli_owner_note(struct zkli_member *m, bool is_held_back);
 
 /* ---- Members (members.c) ---- */
 

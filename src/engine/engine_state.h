@@ -100,13 +100,14 @@ struct zkli_group {
 
 struct zkli_member {
     struct zkli_contender core;
-    struct zkli_dir *dir;      /* and by that the engine */
-    struct zkli_group *group;  /* NULL: alone */
-    struct zkli_list link;     /* in engine->members */
-    struct zkli_list dir_link; /* in dir->members */
-    struct zkli_work work;     /* the requests in unsent */
-    struct zkli_list asker;    /* in the askers of a listing, sent or not */
-    struct zkli_list noticed;  /* in engine->noticed */
+    struct zkli_dir *dir;        /* and by that the engine */
+    struct zkli_group *group;    /* NULL: alone */
+    struct zkli_list link;       /* in engine->members */
+    struct zkli_list dir_link;   /* in dir->members */
+    struct zkli_work work;       /* the requests in unsent */
+    struct zkli_list asker;      /* in the askers of a listing, sent or not */
+    struct zkli_list owner_link; /* in engine->unsettled or ->held_back */
+    struct zkli_list noticed;    /* in engine->noticed */
     struct zkli_watcher watchers[ZKLI_WATCHED_COUNT];
     uint16_t unsent[ZKLI_FLIGHT_MAX]; /* ZKLI_ASK_, in order, without LIST */
     uint8_t unsent_count;
@@ -114,6 +115,7 @@ struct zkli_member {
     bool is_stale;     /* the watch on its node was set on an earlier connection */
     bool is_closed;    /* its node may not be read any more; it was watched before */
     bool was_refused;  /* the log has it */
+    bool is_deleted;   /* its node: that was asked for once */
     bool is_bound;     /* its node goes with the hold */
     zkl_loss loss : 8; /* of a hold that is lost */
     uint8_t notice_count;
@@ -257,7 +259,10 @@ struct zkli_engine {
     size_t standing;          /* members with a node, or about to have one */
     struct zkli_list noticed; /* members with notices to hand out */
     struct zkli_list changed_groups;
-    struct zkli_member *spare; /* to delete an orphan when there is no memory */
+    struct zkli_list unsettled; /* members that may leave a node behind, which has an owner */
+    struct zkli_list held_back; /* those of the same owners that are to begin after that */
+    bool has_settled;           /* one of the former has */
+    struct zkli_member *spare;  /* to delete an orphan when there is no memory */
     struct zkli_list dirs[ZKLI_BUCKETS];
     struct zkli_list visits;               /* under way */
     char fresh_uuid[ZKLI_UUID_LENGTH + 1]; /* no contender has had it */

@@ -76,13 +76,21 @@ static void name_attempt(struct zkli_group *group) {
     zkli_engine_refresh_uuid(group->engine);
 }
 
+static bool has_to_wait(const struct zkli_group *group) {
+    for (size_t i = 0; i < group->count; i++)
+        if (zkli_owner_holds_back(group->members[i]))
+            return true;
+    return false;
+}
+
 bool zkli_group_send(struct zkli_group *group, enum zkli_result *ret_result) {
     struct zkli_engine *e = group->engine;
     struct zkli_op *ops = calloc(group->count, sizeof(*ops));
     struct zkli_create *creates = calloc(group->count, sizeof(*creates));
-    *ret_result = ZKLI_RESULT_NOMEM;
+    bool waits = has_to_wait(group);
+    *ret_result = waits ? ZKLI_RESULT_AGAIN : ZKLI_RESULT_NOMEM;
     name_attempt(group);
-    if (ops != NULL && creates != NULL) {
+    if (!waits && ops != NULL && creates != NULL) {
         unsigned number = zkli_slot_reserve(e, ZKLI_USE_GROUP);
         e->slots[number].group = group;
         *ret_result = ZKLI_RESULT_LOST;

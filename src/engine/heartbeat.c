@@ -184,6 +184,16 @@ static void expect_heartbeats_again(struct zkli_engine *e, bool is_new) {
         zkli_timer_set(&e->timers, &e->stall, soon_ns);
 }
 
+/* Stopped, or on a machine that was: then it is no server's fault that nothing was committed. */
+void zkli_engine_late(struct zkli_engine *e, int64_t late_ns) {
+    int64_t quarter_ns = e->timeout_ms * ZKLI_NS_PER_MS / 4;
+    if (late_ns < quarter_ns || late_ns < ZKLI_NS_PER_S)
+        return;
+    zkli_engine_log(e, ZKL_LOG_WARN, "this process stood still for %lld ms",
+                    (long long)(late_ns / ZKLI_NS_PER_MS));
+    expect_heartbeats_again(e, false);
+}
+
 void zkli_heartbeat_want(struct zkli_engine *e) {
     if (zkli_is_connected(e) && !zkli_timer_is_set(&e->stall))
         expect_heartbeats(e);

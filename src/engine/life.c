@@ -307,6 +307,8 @@ struct zkli_engine *zkli_engine_new(const struct zkli_engine_options *o) {
     zkli_list_init(&e->members);
     zkli_list_init(&e->noticed);
     zkli_list_init(&e->changed_groups);
+    zkli_list_init(&e->unsettled);
+    zkli_list_init(&e->held_back);
     zkli_list_init(&e->visits);
     for (size_t i = 0; i < ZKLI_BUCKETS; i++)
         zkli_list_init(&e->dirs[i]);

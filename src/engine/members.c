@@ -279,6 +279,7 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     bool is_read = event->type == ZKLI_EV_OWN_READ && event->result == ZKLI_RESULT_OK;
     event->must_look_first = zkli_sight_is_needed(m) && !is_read;
     event->is_to_be_replaced = zkli_is_to_be_replaced(e);
+    event->is_held_back = zkli_owner_holds_back(m);
     event->has_waited = e->now_ns - m->known_ns > ZKLI_SHORT_WAIT_NS;
     event->connection = e->connection;
     event->session_id = e->session_id;
@@ -301,12 +302,12 @@ void zkli_member_step(struct zkli_member *m, struct zkli_contender_event *event)
     if (is_read)
         m->is_stale = false;
     zkli_sight_note(m);
+    zkli_owner_note(m, event->is_held_back);
     if (m->core.node[0] != '\0') {
         m->known_ns = had_node ? m->known_ns : e->now_ns;
         m->dir->made_level = 0; /* it has been used: the servers remove it when it is empty */
     }
-    e->standing += stands(m->core.state);
-    e->standing -= stands(before);
+    e->standing += (size_t)stands(m->core.state) - (size_t)stands(before);
     if (m->core.state != before)
         adjust(m);
     if (m->core.state == ZKLI_ADMITTED && e->pace == ZKLI_PACE_SYNCS && m->group == NULL)

@@ -102,7 +102,7 @@ void zkli_requests_ask(struct zkli_member *m, const struct zkli_actions *actions
         }
         assert(m->unsent_count < ZKLI_FLIGHT_MAX);
         m->unsent[m->unsent_count++] = (uint16_t)ask;
-        zkli_line_join(e, &m->work);
+        zkli_owner_line_up(m, ask);
     }
 }
 
@@ -484,8 +484,9 @@ bool zkli_requests_send_next(struct zkli_member *m, unsigned *ret_ask,
     if (ask == ZKLI_ASK_ORDER)
         return send_order(m, ret_result);
     drop_first_unsent(m);
-    *ret_result = ZKLI_RESULT_NOMEM;
-    if (!point_watchers(m, ask))
+    bool has_to_wait = ask == ZKLI_ASK_CREATE && zkli_owner_holds_back(m);
+    *ret_result = has_to_wait ? ZKLI_RESULT_AGAIN : ZKLI_RESULT_NOMEM;
+    if (has_to_wait || !point_watchers(m, ask))
         return false;
     unsigned number = zkli_slot_reserve(e, ZKLI_USE_MEMBER);
     e->slots[number].member = m;
@@ -576,9 +577,9 @@ void zkli_requests_tidy(struct zkli_dir *dir) {
 
 /* ---- Room ---- */
 
-/* Two for a directory and the node in it, which are sent together or not at all. Else a wait that
- * ends between them would leave a directory that never had a node. For those of a group, one for
- * each directory, and one. */
+/* Two for a directory and the node in it, which are sent together unless the node has to wait for
+ * another of its owner's. Else a wait that ends between them would leave a directory that never had
+ * a node. For those of a group, one for each directory, and one. */
 bool zkli_requests_have_slots(const struct zkli_engine *e, struct zkli_work *work) {
     if (e->free_slot == ZKLI_SLOTS || work->kind != ZKLI_WORK_MEMBER)
         return e->free_slot != ZKLI_SLOTS;

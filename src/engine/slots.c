@@ -14,6 +14,11 @@ void zkli_slots_init(struct zkli_engine *e) {
     zkli_slots_reset(e, &none);
 }
 
+void zkli_line_lead(struct zkli_engine *e, struct zkli_work *work) {
+    zkli_list_remove(&work->link);
+    zkli_list_prepend(&e->work, &work->link);
+}
+
 void zkli_line_join(struct zkli_engine *e, struct zkli_work *work) {
     if (!zkli_list_is_linked(&work->link))
         zkli_list_append(&e->work, &work->link);

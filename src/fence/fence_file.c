@@ -188,6 +188,8 @@ static zkl_err split(struct zkli_fence_file *f, const char *path) {
     if (length == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
         length + sizeof(tail) > sizeof(f->temporary) || (size_t)(name - path) >= sizeof(directory))
         return ZKL_INVALID;
+    if (length >= sizeof(tail) && strcmp(name + length - (sizeof(tail) - 1), tail) == 0)
+        return ZKL_INVALID; /* the fence without the tail would be written over it */
     (void)snprintf(f->name, sizeof(f->name), "%s", name);
     (void)snprintf(f->temporary, sizeof(f->temporary), "%s%s", name, tail);
     (void)snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(name - path) : 1,

@@ -6,10 +6,12 @@
  * give up in acquire.c, and those that do so while their caller goes on in async.c; all stand on
  * queue.c, and that on stay.c. Calls about a hold are in hold.c. Writes that need a hold are in
  * guard.c; the calls for them are in guard_set.c, and in guard_multi.c for programs that have
- * ZooKeeper's own header. What makes a writer's hold a reader's is in downgrade.c. queue.c tells
- * these of a hold's end. What has happened is counted in stats.c. All stand on handle.c. inspect.c
- * looks at a queue and list.c at all locks, both by reads.c. deadlocks.c looks through many queues
- * by these two, with the graph of waits.c. Texts are in error.c.
+ * ZooKeeper's own header. Writes under a hold of another process are in guard_node.c, and reads
+ * of a node in read_node.c. Both need a session alone. What makes a writer's hold a reader's is in
+ * downgrade.c. queue.c tells these of a hold's end. What has happened is counted in stats.c. All
+ * stand on handle.c. inspect.c looks at a queue and list.c at all locks, both by reads.c.
+ * deadlocks.c looks through many queues by these two, with the graph of waits.c. Texts are in
+ * error.c.
  */
 #ifndef ZKLI_LOCK_LOCK_H
 #define ZKLI_LOCK_LOCK_H

@@ -2,16 +2,17 @@
  * callbacks - the user's functions, called one at a time on a thread of their own, or on the
  * program's: a callback that sleeps stops no heartbeat.
  *
- * No event is lost for want of memory. Each source of events keeps a record for each kind, which is
- * used when it is free. It may still wait in the line, for a callback that takes long. Then further
- * events of the kind get records of their own. Without memory for that, a record in the line stands
- * for another event, too.
+ * No event that still matters is lost for want of memory. Each source of events keeps a record for
+ * each kind, which is used when it is free. It may still wait in the line, for a callback that
+ * takes long. Then further events of the kind get records of their own. Without memory for that, a
+ * record in the line stands for another event, too.
  *
  * Completions have their places in the same line.
  */
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/process.h"
 #include "session/session_internal.h"
 
 /* What one acquire may have to tell, until the last of it is told. */
@@ -20,14 +21,21 @@ struct zkli_events {
     struct zkli_event_callback queued, requeued, held, lost, wanted;
 };
 
-static _Thread_local bool is_in_callback, delivers;
+/* Whose callback the thread is inside; NULL: none's. It stays while that runs. */
+static _Thread_local const struct zkl_session *inside;
+static _Thread_local uint64_t delivers; /* in this process; 0: it does not */
+
+/* A child that was forked in a callback is in none: it has no session of its parent's. */
+static bool is_in_callback(void) {
+    return inside != NULL && !zkli_session_is_forked(inside);
+}
 
 bool zkli_in_callback(void) {
-    return is_in_callback || delivers;
+    return is_in_callback() || (delivers != 0 && delivers == zkli_process_number());
 }
 
 void zkli_thread_delivers(void) {
-    delivers = true;
+    delivers = zkli_process_number();
 }
 
 /* ---- Records ---- */
@@ -60,10 +68,67 @@ static void append_to_line(struct zkl_session *s, struct zkli_callback *c) {
         (void)!write(s->callbacks_fd, &one, sizeof(one));
 }
 
-/* Has an event told without a record of its own, while the kept one is in the line. Of places in
- * the queue the newest will do. Of other kinds the last in the line stands for one more; if a place
- * was to be told between the two, it is lost since. */
-static void add_to_line(struct zkl_session *s, struct zkli_event_callback *kept,
+/* Of all those of one acquire, the last in the line that tells of this. NULL: none does. */
+static struct zkli_event_callback *find_last(struct zkl_session *s,
+                                             const struct zkli_events *events,
+                                             zkl_event_type type) {
+    for (struct zkli_list *link = s->callbacks.previous; link != &s->callbacks;
+         link = link->previous) {
+        struct zkli_callback *c = callback_of(link);
+        if (c->completion == NULL && event_of(c)->events == events &&
+            event_of(c)->event.type == type)
+            return event_of(c);
+    }
+    return NULL;
+}
+
+static void use_again(struct zkl_session *s, struct zkli_event_callback *c,
+                      const zkl_event *event) {
+    c->event = *event;
+    c->times = 1;
+    zkli_list_remove(&c->place.link);
+    zkli_list_append(&s->callbacks, &c->place.link);
+}
+
+/* What else is told of its grant goes, too. */
+static void remove_others_of(struct zkl_session *s, const struct zkli_event_callback *held) {
+    struct zkli_list *link = s->callbacks.next;
+    while (link != &s->callbacks) {
+        struct zkli_callback *c = callback_of(link);
+        link = link->next;
+        if (c->completion == NULL && event_of(c) != held && event_of(c)->events == held->events &&
+            event_of(c)->event.hold == held->event.hold)
+            remove_event(event_of(c));
+    }
+}
+
+/* The acquire was granted before, and nothing of that is told yet. It was lost before the acquire's
+ * caller knew of it, and is not told at all. */
+static void add_held(struct zkl_session *s, struct zkli_events *events, const zkl_event *event) {
+    struct zkli_event_callback *before = find_last(s, events, ZKL_EVENT_HELD);
+    if (before != NULL) {
+        remove_others_of(s, before);
+        use_again(s, before, event);
+        return;
+    }
+    /* That of grants tells of a loss, see take. So that of losses is free: see add_lost. */
+    events->references++;
+    append_to_line(s, &events->lost.place);
+    use_again(s, &events->lost, event);
+}
+
+/* An earlier loss of the acquire is in the line, and so the grant behind it: its record stands for
+ * both. (That the hold is wanted does not matter any more.) */
+static void add_lost(struct zkl_session *s, struct zkli_events *events) {
+    struct zkli_event_callback *held = find_last(s, events, ZKL_EVENT_HELD);
+    remove_others_of(s, held);
+    held->times++;
+}
+
+/* Of places in the queue the newest will do. Of other kinds the last in the line stands for one
+ * more; what was to be told between the two is over since: a place, or a grant of which the caller
+ * never knew. */
+static void add_as_last(struct zkl_session *s, struct zkli_event_callback *kept,
                         const zkl_event *event) {
     bool is_place = event->type == ZKL_EVENT_QUEUED;
     struct zkli_event_callback *found = NULL;
@@ -78,13 +143,22 @@ static void add_to_line(struct zkl_session *s, struct zkli_event_callback *kept,
             remove_event(event_of(c));
     }
     if (is_place) {
-        found->event = *event;
-        zkli_list_remove(&found->place.link);
-        zkli_list_append(&s->callbacks, &found->place.link);
+        use_again(s, found, event);
     } else {
         found->times++;
         found->event.is_new_session = found->event.is_new_session || event->is_new_session;
     }
+}
+
+/* Has an event told without a record of its own, while the kept one is in the line. */
+static void add_to_line(struct zkl_session *s, struct zkli_event_callback *kept,
+                        const zkl_event *event) {
+    if (event->type == ZKL_EVENT_HELD)
+        add_held(s, kept->events, event);
+    else if (event->type == ZKL_EVENT_LOST)
+        add_lost(s, kept->events);
+    else if (event->type != ZKL_EVENT_WANTED) /* there is one in the line, of an earlier hold */
+        add_as_last(s, kept, event);
 }
 
 void zkli_callback_init(struct zkli_event_callback *c, zkl_event_fn fn, void *arg,
@@ -99,8 +173,7 @@ void zkli_callback_post(struct zkl_session *s, struct zkli_event_callback *kept,
     bool is_free = !zkli_list_is_linked(&kept->place.link);
     struct zkli_event_callback *c = is_free ? kept : malloc(sizeof(*c));
     if (c == NULL) {
-        if (event->type != ZKL_EVENT_WANTED) /* there is one in the line, of an earlier hold */
-            add_to_line(s, kept, event);
+        add_to_line(s, kept, event);
         return;
     }
     if (!is_free)
@@ -176,13 +249,15 @@ void zkli_completion_withdraw(struct zkli_completion *c) {
 /* ---- The thread ---- */
 
 /* Takes the event that is next. A record that stands for several stays first in the line until the
- * last of them. Connections break and resume in turn. Which of several resumed with a new session
- * is not kept: if one did, each says so. */
+ * last of them. A grant is followed by its loss. Connections break and resume in turn. Which of
+ * several resumed with a new session is not kept: if one did, each says so. */
 static struct zkli_event_callback take(struct zkli_event_callback *c) {
     struct zkli_event_callback taken = *c;
     taken.event.is_new_session &= taken.event.type == ZKL_EVENT_RESUMED;
     if (--c->times == 0)
         remove_event(c);
+    else if (taken.event.type == ZKL_EVENT_HELD)
+        c->event.type = ZKL_EVENT_LOST;
     else if (taken.event.type == ZKL_EVENT_SUSPENDED)
         c->event.type = ZKL_EVENT_RESUMED;
     else if (taken.event.type == ZKL_EVENT_RESUMED)
@@ -190,20 +265,38 @@ static struct zkli_event_callback take(struct zkli_event_callback *c) {
     return taken;
 }
 
-/* These two without the lock. What they call may close what it is about, in which others are
- * told. */
-static void tell_event(const struct zkli_event_callback *c) {
-    bool was_in_callback = is_in_callback;
-    is_in_callback = true;
-    c->fn(&c->event, c->arg);
-    is_in_callback = was_in_callback;
+/* Where the thread was before, and whether it may be canceled. */
+struct call {
+    const struct zkl_session *inside;
+    int cancel_state;
+};
+
+/* A thread of the program's that is canceled in a callback would leave it running for ever, for all
+ * who wait for its end. */
+static struct call enter_call(const struct zkl_session *s) {
+    struct call call = {.inside = inside};
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &call.cancel_state);
+    inside = s;
+    return call;
 }
 
-static void tell_completion(struct zkli_completion *c) {
-    bool was_in_callback = is_in_callback;
-    is_in_callback = true;
+static void leave_call(struct call call) {
+    inside = call.inside;
+    (void)pthread_setcancelstate(call.cancel_state, NULL);
+}
+
+/* These two without the lock. What they call may close what it is about, in which others are
+ * told. */
+static void tell_event(const struct zkl_session *s, const struct zkli_event_callback *c) {
+    struct call call = enter_call(s);
+    c->fn(&c->event, c->arg);
+    leave_call(call);
+}
+
+static void tell_completion(const struct zkl_session *s, struct zkli_completion *c) {
+    struct call call = enter_call(s);
     c->tell(c);
-    is_in_callback = was_in_callback;
+    leave_call(call);
 }
 
 static void take_completion(struct zkli_completion *c) {
@@ -223,9 +316,9 @@ static void tell_next(struct zkl_session *s) {
         take_completion(completion);
     zkli_session_unlock(s);
     if (completion == NULL)
-        tell_event(&taken);
+        tell_event(s, &taken);
     else
-        tell_completion(completion);
+        tell_completion(s, completion);
     zkli_session_lock(s);
     s->callback_owner = NULL;
     pthread_cond_broadcast(&s->changed);
@@ -234,13 +327,11 @@ static void tell_next(struct zkl_session *s) {
 static void *run(void *arg) {
     struct zkl_session *s = arg;
     zkli_session_lock(s);
-    while (!s->callbacks_stop) {
-        if (zkli_list_is_empty(&s->callbacks)) {
+    while (!s->callbacks_stop || !zkli_list_is_empty(&s->callbacks))
+        if (zkli_list_is_empty(&s->callbacks))
             zkli_session_wait(s, &s->callbacks_changed);
-            continue;
-        }
-        tell_next(s);
-    }
+        else
+            tell_next(s);
     zkli_session_unlock(s);
     return NULL;
 }
@@ -248,7 +339,9 @@ static void *run(void *arg) {
 int zkli_callbacks_dispatch(struct zkl_session *s, int max) {
     uint64_t count;
     int told = 0;
-    /* One at a time: another thread may be here, or this call be in a callback. */
+    if (inside == s) /* perhaps in what the close of a handle tells */
+        return 0;
+    /* One at a time: another thread may be here. */
     while (told < max && s->callback_owner == NULL && !zkli_list_is_empty(&s->callbacks)) {
         tell_next(s);
         told++;
@@ -290,7 +383,7 @@ static struct zkli_completion *first_of(struct zkl_session *s, const void *owner
 static void tell_now(struct zkl_session *s, struct zkli_completion *c) {
     take_completion(c);
     zkli_session_unlock(s);
-    tell_completion(c);
+    tell_completion(s, c);
     zkli_session_lock(s);
 }
 
@@ -299,7 +392,7 @@ void zkli_callbacks_drop(struct zkl_session *s, const void *owner) {
     drop_events(s, owner);
     do {
         /* Not from a callback, be it another session's: two of them could wait for each other. */
-        while (s->callback_owner == owner && !is_in_callback)
+        while (s->callback_owner == owner && !is_in_callback())
             zkli_session_wait(s, &s->changed);
         c = first_of(s, owner);
         if (c != NULL) /* meanwhile the next may be called on the thread of callbacks */
@@ -316,15 +409,10 @@ void zkli_callbacks_stop(struct zkl_session *s) {
     if (runs)
         (void)pthread_join(s->callback_thread, NULL);
     zkli_session_lock(s);
-    while (s->callback_owner != NULL) /* on a thread of the program's */
-        zkli_session_wait(s, &s->changed);
-    struct zkli_list *link;
-    while ((link = zkli_list_take_first(&s->callbacks)) != NULL) {
-        struct zkli_callback *c = callback_of(link);
-        if (c->completion != NULL)
-            tell_now(s, c->completion);
+    while (s->callback_owner != NULL || !zkli_list_is_empty(&s->callbacks))
+        if (s->callback_owner != NULL) /* on a thread of the program's */
+            zkli_session_wait(s, &s->changed);
         else
-            remove_event(event_of(c));
-    }
+            tell_next(s);
     zkli_session_unlock(s);
 }

@@ -35,7 +35,9 @@ bool zkli_session_is_forked(const struct zkl_session *s) {
 void zkli_session_arm(struct zkl_session *s, int64_t at_ns) {
     if (at_ns >= s->timer_at_ns || s->timer_stops)
         return;
+    int64_t now_ns = zkli_engine_now_ns(s->engine);
     s->timer_at_ns = at_ns;
+    s->timer_due_ns = at_ns > now_ns ? at_ns : now_ns;
     int64_t set_ns = at_ns > 0 ? at_ns : 1; /* 0 would disarm it */
     struct itimerspec when = {.it_value = {set_ns / ZKLI_NS_PER_S, set_ns % ZKLI_NS_PER_S}};
     (void)timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &when, NULL); /* valid by construction */

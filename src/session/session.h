@@ -69,7 +69,7 @@ struct zkl_session {
     /* Timer thread (timer.c); armed in monitor.c */
     int timer_fd;
     pthread_t timer_thread;
-    int64_t timer_at_ns;
+    int64_t timer_at_ns, timer_due_ns; /* due: not before it was set */
     bool timer_stops, timer_is_detached;
     /* Helper thread (helper.c): opens and closes ports, one job after the other */
     struct zkli_list helper_jobs;

@@ -57,7 +57,7 @@ void zkli_callback_init(struct zkli_event_callback *c, zkl_event_fn fn, void *ar
 /* As zkli_events_post. */
 void zkli_callback_post(struct zkl_session *s, struct zkli_event_callback *kept,
                         const zkl_event *event);
-/* Without the lock: ends the thread. */
+/* Without the lock: has all in the line told, and ends the thread. */
 void zkli_callbacks_stop(struct zkl_session *s);
 
 /* ---- Helper (helper.c) ---- */

@@ -1,5 +1,6 @@
 /* ticket - what it takes to end a session, as a line of text; and its use, by another process. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,11 @@
 
 #define PREFIX "zkl1:"
 #define PASSWORD_BYTES 16
-/* The prefix, an id, a password, a timeout of seven digits, two colons, and the NUL. */
-_Static_assert(sizeof(PREFIX) - 1 + 16 + 1 + 2 * PASSWORD_BYTES + 1 + 7 + 1 <= ZKL_TICKET_SIZE,
+/* Of a program's handle, which may have asked for more than we do. The client library computes with
+ * twice as much. */
+#define LONGEST_MS (INT_MAX / 2)
+/* The prefix, an id, a password, a timeout of ten digits, two colons, and the NUL. */
+_Static_assert(sizeof(PREFIX) - 1 + 16 + 1 + 2 * PASSWORD_BYTES + 1 + 10 + 1 <= ZKL_TICKET_SIZE,
                "a ticket has room");
 
 /* ---- As text ---- */
@@ -46,7 +50,7 @@ static bool read_timeout(const char *at, int *ret_ms) {
     char *end;
     long ms = strtol(at, &end, 10);
     *ret_ms = (int)ms;
-    return *at >= '1' && *at <= '9' && *end == '\0' && ms <= ZKLI_TIMEOUT_MAX_MS;
+    return *at >= '1' && *at <= '9' && *end == '\0' && ms <= LONGEST_MS;
 }
 
 static bool read_ticket(const char *text, struct zkli_credentials *ret) {

@@ -19,6 +19,8 @@ static void *run(void *arg) {
             break; /* cannot be; without a timer the lease still ends where it is looked at */
         zkli_session_lock(s);
         s->timer_at_ns = ZKLI_NEVER; /* it has fired and is disarmed */
+        if (!s->timer_stops)
+            zkli_engine_late(s->engine, zkli_engine_now_ns(s->engine) - s->timer_due_ns);
         zkl_state before = zkli_engine_state(s->engine);
         zkli_engine_tick(s->engine);
         if (zkli_engine_state(s->engine) !=

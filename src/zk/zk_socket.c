@@ -134,6 +134,10 @@ static void unlock(void) {
     (void)pthread_mutex_unlock(&mutex);
 }
 
+__attribute__((constructor)) static void watch_forks(void) {
+    (void)pthread_atfork(lock, unlock, unlock); /* a child finds it free */
+}
+
 static bool is_under_way(void) {
     return current != NULL && current_process == zkli_process_number();
 }

@@ -14,6 +14,28 @@ static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;   /* a delivery of a clo
 static struct zkli_place *buckets[BUCKETS];
 static uintptr_t last_id;
 
+/* ---- fork ---- */
+
+/* A child that opens a session finds the mutex free, whichever thread of its parent's had it. */
+static void before_fork(void) {
+    (void)pthread_mutex_lock(&mutex);
+}
+
+static void after_fork(void) {
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+/* Those who waited are not there, and the condition would wait for them. */
+static void in_child(void) {
+    (void)pthread_cond_init(&ended, NULL);
+    after_fork();
+}
+
+/* When the library is loaded: another thread could fork in the middle of it later. */
+__attribute__((constructor)) static void watch_forks(void) {
+    (void)pthread_atfork(before_fork, after_fork, in_child);
+}
+
 /* ---- With the mutex ---- */
 
 /* What points to the place with this id; to NULL: none has it. */

@@ -29,6 +29,19 @@ struct zkli_stat zkli_stat_of(const struct Stat *stat) {
 /* Of the places of all clients. A thread that compares a number needs the transaction to stay. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
+/* A child of fork() finds it free. */
+static void before_fork(void) {
+    (void)pthread_mutex_lock(&mutex);
+}
+
+static void after_fork(void) {
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+__attribute__((constructor)) static void watch_forks(void) {
+    (void)pthread_atfork(before_fork, after_fork, after_fork);
+}
+
 void zkli_transaction_put(struct zkli_transaction **place, struct zkli_transaction *t,
                           unsigned number) {
     (void)pthread_mutex_lock(&mutex);

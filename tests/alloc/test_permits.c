@@ -57,7 +57,7 @@ static void record_a_number(void) {
     client *c = open_permit(fresh_name("unnumbered"), 2);
     char text[PERMITS_TEXT];
 
-    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(c->name)), RAW_OK);
+    dir_make(c->name);
     arm();
     client_begin(c, SOON_MS);
     WAIT_UNTIL(client_is_done(c) || failing_failed() >= SOME, SOON_MS);

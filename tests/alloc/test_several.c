@@ -13,7 +13,7 @@ static party *open_party(const char *name, bool has_directories) {
     for (size_t i = 0; i < SEVERAL; i++) {
         party_add(p, fresh_name(name), kinds[i], 2 * (kinds[i] == ZKL_SEMAPHORE));
         if (has_directories)
-            REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(p->names[i])), RAW_OK);
+            dir_make(p->names[i]);
     }
     return p;
 }

@@ -102,8 +102,10 @@ static void trailing_slashes_change_nothing(void) {
     client_close(holder);
 }
 
-static zkl_session *open_as(const char *auth, events *e) {
-    return session_open_with(server_hosts(), (zkl_session_options){.session_timeout_ms = T_NORMAL,
+/* root may be NULL: that of the program. */
+static zkl_session *open_as_at(const char *root, const char *auth, events *e) {
+    return session_open_with(server_hosts(), (zkl_session_options){.root = root,
+                                                                   .session_timeout_ms = T_NORMAL,
                                                                    .auth_scheme = "digest",
                                                                    .auth = auth,
                                                                    .acl = ZKL_ACL_CREATOR,
@@ -111,7 +113,13 @@ static zkl_session *open_as(const char *auth, events *e) {
                                                                    .arg = e});
 }
 
+static zkl_session *open_as(const char *auth, events *e) {
+    return open_as_at(NULL, auth, e);
+}
+
 static void only_the_creators_credentials_open_its_locks(void) {
+    /* Not so the root: it would be closed to the tests after this one. */
+    REQUIRE_INT(raw_make_path(fixture_raw(), fixture_root()), RAW_OK);
     const char *name = fresh_name("secret");
     events *log = events_new();
     zkl_session *ours = open_as("ann:secret", NULL), *again = open_as("ann:secret", NULL),
@@ -142,6 +150,24 @@ static void only_the_creators_credentials_open_its_locks(void) {
     session_close(ours);
     CHECK_INT(raw_delete_tree(fixture_raw(), lock_dir(name)), RAW_OK);
     events_free(log);
+}
+
+/* Who makes the root decides for all. */
+static void a_root_that_a_creator_has_made_is_closed(void) {
+    const char *root = lock_dir(fresh_name("root"));
+    zkl_session *ours = open_as_at(root, "ann:secret", NULL);
+    zkl_session *theirs = session_open_with(server_hosts(), (zkl_session_options){.root = root});
+    zkl_lock *l = lock_open(ours, "ours", NULL), *other = lock_open(theirs, "other", NULL);
+
+    REQUIRE_INT(raw_make_path(fixture_raw(), fixture_root()), RAW_OK);
+    REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
+    CHECK_INT(zkl_acquire(other, SOON_MS), ZKL_DENIED);
+    lock_close(l);
+    lock_close(other);
+    session_close(theirs);
+    session_close(ours);
+    REQUIRE_INT(raw_authenticate(fixture_raw(), "digest", "ann:secret"), RAW_OK);
+    CHECK_INT(raw_delete_tree(fixture_raw(), root), RAW_OK);
 }
 
 /* Permission to come and to go is all that a reopened session has to bring along, too. */
@@ -200,7 +226,7 @@ static void a_directory_without_permissions_is_denied(void) {
         const char *name = fresh_name("forbidden");
         client *c = client_open(name, T_NORMAL);
 
-        REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(name)), RAW_OK);
+        dir_make(name);
         REQUIRE_INT(raw_restrict(fixture_raw(), lock_dir(name), perms[i]), RAW_OK);
         CHECK_INT(client_acquire(c, SOON_MS), ZKL_DENIED);
         CHECK_INT(client_acquire(c, 0), ZKL_DENIED);
@@ -236,6 +262,7 @@ static const test_case Cases[] = {
     {"a chroot that is empty has no locks", a_chroot_that_is_empty_has_no_locks},
     {"trailing slashes are refused or change nothing", trailing_slashes_change_nothing},
     {"only the creator's credentials open its locks", only_the_creators_credentials_open_its_locks},
+    {"a root that a creator has made is closed", a_root_that_a_creator_has_made_is_closed},
     {"credentials survive an expiry", credentials_survive_an_expiry},
     {"an unknown scheme fails to authenticate", an_unknown_scheme_fails_to_authenticate},
     {"an unreadable predecessor is denied and leaves nothing",

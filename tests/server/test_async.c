@@ -211,10 +211,10 @@ static void take_long(zkl_err err, zkl_hold hold, void *arg) {
         wait_pause();
 }
 
-/* No heartbeat, and no thread that is blocked. */
+/* No heartbeat, and no thread that is blocked: it takes longer than T. */
 static void a_callback_that_takes_long_delays_nothing_else(void) {
     told t;
-    client *c = client_open(fresh_name("beside"), T_SHORT);
+    client *c = client_open(fresh_name("beside"), T_NORMAL);
     Slow.lock = lock_open(c->session, fresh_name("slow"), NULL);
     zkl_lock *l = lock_open(c->session, fresh_name("behind"), NULL);
 

@@ -132,7 +132,7 @@ static void what_goes_by_the_next_connection_is_not_undone(void) {
     zkli_session_lock(c->session);
     zhandle_t *handle = zkli_client_of(zkli_engine_port(c->session->engine))->handle;
     actor_begin(a, write_later, &later);
-    WAIT_UNTIL(actor_is_blocked(a), SOON_MS);
+    WAIT_UNTIL(actor_sleeps(a), SOON_MS);
     proxy_drop(c->proxy);
     proxy_hold(c->proxy, PROXY_TO_SERVER, false);
     WAIT_UNTIL(proxy_connects(c->proxy) > 0 && zoo_state(handle) == ZOO_CONNECTED_STATE, SOON_MS);

@@ -63,6 +63,21 @@ static void attach_waits_for_nothing(void) {
     program_end(&p);
 }
 
+/* For T and more, if a hold waits for a proof. A stall may make one wait for it once. */
+static bool begins_at_once_after_a_rest(zkl_lock *l, int timeout_ms) {
+    for (int tries = 5; tries > 0; --tries) {
+        wait_out(2 * timeout_ms);
+        const int64_t begun_ms = clock_ms();
+        CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
+        const int64_t took_ms = clock_ms() - begun_ms;
+        CHECK_INT(zkl_release(l), ZKL_OK);
+        if (took_ms < timeout_ms)
+            return true;
+        test_note("after a rest a hold began after %lld ms", (long long)took_ms);
+    }
+    return false;
+}
+
 /* Of a session that may be of any age the servers may have been about to end it. */
 static void without_that_time_a_hold_waits_for_a_proof(void) {
     program p = program_new(2 * T_SHORT);
@@ -77,10 +92,7 @@ static void without_that_time_a_hold_waits_for_a_proof(void) {
     CHECK_INT(zkl_release(l), ZKL_OK);
     CHECK_RANGE(first_ms, timeout_ms, 4 * timeout_ms);
     test_note("T is %d ms, the first hold began after %lld ms", timeout_ms, (long long)first_ms);
-    wait_out(2 * timeout_ms); /* it rests, and keeps its lease */
-    const int64_t again_ms = clock_ms();
-    CHECK_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
-    CHECK(clock_ms() - again_ms < timeout_ms); /* without it: for a proof, and T */
+    CHECK(begins_at_once_after_a_rest(l, timeout_ms));
     lock_close(l);
     session_close(s);
     program_end(&p);
@@ -286,8 +298,8 @@ static void nothing_grows(void) {
             resident_kib = process_resident_kib();
             watches = server_number("wchs", "Total watches");
         }
-        if (i % 1000 == 999) { /* so that it is not too old for a hold at once */
-            program_end(&p);
+        if (clock_ms() - p.made_ms > T_LONG / 4) {
+            program_end(&p); /* else it were too old for a hold at once */
             program_connect(&p);
         }
         zkl_session *s = program_attach(&p, true, NULL);
@@ -297,7 +309,7 @@ static void nothing_grows(void) {
         lock_close(l);
         REQUIRE_INT(zkl_session_close(s), ZKL_OK);
     }
-    CHECK_INT(process_descriptors(), descriptors);
+    WAIT_UNTIL(process_descriptors() <= descriptors, SOON_MS);
     WAIT_UNTIL(process_threads() <= threads, SOON_MS);
     const int64_t more_kib = (int64_t)process_resident_kib() - (int64_t)resident_kib;
     test_note("%d times attached: %lld KiB more, %lld watches more", times(), (long long)more_kib,

@@ -198,6 +198,8 @@ static void a_handle_may_have_a_chroot_and_credentials(void) {
     (void)snprintf(path, sizeof(path), "%s%s", chroot, node);
     raw_acl_scheme(fixture_raw(), path, scheme, sizeof(scheme));
     CHECK_STRING(scheme, ""); /* it may not be read */
+    /* Nor be deleted in the end, but so. */
+    CHECK_INT(raw_authenticate(fixture_raw(), "digest", "u:p"), RAW_OK);
     lock_close(l);
     session_close(s);
     program_end(&p);

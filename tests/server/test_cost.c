@@ -15,16 +15,14 @@ enum {
 
 /* Requests other than heartbeats and pings. */
 static size_t requests(proxy *p) {
-    return proxy_count(p, PROXY_ANY, NULL) - proxy_count(p, PROXY_BARRIER, NULL);
+    return proxy_count(p, PROXY_WORK, NULL);
 }
 
 static void an_uncontended_lock_costs_three_requests(void) {
     const char *name = fresh_name("cheap");
     client *c = client_open_proxied(name, T_LONG);
 
-    /* The first time the directory has to be made. */
-    REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
-    REQUIRE_INT(client_release_wait(c), ZKL_OK);
+    dir_make(name);
     for (int i = 0; i < 20; i++) {
         proxy_forget(c->proxy);
         REQUIRE_INT(client_acquire(c, i % 2 ? SOON_MS : ZKL_FOREVER), ZKL_OK);
@@ -268,6 +266,11 @@ static void check_is_first(struct crowd *crowd, size_t who, int64_t *token) {
     *token = actor_token(crowd->actors[who], crowd->locks[who]);
 }
 
+/* A heartbeat that falls into a hold says since when it is held, for these waited more than a
+ * second: two reads of the holder and one of the next. On a busy machine holds are long enough for
+ * a few of a hundred. */
+#define READS_OF_SINCE 3
+
 /* T24, T33: no herd, in the process or on the server; first come, first served. */
 static void a_hundred_releases_wake_one_waiter_each(void) {
     const char *name = fresh_name("crowd");
@@ -296,8 +299,9 @@ static void a_hundred_releases_wake_one_waiter_each(void) {
         /* The successor may list once; nobody else asks anything. */
         WAIT_UNTIL(n + 1 == WAITERS || find_granted(crowd, released) < WAITERS, SOON_MS);
         CHECK_RANGE(proxy_count(crowd->proxy, PROXY_LIST, name) - lists, 0, 1);
-        CHECK_INT(proxy_count(crowd->proxy, PROXY_GET, name) - gets, 0);
+        CHECK_RANGE(proxy_count(crowd->proxy, PROXY_GET, name) - gets, 0, READS_OF_SINCE);
     }
+    CHECK_RANGE(proxy_count(crowd->proxy, PROXY_GET, name), 0, READS_OF_SINCE * WAITERS / 10);
     CHECK_INT(proxy_count(crowd->proxy, PROXY_CREATE, NULL), 0);
     CHECK_INT(proxy_count(crowd->proxy, PROXY_DELETE, name), WAITERS);
     /* The end of a node is told to its own session and to the next one's: nobody else watches. */

@@ -5,6 +5,7 @@
 #include "support/client.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -327,6 +328,86 @@ static void rings_over_processes_are_found(void) {
 
 /* ---- No false alarm ---- */
 
+/* One takes the locks in their order, gives up waiting for the second before its node is known, and
+ * begins anew. The other has the second lock, and wants the first. */
+static struct {
+    proxy *proxy;
+    zkl_session *session, *other_session;
+    zkl_lock *first, *second, *other_first, *other_second;
+    actor *one, *other;
+} Late;
+
+static void late_open(proxy_action action) {
+    (void)snprintf(Ring.prefix, sizeof(Ring.prefix), "%s", fresh_name("late"));
+    Late.proxy = proxy_new();
+    Late.session = session_open(proxy_hosts(Late.proxy), T_LONG, NULL);
+    Late.other_session = session_open(server_hosts(), T_LONG, NULL);
+    Late.first = lock_of(Late.session, 0, NULL);
+    Late.second = lock_of(Late.session, 1, NULL);
+    Late.other_first = lock_of(Late.other_session, 0, NULL);
+    Late.other_second = lock_of(Late.other_session, 1, NULL);
+    Late.one = actor_new();
+    Late.other = actor_new();
+    actor_acquire(Late.other, Late.other_second, SOON_MS);
+    CHECK_INT(actor_result(Late.other, SOON_MS), ZKL_OK);
+    actor_acquire(Late.one, Late.first, SOON_MS);
+    CHECK_INT(actor_result(Late.one, SOON_MS), ZKL_OK);
+    proxy_rule(Late.proxy, action, PROXY_CREATE, ring_name(1), 1, action == PROXY_CUT_REPLY);
+    actor_acquire(Late.one, Late.second, 100);
+    CHECK_INT(actor_result(Late.one, SOON_MS), ZKL_TIMEOUT);
+    WAIT_UNTIL(queue_length(ring_name(1)) == 2, SOON_MS);
+    CHECK_INT(actor_release(Late.one, Late.first), ZKL_OK);
+    actor_acquire(Late.one, Late.first, ZKL_FOREVER);
+}
+
+/* What held the one up is over: it waits, and then holds. */
+static void late_close(void) {
+    WAIT_UNTIL(queue_length(ring_name(1)) == 1, SOON_MS);
+    WAIT_UNTIL(queue_length(ring_name(0)) == 2, SOON_MS);
+    CHECK_INT(circles(Ring.prefix), 0);
+    CHECK_INT(actor_release(Late.other, Late.other_first), ZKL_OK);
+    CHECK_INT(actor_release(Late.other, Late.other_second), ZKL_OK);
+    CHECK_INT(actor_result(Late.one, SOON_MS), ZKL_OK);
+    CHECK_INT(actor_release(Late.one, Late.first), ZKL_OK);
+    lock_close(Late.first);
+    lock_close(Late.second);
+    lock_close(Late.other_first);
+    lock_close(Late.other_second);
+    session_close(Late.session);
+    session_close(Late.other_session);
+    actor_free(Late.one);
+    actor_free(Late.other);
+    proxy_close(Late.proxy);
+}
+
+static void late_other_wants_the_first(void) {
+    WAIT_UNTIL(queue_length(ring_name(0)) == 0, SOON_MS);
+    CHECK_STAYS(queue_length(ring_name(0)) == 0, 100);
+    actor_acquire(Late.other, Late.other_first, SOON_MS);
+    WAIT_UNTIL(actor_is_done(Late.other) || queue_length(ring_name(0)) == 2, SOON_MS);
+    CHECK_INT(circles(Ring.prefix), 0);
+    REQUIRE_INT(actor_result(Late.other, 0), ZKL_OK); /* the one wants it now, and has no node */
+}
+
+/* The reply to its create is on its way. */
+static void a_node_that_is_known_late_is_no_wait(void) {
+    late_open(PROXY_HOLD_REPLY);
+    late_other_wants_the_first();
+    proxy_hold(Late.proxy, PROXY_TO_CLIENT, false);
+    late_close();
+}
+
+/* The reply is lost. The node is deleted when it has been found, over the next connection. */
+static void a_node_that_is_looked_for_is_no_wait(void) {
+    late_open(PROXY_CUT_REPLY);
+    proxy_rule(Late.proxy, PROXY_HOLD_REQUEST, PROXY_DELETE, ring_name(1), 1, false);
+    proxy_refuse(Late.proxy, false);
+    WAIT_UNTIL(proxy_count(Late.proxy, PROXY_DELETE, ring_name(1)) == 1, SOON_MS);
+    late_other_wants_the_first();
+    proxy_hold(Late.proxy, PROXY_TO_SERVER, false);
+    late_close();
+}
+
 enum {
     CHURN_LOCKS = 4,
     CHURN_THREADS = 8,
@@ -381,6 +462,17 @@ static size_t looks(void) {
     return text == NULL ? CHURN_LOOKS : strtoul(text, NULL, 10);
 }
 
+/* For who has to find out how it came about. */
+static void note_circle(void) {
+    for (size_t i = 0; i < Found.length; i++) {
+        const zkl_contender *waiter = &Found.waiters[i], *blocker = &Found.blockers[i];
+        test_note("%s: thread %" PRId64 " (%#" PRIx64 ", since %" PRId64 ", kind %d) waits for "
+                  "%" PRId64 " (%#" PRIx64 ", since %" PRId64 ", kind %d)",
+                  Found.names[i], waiter->thread, waiter->token, waiter->since_ms, waiter->kind,
+                  blocker->thread, blocker->token, blocker->since_ms, blocker->kind);
+    }
+}
+
 static void nobody_is_named_who_takes_locks_in_their_order(void) {
     actor *actors[CHURN_THREADS];
     size_t found = 0, done = 0;
@@ -391,8 +483,10 @@ static void nobody_is_named_who_takes_locks_in_their_order(void) {
         actors[i] = actor_new();
         actor_begin(actors[i], churn, (void *)(uintptr_t)(i + 1));
     }
+    WAIT_UNTIL(atomic_load(&Churn.rounds) >= CHURN_THREADS, SOON_MS); /* they have begun */
     for (; done < looks(); done++) {
         found += circles(Ring.prefix);
+        note_circle();
         if (done % 200 == 100)
             proxy_drop(Churn.proxy);
     }
@@ -454,6 +548,8 @@ int main(int argc, char **argv) {
         {"an owner that the program says is named", an_owner_that_the_program_says_is_named},
         {"a place is not left to another owner", a_place_is_not_left_to_another_owner},
         {"rings over processes are found", rings_over_processes_are_found},
+        {"a node that is known late is no wait", a_node_that_is_known_late_is_no_wait},
+        {"a node that is looked for is no wait", a_node_that_is_looked_for_is_no_wait},
         {"nobody is named who takes locks in their order",
          nobody_is_named_who_takes_locks_in_their_order},
         {"a close of the session ends a look", a_close_of_the_session_ends_a_look},

@@ -151,6 +151,16 @@ static void a_late_release_deletes_nobody_elses_node(void) {
     client_close(c);
 }
 
+/* With T_SHORT a slow machine may cost another connection at any time. */
+static zkl_err try_while_unreachable(client *c) {
+    const int64_t end_ms = clock_ms() + SOON_MS;
+    zkl_err err;
+    do
+        err = client_acquire(c, 0);
+    while (err == ZKL_UNREACHABLE && clock_ms() < end_ms);
+    return err;
+}
+
 /* T20: the holder knows before the next one can be granted, by one clock. */
 static void a_partitioned_holder_stops_before_the_next_begins(void) {
     int64_t least = INT64_MAX;
@@ -178,7 +188,7 @@ static void a_partitioned_holder_stops_before_the_next_begins(void) {
         CHECK(!client_held(c));
         client_silence(c, false);
         WAIT_UNTIL(client_is_connected(c), SOON_MS);
-        CHECK_INT(client_acquire(c, 0), ZKL_BUSY);
+        CHECK_INT(try_while_unreachable(c), ZKL_BUSY);
         CHECK_INT(client_release(next), ZKL_OK);
         CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
         client_close(next);

@@ -62,7 +62,7 @@ static size_t plant_names(const char *name, size_t *ret_contenders) {
     const size_t count = draw(NAMES_MAX + 1);
     size_t planted = 0;
 
-    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(name)), RAW_OK);
+    dir_make(name);
     *ret_contenders = 0;
     for (size_t i = 0; i < count; i++) {
         char child[NAME_SIZE], path[RAW_PATH_MAX];

@@ -30,7 +30,7 @@ static void queue_threads(client *c, actor *threads[THREADS]) {
 
 /* Of any kind, heartbeats left out. */
 static bool is_quiet(client *c) {
-    return proxy_count(c->proxy, PROXY_ANY, NULL) == proxy_count(c->proxy, PROXY_BARRIER, NULL);
+    return proxy_count(c->proxy, PROXY_WORK, NULL) == 0;
 }
 
 static void nothing_is_sent(void) {

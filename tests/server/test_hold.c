@@ -92,6 +92,41 @@ static void a_loss_is_told_though_a_callback_ends_just_then(void) {
     }
 }
 
+/* Returns from HELD late: the close of the session has ended the hold, whose loss is in the line,
+ * and waits for nothing but callbacks. */
+static void on_event_until_closed(const zkl_event *event, void *arg) {
+    if (event->type == ZKL_EVENT_HELD) {
+        while (zkl_session_state(event->session) != ZKL_STATE_CLOSED)
+            ;
+        const int64_t end_ms = clock_ms() + 200;
+        while (clock_ms() < end_ms)
+            ;
+    }
+    events_on(event, arg);
+}
+
+static void a_close_of_the_session_tells_the_loss(void) {
+    for (int by_hand = 0; by_hand <= 1; by_hand++) {
+        events *e = events_new();
+        zkl_session *s = session_open_with(
+            server_hosts(),
+            ZKL_SESSION_OPTIONS(.session_timeout_ms = T_NORMAL, .manual_dispatch = by_hand == 1));
+        zkl_lock *l = NULL;
+        REQUIRE_INT(
+            zkl_lock_open(
+                &l, s, fresh_name("closed"),
+                &ZKL_LOCK_OPTIONS(.on_event = by_hand == 1 ? events_on : on_event_until_closed,
+                                  .arg = e)),
+            ZKL_OK);
+        REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
+        session_close(s);
+        CHECK_INT(events_count(e, ZKL_EVENT_HELD), 1);
+        CHECK_INT(events_count(e, ZKL_EVENT_LOST), 1);
+        lock_close(l);
+        events_free(e);
+    }
+}
+
 static void *acquire_and_release(void *arg) {
     for (;;) {
         if (zkl_acquire(arg, SOON_MS) == ZKL_OK)
@@ -137,6 +172,7 @@ static const test_case Cases[] = {
     {"a lost hold stays with its thread (T17, T19)", a_lost_hold_stays_with_its_thread},
     {"a loss is told though a callback ends just then",
      a_loss_is_told_though_a_callback_ends_just_then},
+    {"a close of the session tells the loss", a_close_of_the_session_tells_the_loss},
     {"a canceled thread leaves the session usable (T15)",
      a_canceled_thread_leaves_the_session_usable},
 };

@@ -13,6 +13,26 @@
 
 /* ---- One of them ---- */
 
+/* Each wait is told its place, from its beginning but where a create was made since a wait was told
+ * last: that one's place may be known later than the wait has patience for. */
+static void wait_in_vain(client *c, size_t waits) {
+    const size_t told_before = client_told(c, ZKL_EVENT_QUEUED);
+    size_t creates_known = 0;
+
+    for (size_t i = 0; i < waits; i++) {
+        const size_t told = client_told(c, ZKL_EVENT_QUEUED);
+
+        CHECK_INT(client_acquire(c, WAIT_MS), ZKL_TIMEOUT);
+        const size_t creates = proxy_count(c->proxy, PROXY_CREATE, c->name);
+        if (creates == creates_known)
+            WAIT_UNTIL(client_told(c, ZKL_EVENT_QUEUED) > told, SOON_MS);
+        else if (client_told(c, ZKL_EVENT_QUEUED) > told)
+            creates_known = creates;
+    }
+    CHECK(creates_known > 0); /* one was told, at the least */
+    CHECK(client_told(c, ZKL_EVENT_QUEUED) - told_before <= waits);
+}
+
 static void a_wait_that_ends_in_vain_costs_the_servers_nothing(void) {
     const char *name = fresh_name("vain");
     client *holder = client_open(name, T_LONG), *c = client_open_proxied(name, T_LONG);
@@ -21,17 +41,16 @@ static void a_wait_that_ends_in_vain_costs_the_servers_nothing(void) {
     };
 
     REQUIRE_INT(client_acquire(holder, SOON_MS), ZKL_OK);
-    proxy_forget(c->proxy);
-    for (int i = 0; i < WAITS; i++)
-        CHECK_INT(client_acquire(c, WAIT_MS), ZKL_TIMEOUT);
-    /* One, but where this program has not come to run for 50 ms. */
-    const size_t creates = proxy_count(c->proxy, PROXY_CREATE, name);
-    CHECK_RANGE(creates, 1, WAITS / 2);
-    /* Each wait is told its place, but one that ends before its node is answered. */
-    WAIT_UNTIL(client_told(c, ZKL_EVENT_QUEUED) >= WAITS - creates, SOON_MS);
-    CHECK_RANGE(client_told(c, ZKL_EVENT_QUEUED), WAITS - creates, WAITS);
-    WAIT_UNTIL(queue_length(name) == 1, SOON_MS);
-    CHECK_INT(proxy_count(c->proxy, PROXY_DELETE, name), proxy_count(c->proxy, PROXY_CREATE, name));
+    for (int delay_ms = 0; delay_ms <= 2 * WAIT_MS; delay_ms += 2 * WAIT_MS) {
+        proxy_forget(c->proxy);
+        proxy_delay(c->proxy, delay_ms);
+        wait_in_vain(c, WAITS);
+        /* One, but where this program has not come to run for 50 ms. */
+        CHECK_RANGE(proxy_count(c->proxy, PROXY_CREATE, name), 1, WAITS / 2);
+        WAIT_UNTIL(queue_length(name) == 1, SOON_MS);
+        CHECK_INT(proxy_count(c->proxy, PROXY_DELETE, name),
+                  proxy_count(c->proxy, PROXY_CREATE, name));
+    }
     client_close(c);
     client_close(holder);
 }
@@ -200,24 +219,26 @@ static int64_t time_grants(zkl_session *const *sessions, int64_t timeout_ms, int
     return took_ms;
 }
 
-/* They get at least half of what patient ones get, though a turn comes after many waits. */
+/* They get at least half of what patient ones get, though a turn comes after many waits. In one
+ * round of three the machine may have had other things to do. */
 static void the_impatient_are_served(void) {
     enum {
         GRANTS = 300,
         ROUNDS = 3
     };
     zkl_session *sessions[SESSIONS];
-    int64_t patient_ms = 0, impatient_ms = 0;
+    int slow = 0;
 
     for (size_t i = 0; i < SESSIONS; i++)
         sessions[i] = session_open(server_hosts(), T_LONG, NULL);
     for (int i = 0; i < ROUNDS; i++) {
-        patient_ms += time_grants(sessions, ZKL_FOREVER, GRANTS);
-        impatient_ms += time_grants(sessions, PATIENCE_MS, GRANTS);
+        const int64_t patient_ms = time_grants(sessions, ZKL_FOREVER, GRANTS);
+        const int64_t impatient_ms = time_grants(sessions, PATIENCE_MS, GRANTS);
+        test_note("%d grants to waiters of %d ms: %lld ms, to patient ones: %lld ms", GRANTS,
+                  PATIENCE_MS, (long long)impatient_ms, (long long)patient_ms);
+        slow += impatient_ms > 2 * patient_ms;
     }
-    test_note("%d grants to waiters of %d ms: %lld ms, to patient ones: %lld ms", ROUNDS * GRANTS,
-              PATIENCE_MS, (long long)impatient_ms, (long long)patient_ms);
-    CHECK(impatient_ms <= 2 * patient_ms);
+    CHECK(slow <= 1);
     for (size_t i = 0; i < SESSIONS; i++)
         CHECK_INT(zkl_session_close(sessions[i]), ZKL_OK);
 }

@@ -40,6 +40,7 @@ static traveler set_out(const char *name, int timeout_ms) {
 
     t.follower = (t.leader + 1) % ENSEMBLE_SERVERS;
     (void)snprintf(t.name, sizeof(t.name), "%s", fresh_name(name));
+    dir_make(t.name);
     /* The client library tells servers apart by address, not by port. */
     t.home = proxy_open(ensemble_hosts(t.leader), "127.0.0.1");
     t.away = proxy_open(ensemble_hosts(t.follower), "127.0.0.2");

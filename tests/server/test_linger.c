@@ -40,8 +40,7 @@ static void it_is_acquired_again_without_a_request(void) {
             CHECK(zkl_hold_of(c->lock) == 0 && hold == 0); /* of this thread */
             CHECK_INT(k % 3 == 0 ? client_release_wait(c) : client_release(c), ZKL_OK);
         }
-        CHECK_INT(proxy_count(c->proxy, PROXY_ANY, NULL),
-                  proxy_count(c->proxy, PROXY_BARRIER, NULL));
+        CHECK_INT(proxy_count(c->proxy, PROXY_WORK, NULL), 0);
         client_close(c);
         CHECK_INT(queue_length(name), 0);
     }

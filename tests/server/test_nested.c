@@ -52,7 +52,7 @@ static void begin(struct nest *n, const char *name) {
         CHECK(actor_held(n->outer->actor, n->inner[i]));
         CHECK_INT(acquire(n->outer, n->inner[i], 0), ZKL_DEADLOCK); /* not recursive */
     }
-    CHECK_INT(proxy_count(n->outer->proxy, PROXY_ANY, name), 0);
+    CHECK_INT(proxy_count(n->outer->proxy, PROXY_WORK, name), 0);
     CHECK_INT(queue_length(name), 1);
 }
 
@@ -146,7 +146,7 @@ static void begin_recursive(struct nest *n, const char *name) {
         CHECK_INT(client_acquire(c, depth == 1 ? 0 : ZKL_FOREVER), ZKL_OK);
     CHECK_INT(acquire(c, n->inner[0], 0), ZKL_OK);
     CHECK_INT(acquire(c, n->inner[0], 0), ZKL_DEADLOCK); /* this one is not */
-    CHECK_INT(proxy_count(c->proxy, PROXY_ANY, name), 0);
+    CHECK_INT(proxy_count(c->proxy, PROXY_WORK, name), 0);
     CHECK_INT(queue_length(name), 1);
 }
 

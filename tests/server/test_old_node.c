@@ -24,6 +24,7 @@ static mover mover_open(const char *name) {
     char hosts[160];
 
     REQUIRE(m.first != NULL && m.second != NULL);
+    dir_make(name);
     proxy_refuse(m.second, true);
     (void)snprintf(hosts, sizeof(hosts), "%s,%s", proxy_hosts(m.first), proxy_hosts(m.second));
     m.client = client_open_at(hosts, name, T_LONG);

@@ -39,7 +39,7 @@ static void a_persistent_directory_stays(void) {
     const char *name = fresh_name("persistent");
     raw_stat stat = {0};
 
-    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(name)), RAW_OK);
+    dir_make(name);
     client *c = client_open(name, T_NORMAL);
     CHECK_INT(client_acquire(c, 0), ZKL_OK);
     CHECK_INT(client_release_wait(c), ZKL_OK);

@@ -336,7 +336,7 @@ static void the_end_of_the_holders_session_is_a_release(void) {
     char path[RAW_PATH_MAX];
 
     REQUIRE(r != NULL);
-    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(name)), RAW_OK);
+    dir_make(name);
     (void)snprintf(path, sizeof(path), "%s/%s", lock_dir(name), CURATOR);
     REQUIRE_INT(raw_create(r, path, "", 0, RAW_EPHEMERAL | RAW_SEQUENTIAL, path), RAW_OK);
     client_queue_up(c, 2);

@@ -184,7 +184,7 @@ static void a_free_one_is_one_create_and_one_list(void) {
         CHECK_INT(client_release_wait(c), ZKL_OK);
         CHECK_INT(proxy_count(c->proxy, PROXY_CREATE, name), 1);
         CHECK_INT(proxy_count(c->proxy, PROXY_DELETE, name), 1);
-        CHECK_INT(proxy_count(c->proxy, PROXY_ANY, name), 3);
+        CHECK_INT(proxy_count(c->proxy, PROXY_WORK, name), 3);
         client_close(c);
     }
 }

@@ -115,7 +115,7 @@ static void a_release_makes_two_waiters_look_and_no_other(void) {
         CHECK_RANGE(proxy_count(crowd[i + 2]->proxy, PROXY_LIST, name), 0, 2);
         CHECK_RANGE(proxy_count(crowd[i + 3]->proxy, PROXY_LIST, name), 2, 3);
         for (size_t k = i + 4; k < CROWD; k++)
-            CHECK_INT(proxy_count(crowd[k]->proxy, PROXY_ANY, name), 0);
+            CHECK_INT(proxy_count(crowd[k]->proxy, PROXY_WORK, name), 0);
     }
     close_crowd(crowd, CROWD);
 }
@@ -133,7 +133,7 @@ static void a_free_one_is_one_create_and_one_list(void) {
         CHECK_INT(proxy_count(c->proxy, PROXY_LIST, name), 1);
         CHECK_INT(proxy_count(c->proxy, PROXY_DELETE, name), 1);
         CHECK_INT(proxy_count(c->proxy, PROXY_GET, name), i == 0 ? 1 : 0);
-        CHECK_INT(proxy_count(c->proxy, PROXY_ANY, name), i == 0 ? 4 : 3);
+        CHECK_INT(proxy_count(c->proxy, PROXY_WORK, name), i == 0 ? 4 : 3);
     }
     client_close(c);
     client_close(keeper);
@@ -176,7 +176,7 @@ static void the_number_can_be_changed(void) {
     CHECK_INT(client_result(crowd[3]), ZKL_OK);
     proxy_forget(crowd[0]->proxy);
     CHECK_INT(zkl_set_permits(crowd[0]->lock, 2), ZKL_OK); /* as it is: nothing is written */
-    CHECK_INT(proxy_count(crowd[0]->proxy, PROXY_ANY, name), 1);
+    CHECK_INT(proxy_count(crowd[0]->proxy, PROXY_WORK, name), 1);
     record(name, "of another program");
     CHECK_INT(zkl_set_permits(crowd[0]->lock, 2), ZKL_MISMATCH);
     record(name, "");
@@ -257,7 +257,8 @@ static void a_directory_that_is_made_anew_may_have_another_number(void) {
 
     CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);
     CHECK_INT(client_release_wait(c), ZKL_OK);
-    REQUIRE_INT(raw_delete(fixture_raw(), lock_dir(name)), RAW_OK);
+    const int code = raw_delete(fixture_raw(), lock_dir(name));
+    REQUIRE(code == RAW_OK || code == RAW_NO_NODE); /* the servers may have done it */
     REQUIRE_INT(
         raw_create(fixture_raw(), lock_dir(name), "permits=1 max=1", 15, RAW_CONTAINER, NULL),
         RAW_OK);

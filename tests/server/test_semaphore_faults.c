@@ -245,7 +245,7 @@ static void a_lost_record_is_made_again(void) {
         client *c = permit_open(name, 2);
         raw_stat stat = {0};
 
-        REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(name)), RAW_OK);
+        dir_make(name);
         proxy_rule(c->proxy, actions[i], PROXY_MULTI, NULL, 1, false);
         CHECK_INT(client_acquire(c, ZKL_FOREVER), ZKL_OK);
         CHECK(proxy_fired(c->proxy));

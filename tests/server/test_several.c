@@ -121,7 +121,7 @@ static void sixty_four_are_one_write(void) {
 
     for (size_t i = 0; i < ZKL_ALL_MAX; i++) {
         party_add(p, fresh_name("64"), ZKL_MUTEX, 0);
-        REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(p->names[i])), RAW_OK);
+        dir_make(p->names[i]);
     }
     for (int turn = 0; turn < 2; turn++) {
         proxy_forget(p->proxy);
@@ -465,7 +465,7 @@ static void directories_are_made_at_any_depth(void) {
             party_add(p, name, ZKL_MUTEX, 0);
         }
         if (turn == 1) /* some are there */
-            REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(p->names[3])), RAW_OK);
+            dir_make(p->names[3]);
         CHECK_INT(party_acquire(p, turn == 2 ? 0 : SOON_MS), ZKL_OK);
         CHECK_INT(party_held(p), p->count);
         CHECK_INT(party_nodes(p), p->count);
@@ -480,8 +480,8 @@ static void directories_are_made_at_any_depth(void) {
 static void only_those_that_are_missing_are_made(void) {
     party *p = open_mutexes(fresh_names());
 
-    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(p->names[0])), RAW_OK);
-    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(p->names[2])), RAW_OK);
+    dir_make(p->names[0]);
+    dir_make(p->names[2]);
     CHECK_INT(party_acquire(p, SOON_MS), ZKL_OK);
     CHECK_INT(proxy_count(p->proxy, PROXY_MULTI, NULL), 2);
     CHECK_INT(proxy_count(p->proxy, PROXY_CONTAINER, NULL), 1);
@@ -504,10 +504,11 @@ static void a_denial_in_one_directory_fails_all(void) {
     for (size_t k = 0; k < COUNT(perms); k++) {
         party *p = open_mutexes(fresh_names());
 
+        for (size_t i = 0; i < SEVERAL; i++)
+            dir_make(p->names[i]);
         for (size_t i = 0; i < SEVERAL; i++) {
             const char *dir = lock_dir(p->names[i]);
 
-            REQUIRE_INT(raw_make_path(fixture_raw(), dir), RAW_OK);
             REQUIRE_INT(raw_restrict(fixture_raw(), dir, perms[k]), RAW_OK);
             CHECK_INT(party_acquire(p, SOON_MS), ZKL_DENIED);
             CHECK_INT(party_held(p), 0);
@@ -526,7 +527,7 @@ static void a_denial_above_a_directory_fails_all(void) {
     char name[64];
 
     (void)snprintf(name, sizeof(name), "%s/a/b", top);
-    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(top)), RAW_OK);
+    dir_make(top);
     party_add(p, fresh_name("allowed"), ZKL_MUTEX, 0);
     party_add(p, name, ZKL_MUTEX, 0);
     party_add(p, fresh_name("allowed"), ZKL_MUTEX, 0);

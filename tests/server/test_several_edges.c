@@ -60,7 +60,7 @@ static void nor_does_who_may_not_make_one(void) {
     party *p = party_open_proxied(T_NORMAL);
     char name[64];
 
-    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(closed)), RAW_OK);
+    dir_make(closed);
     REQUIRE_INT(raw_restrict(fixture_raw(), lock_dir(closed), READ_ONLY), RAW_OK);
     (void)snprintf(name, sizeof(name), "%s/a/b", open);
     party_add(p, name, ZKL_MUTEX, 0);
@@ -96,7 +96,7 @@ static void nor_does_a_single_one(void) {
 
 /* The denial is under way, and the directories have been made for it. */
 static void begin_denied(party *p) {
-    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(p->names[2])), RAW_OK);
+    dir_make(p->names[2]);
     REQUIRE_INT(raw_restrict(fixture_raw(), lock_dir(p->names[2]), READ_ONLY), RAW_OK);
     proxy_rule(p->proxy, PROXY_HOLD_REPLY, PROXY_MULTI, NULL, 2, false);
     party_begin(p, SOON_MS);

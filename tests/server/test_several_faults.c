@@ -10,7 +10,7 @@ static party *open_mutexes(int timeout_ms) {
 
     for (size_t i = 0; i < SEVERAL; i++) {
         party_add(p, fresh_name("faults"), ZKL_MUTEX, 0);
-        REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(p->names[i])), RAW_OK);
+        dir_make(p->names[i]);
     }
     return p;
 }
@@ -92,7 +92,7 @@ static void so_it_is_with_all_kinds(void) {
 
         for (size_t k = 0; k < SEVERAL; k++) {
             party_add(p, fresh_name("kinds"), kinds[k], 2 * (kinds[k] == ZKL_SEMAPHORE));
-            REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(p->names[k])), RAW_OK);
+            dir_make(p->names[k]);
         }
         proxy_rule(p->proxy, actions[i % 2], PROXY_MULTI, NULL, 1 + i / 2, false);
         CHECK_INT(party_acquire(p, ZKL_FOREVER), ZKL_OK);

@@ -6,6 +6,8 @@
 #include "support/scratch.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,6 +177,37 @@ static void the_server_freezes_dies_and_revives(void) {
     actor_free(a);
 }
 
+static pthread_mutex_t Mutex = PTHREAD_MUTEX_INITIALIZER;
+static sem_t Permit;
+
+/* For the mutex, and then for the permit. */
+static zkl_err sleep_twice(void *arg) {
+    (void)arg;
+    (void)pthread_mutex_lock(&Mutex);
+    (void)pthread_mutex_unlock(&Mutex);
+    return sem_wait(&Permit) == 0 ? ZKL_OK : ZKL_SERVER;
+}
+
+/* A call that waits for the session's mutex has done nothing yet: what a test does then would come
+ * before it. */
+static void a_thread_that_sleeps_for_a_mutex_is_not_blocked(void) {
+    actor *a = actor_new();
+
+    REQUIRE(sem_init(&Permit, 0, 0) == 0);
+    (void)pthread_mutex_lock(&Mutex);
+    actor_begin(a, sleep_twice, NULL);
+    WAIT_UNTIL(actor_sleeps(a), SOON_MS);
+    CHECK_STAYS(!actor_is_blocked(a), 20);
+    (void)pthread_mutex_unlock(&Mutex);
+    WAIT_UNTIL(actor_is_blocked(a), SOON_MS);
+    CHECK(!actor_is_done(a));
+    CHECK(sem_post(&Permit) == 0);
+    CHECK_INT(actor_result(a, SOON_MS), ZKL_OK);
+    CHECK(actor_is_blocked(a));
+    actor_free(a);
+    (void)sem_destroy(&Permit);
+}
+
 /* Ends itself by the signal, when it has told of its directory. */
 static void end_with_a_directory(int pipe_end, int signal_number) {
     const char *path = scratch_path("file");
@@ -229,6 +262,8 @@ static const test_case Cases[] = {
     {"a refusing proxy lets nobody in until it stops refusing", a_refusing_proxy_lets_nobody_in},
     {"a session can be expired with its own credentials",
      a_session_can_be_expired_and_loses_its_nodes},
+    {"a thread that sleeps for a mutex is not blocked",
+     a_thread_that_sleeps_for_a_mutex_is_not_blocked},
     {"a program that a signal ends leaves no directory",
      a_program_that_a_signal_ends_leaves_no_directory},
     {"a script that is killed leaves no directory", a_script_that_is_killed_leaves_no_directory},

@@ -248,6 +248,18 @@ static void a_session_with_a_ticket_is_kept_while_it_rests(void) {
     client_close(c);
 }
 
+/* A program's handle may have one, where the servers grant so much. */
+static void a_timeout_beyond_an_hour_is_a_ticket_s_too(void) {
+    client *c = client_open(fresh_name("long"), T_LONG);
+    char ticket[ZKL_TICKET_SIZE];
+
+    take(c, ticket);
+    client_close(c);
+    char *timeout = strrchr(ticket, ':') + 1;
+    (void)snprintf(timeout, (size_t)(ticket + sizeof(ticket) - timeout), "7200000");
+    CHECK_INT(zkl_session_end(server_hosts(), ticket, LIMIT_MS), ZKL_CLOSED);
+}
+
 /* ---- Wrong calls ---- */
 
 static void what_is_no_ticket_is_invalid(void) {
@@ -263,7 +275,7 @@ static void what_is_no_ticket_is_invalid(void) {
         "zkl1:0123456789abcdef:0123456789abcdef0123456789abcdef",
         "zkl1:0123456789abcdef:0123456789abcdef0123456789abcdef:0",
         "zkl1:0123456789abcdef:0123456789abcdef0123456789abcdef:-1",
-        "zkl1:0123456789abcdef:0123456789abcdef0123456789abcdef:3600001",
+        "zkl1:0123456789abcdef:0123456789abcdef0123456789abcdef:1073741824",
         "zkl1:0123456789abcdef:0123456789abcdef0123456789abcdef:99999999999999999999",
         "zkl1:0123456789abcdef:0123456789abcdef0123456789abcdef:1000 ",
         "zkl1:0123456789abcdef 0123456789abcdef0123456789abcdef:1000",
@@ -330,6 +342,7 @@ int main(int argc, char **argv) {
         {"there is no ticket without a connection", there_is_no_ticket_without_a_connection},
         {"a session with a ticket is kept while it rests",
          a_session_with_a_ticket_is_kept_while_it_rests},
+        {"a timeout beyond an hour is a ticket's, too", a_timeout_beyond_an_hour_is_a_ticket_s_too},
         {"what is no ticket is INVALID", what_is_no_ticket_is_invalid},
         {"calls know where they are", calls_know_where_they_are},
     };

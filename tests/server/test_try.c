@@ -15,6 +15,7 @@ static const proxy_action Cuts[] = {PROXY_CUT_REQUEST, PROXY_CUT_REPLY};
 static client *open_client(const char *name) {
     client *c = client_open_proxied(name, TIMEOUT_MS);
 
+    dir_make(name);
     REQUIRE_INT(client_acquire(c, SOON_MS), ZKL_OK);
     REQUIRE_INT(client_release_wait(c), ZKL_OK);
     return c;

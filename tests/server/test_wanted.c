@@ -97,7 +97,9 @@ static void readers_do_not_want_it_from_readers(void) {
 
 /* And one that nobody waits for costs one list, and then none. */
 static void a_short_hold_costs_no_request(void) {
-    client *c = open_wanting_for(fresh_name("short"), ZKL_MUTEX, T_LONG);
+    const char *name = fresh_name("short");
+    dir_make(name);
+    client *c = open_wanting_for(name, ZKL_MUTEX, T_LONG);
 
     for (int i = 0; i < 10; i++) {
         CHECK_INT(client_acquire(c, SOON_MS), ZKL_OK);

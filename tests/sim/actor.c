@@ -222,6 +222,7 @@ static void begin(struct world *w, unsigned number) {
     a->tried = (struct tried){0};
     TRACE(w, "client %u thread %u: acquire %c, %lld ms", number / THREADS_MAX, number % THREADS_MAX,
           'a' + c->handles[a->handle].name, (long long)timeout_ms);
+    checks_given_up(w, number);
     a->is_told = world_chance(w, 15);
     if (a->is_told) {
         told_begin(a, timeout_ms);
@@ -411,8 +412,9 @@ static void downgrade(struct world *w, unsigned number) {
     if (world_chance(w, 20)) { /* another thread gives it up meanwhile */
         int64_t longest_ns = world_chance(w, 50) ? 15 * MS : w->timeout_ns / 4;
         act_at(w, number, w->now_ns + world_between(w, 0, longest_ns));
-        if (c->doomed == 0 && w->phase == PHASE_RUN && fault_may_be(w)) { /* and it comes late */
-            c->doomed = 4;
+        bool is_late = c->doom == DOOM_NONE && w->phase == PHASE_RUN && fault_may_be(w);
+        if (is_late) {
+            c->doom = DOOM_CREATE;
             fault_count(w);
         }
     }
@@ -568,15 +570,6 @@ bool actors_are_idle(const struct world *w, int client) {
         if (w->list[client].actors[i].state != ACTOR_IDLE)
             return false;
     return handles_are_told(&w->list[client]);
-}
-
-void actor_cancel(struct world *w, int client) {
-    const struct client *c = &w->list[client];
-    const struct handle *h = &c->handles[world_below(w, (unsigned)w->handles)];
-    if (!c->is_open || c->is_paused || h->lock == NULL)
-        return;
-    TRACE(w, "client %d cancels %c", client, 'a' + h->name);
-    (void)zkl_cancel(h->lock);
 }
 
 /* Whoever waits is told; whoever holds must not use the handle any more. */

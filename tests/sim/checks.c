@@ -217,8 +217,7 @@ void checks_note_latest(struct latest *latest, int64_t czxid, bool is_shared) {
         latest->exclusive = czxid;
 }
 
-/* Whether the other node is one behind which this one has to wait. */
-static bool keeps_out(const struct world *w, const struct znode *other, const struct name *own) {
+bool checks_keeps_out(const struct world *w, const struct znode *other, const struct name *own) {
     const struct name *name = &w->names[other->name];
     bool is_its_like = own->kind == name->kind && checks_is_shared(own->kind);
     return name->lock == own->lock && name->kind != ZKLI_KIND_NONE && name->place < own->place &&
@@ -269,7 +268,7 @@ static void check_grant(struct world *w, int client, struct handle *h) {
         world_violate(w, CHECK_BACKING, "client %d is granted %c on an earlier session's node",
                       client, 'a' + h->name);
     for (int i = 0; i < w->truth.count; i++)
-        if (keeps_out(w, &w->truth.nodes[i], node))
+        if (checks_keeps_out(w, &w->truth.nodes[i], node))
             world_violate(w, CHECK_ORDER, "%s is granted, %s was first", node->text,
                           w->names[w->truth.nodes[i].name].text);
     int64_t left_ns = e->lease.certain_until_ns - client_clock(&w->list[client]);
@@ -390,6 +389,7 @@ static void note_created(struct world *w, const struct txn *txn) {
     node->wakes = 0;
     permits_committed(w, txn->name, txn->zxid, txn->data);
     node->client = txn->session == 0 ? NONE : w->session_client[txn->session];
+    checks_owner(w, txn);
 }
 
 static struct zkli_member *member_of(const struct client *c, const char *child) {
@@ -463,49 +463,6 @@ void checks_committed(struct world *w, const struct txn *txn, const struct tree 
     }
 }
 
-/* A reader wakes by the nearest that keeps it out: there is no other between the two. */
-static void check_wake(struct world *w, const struct name *gone, const struct znode *own) {
-    const struct name *name = &w->names[own->name];
-    for (int i = 0; i < w->truth.count; i++) {
-        const struct znode *other = &w->truth.nodes[i];
-        if (w->names[other->name].place > gone->place && keeps_out(w, other, name))
-            world_violate(w, CHECK_WAKES, "%s wakes at the end of %s, behind %s", name->text,
-                          gone->text, w->names[other->name].text);
-    }
-}
-
-void checks_watch_told(struct world *w, int client, int number, enum zkli_watch_type type) {
-    struct name *node = &w->names[number];
-    if (!w->list[client].is_open || node->lock == NONE)
-        return; /* of a directory */
-    if (node->client == client && type == ZKLI_WATCH_DELETED)
-        node->is_end_told = true;
-    const struct zkli_list *head = &w->list[client].session.engine->members;
-    for (const struct zkli_list *link = head->next; link != head; link = link->next) {
-        struct zkli_member *m = ZKLI_CONTAINER(link, struct zkli_member, link);
-        char path[ZKLI_PATH_MAX];
-        if (m->core.state != ZKLI_WAITING || m->watchers[ZKLI_WATCHED_PREDECESSOR].watch == NULL ||
-            strcmp(m->watchers[ZKLI_WATCHED_PREDECESSOR].watch->path, node->text) != 0 ||
-            !zkli_member_path(m, path, sizeof(path)))
-            continue;
-        const struct znode *own = tree_find(&w->truth, world_name(w, path));
-        /* They come in together; a mark wakes as well. */
-        bool is_its_like = m->core.kind == node->kind && checks_is_shared(node->kind);
-        bool come_together = checks_is_shared(m->core.kind) && !is_its_like;
-        bool is_mark = type == ZKLI_WATCH_CHANGED && node->turned_into == 0;
-        if (own != NULL && come_together)
-            check_wake(w, node, own);
-        /* One that was told, and then came to a server that is behind, is told once more. */
-        bool is_same = own != NULL && node->woken == own->name;
-        if (own == NULL || come_together || is_mark || is_same)
-            continue;
-        node->woken = own->name;
-        if (++node->wakes > 1)
-            world_violate(w, CHECK_WAKES, "%u waiters wake at the end of %s", node->wakes,
-                          node->text);
-    }
-}
-
 /* ---- Quiet ---- */
 
 /* Every node has a contender that knows it. */
@@ -525,7 +482,7 @@ static void check_nodes(struct world *w) {
 
 static bool is_kept_out(const struct world *w, const struct znode *own) {
     for (int i = 0; i < w->truth.count; i++)
-        if (keeps_out(w, &w->truth.nodes[i], &w->names[own->name]))
+        if (checks_keeps_out(w, &w->truth.nodes[i], &w->names[own->name]))
             return true;
     return permits_are_out(w, &w->names[own->name]);
 }

@@ -329,7 +329,8 @@ void client_open(struct world *w, unsigned client, unsigned has_handle) {
                                                               .root = root,
                                                               .keeps_session = world_chance(w, 20),
                                                               .is_attached = c->handle != NONE,
-                                                              .born_ns = c->born_ns});
+                                                              .born_ns = c->born_ns,
+                                                              .who.owner_nonce = client + 1});
     assert(s->engine != NULL);
     TRACE(w, "client %u begins", client);
     zkli_session_lock(s);

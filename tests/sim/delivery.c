@@ -73,6 +73,14 @@ bool delivery_is_loss_untold(const struct world *w, const struct port *p) {
     return false;
 }
 
+bool delivery_is_delete_untold(const struct world *w, const struct port *p) {
+    for (int i = p->deliveries.first; i != NONE; i = w->messages[i].next)
+        if (w->messages[i].kind == DELIVER_REPLY && w->messages[i].index == OP_REMOVE &&
+            w->messages[i].code == CODE_CONNECTION_LOSS)
+            return true;
+    return false;
+}
+
 /* ---- Told ---- */
 
 static enum zkli_result result_of(const struct world *w, const struct message *m) {

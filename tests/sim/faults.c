@@ -107,7 +107,7 @@ bool fault_is_none(const struct world *w) {
     }
     for (int i = 0; i < w->clients; i++) {
         const struct client *c = &w->list[i];
-        is_amiss = is_amiss || c->doomed != 0 || c->refused_percent > 0 || c->is_forgetful ||
+        is_amiss = is_amiss || c->doom != DOOM_NONE || c->refused_percent > 0 || c->is_forgetful ||
                    c->is_racing || c->is_told_late;
         for (int s = 0; s < SERVERS; s++)
             is_amiss = is_amiss || c->is_silent[s];
@@ -156,7 +156,7 @@ void fault_doom(struct world *w, unsigned client, unsigned unused) {
     (void)unused;
     w->disturbances++;
     if (w->phase == PHASE_RUN)
-        w->list[client].doomed = 2;
+        w->list[client].doom = DOOM_REPLY;
 }
 
 static bool fault_of_lag(struct world *w) {
@@ -173,6 +173,7 @@ static bool fault_of_memory(struct world *w, enum fault fault, int client) {
         return false;
     if (fault == FAULT_REFUSAL) {
         c->refused_percent = world_chance(w, 50) ? 100 : 50;
+        c->refuses_deletes = world_chance(w, 30);
         fault_heal_later(w, fault, client,
                          world_chance(w, 50) ? w->timeout_ns : w->timeout_ns / 20);
     } else {
@@ -181,6 +182,27 @@ static bool fault_of_memory(struct world *w, enum fault fault, int client) {
             port_cut(w, c->port);
     }
     return true;
+}
+
+static bool awaits_permit(const struct client *c) {
+    if (!c->is_open)
+        return false;
+    const struct zkli_list *head = &c->session.engine->members;
+    for (const struct zkli_list *link = head->next; link != head; link = link->next) {
+        const struct zkli_contender *core = &ZKLI_CONTAINER(link, struct zkli_member, link)->core;
+        if (core->kind == ZKLI_KIND_LEASE && !zkli_contender_holds(core) &&
+            !zkli_contender_has_left(core))
+            return true;
+    }
+    return false;
+}
+
+void fault_last_touches(struct world *w) {
+    for (int i = 0; i < w->clients; i++) {
+        struct client *c = &w->list[i];
+        if (c->doom == DOOM_NONE && awaits_permit(c) && world_chance(w, 50))
+            c->doom = DOOM_TOUCH;
+    }
 }
 
 /* What a lease rests on. */
@@ -215,6 +237,7 @@ static bool fault_of_log(struct world *w) {
 
 /* All servers refuse some of what they are asked. */
 static bool fault_of_answers(struct world *w, enum fault fault) {
+    w->has_refused = true;
     if (fault == FAULT_THROTTLE)
         w->is_throttling = true;
     else
@@ -232,10 +255,10 @@ static bool inject(struct world *w, enum fault fault, int client) {
             port_cut(w, c->port);
         return c->is_open;
     case FAULT_LOST_REPLY:
-        c->doomed = world_chance(w, 70) ? 1 : 2;
+        c->doom = world_chance(w, 70) ? DOOM_WRITE_REPLY : DOOM_REPLY;
         return true;
     case FAULT_LOST_REQUEST:
-        c->doomed = world_chance(w, 60) ? 3 : 4;
+        c->doom = world_chance(w, 60) ? DOOM_REQUEST : DOOM_CREATE;
         return true;
     case FAULT_EXPIRY:
         for (int s = 0; s < SERVERS; s++)
@@ -267,7 +290,7 @@ static bool inject(struct world *w, enum fault fault, int client) {
     case FAULT_PARENT_REAPED:
         return uproot(w, true);
     case FAULT_CANCEL:
-        actor_cancel(w, client);
+        handle_cancel(w, client);
         return true;
     case FAULT_LOCK_CLOSE:
         actor_close_lock(w, client);
@@ -363,7 +386,7 @@ void fault_heal_all(struct world *w) {
     for (int i = 0; i < w->clients; i++) {
         fault_heal(w, FAULT_SILENCE, (unsigned)i);
         fault_heal(w, FAULT_REFUSAL, (unsigned)i);
-        w->list[i].doomed = 0;
+        w->list[i].doom = DOOM_NONE;
         w->list[i].is_forgetful = false;
         w->list[i].is_racing = w->list[i].is_told_late = false;
     }

@@ -46,6 +46,7 @@ enum checker {
     CHECK_LINGER,    /* an idle node is in nobody's way */
     CHECK_WANTED,    /* a holder is told that others wait, once, and for a reason */
     CHECK_SINCE,     /* a node says since when it holds, if that is long after it was made */
+    CHECK_OWNERS,    /* what an owner has given up goes before what it wants next */
     CHECK_TOGETHER,  /* several at once are granted together, by nodes of one transaction */
     CHECK_TURNS,     /* a node is handed on in its process as often as was asked for, at most */
     CHECK_ORDER,     /* grants in the queue's order, and only on nodes not known to be gone */
@@ -78,7 +79,8 @@ struct figures {
         permits, touches, said_since, resizes, mismatches, turns, losses, requeues, timeouts, busy,
         cancels, closes, unreachable, late;
     uint64_t breaks, broken, broken_by_deletion, breaks_too_short, asks, asks_heard, buried;
-    uint64_t again, again_refused, again_lost, given_up, given_up_early, unreleased;
+    uint64_t again, again_refused, again_lost, given_up, given_up_early, given_up_before,
+        unreleased;
     uint64_t refused, forgotten, looks, double_faults, without_quorum, elections, expiries, moves,
         writes, lost_replies, late_creates, late_pings, lost_touches, told_late, watches_resent,
         past_counter, ended_heard, syncs, proofs_by_syncs, successions, drops, older_words, kept,

@@ -51,6 +51,15 @@ void handle_close(struct client *c, int i) {
     h->writes = 0;
 }
 
+void handle_cancel(struct world *w, int client) {
+    const struct client *c = &w->list[client];
+    const struct handle *h = &c->handles[world_below(w, (unsigned)w->handles)];
+    if (!c->is_open || c->is_paused || h->lock == NULL)
+        return;
+    TRACE(w, "client %d cancels %c", client, 'a' + h->name);
+    (void)zkl_cancel(h->lock);
+}
+
 bool handles_are_told(const struct client *c) {
     for (int i = 0; i < HANDLES_MAX; i++)
         if (c->handles[i].writes > 0)

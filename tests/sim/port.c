@@ -169,8 +169,9 @@ static void submit(struct port *p, int request) {
 }
 
 /* Where memory is short it refuses this request and takes that one. */
-static bool is_refused(struct world *w, const struct port *p) {
-    unsigned percent = w->list[p->client].refused_percent;
+static bool is_refused(struct world *w, const struct port *p, enum op op) {
+    const struct client *c = &w->list[p->client];
+    unsigned percent = c->refuses_deletes && op != OP_REMOVE ? 0 : c->refused_percent;
     if (p->state == PORT_OVER)
         return true;
     if (percent == 0 || !world_chance(w, percent))
@@ -193,7 +194,7 @@ static bool send(struct zkli_port *base, enum op op, unsigned slot, const char *
                  bool is_watched) {
     struct port *p = port_of(base);
     struct world *w = p->world;
-    if (is_refused(w, p))
+    if (is_refused(w, p, op))
         return false;
     int name = path == NULL ? w->nowhere : world_name(w, path);
     int request = request_new(w, op, slot, name);
@@ -206,13 +207,15 @@ static bool port_create(struct zkli_port *base, unsigned slot, const char *path,
                         size_t length, enum zkli_create_mode mode) {
     struct port *p = port_of(base);
     struct world *w = p->world;
-    if (is_refused(w, p))
-        return false;
     enum op op = mode == ZKLI_EPHEMERAL_SEQUENTIAL ? OP_CREATE_SEQUENTIAL : OP_CREATE;
+    if (is_refused(w, p, op))
+        return false;
     int name = world_name(w, path);
     int request = request_new(w, op, slot, name);
     w->messages[request].data = world_data(w, name, data, (int)length);
     w->messages[request].is_container = mode == ZKLI_CONTAINER;
+    if (op == OP_CREATE_SEQUENTIAL)
+        checks_asked_to_make(w, p, w->messages[request].data);
     submit(p, request);
     return true;
 }
@@ -233,11 +236,37 @@ static bool port_barrier(struct zkli_port *base, unsigned slot, const char *node
     return send(base, OP_BARRIER, slot, node, false);
 }
 
+/* The node by a set of which a contender says that it has been admitted; NULL: there is none. */
+static struct name *touched(const struct world *w, const struct message *r) {
+    for (int i = 0; r->kind == OP_MULTI && i < r->part_count; i++) {
+        const struct part *part = &r->parts[i];
+        const struct text *text = &w->texts[part->data];
+        struct zkli_node_data data;
+        if (part->type == ZKLI_OP_SET && w->names[part->name].lock != NONE &&
+            zkli_node_data_parse(&data, text->bytes, (size_t)text->length) && data.is_touched &&
+            data.since_ms == 0 && !data.is_asked && !data.is_broken)
+            return &w->names[part->name];
+    }
+    return NULL;
+}
+
+/* Its client library has no memory for this one. */
+static bool is_doomed(struct world *w, const struct port *p, const struct message *r) {
+    struct client *c = &w->list[p->client];
+    struct name *node = c->doom == DOOM_TOUCH ? touched(w, r) : NULL;
+    if (node == NULL)
+        return false;
+    c->doom = DOOM_NONE;
+    node->is_let_be = true;
+    w->figures->refused++;
+    return true;
+}
+
 static bool port_multi(struct zkli_port *base, unsigned slot, const struct zkli_op *ops,
                        size_t count) {
     struct port *p = port_of(base);
     struct world *w = p->world;
-    if (p->state != PORT_CONNECTED || is_refused(w, p))
+    if (p->state != PORT_CONNECTED || is_refused(w, p, OP_MULTI))
         return false;
     int request = request_new(w, OP_MULTI, slot, world_name(w, ops[0].path));
     struct message *r = &w->messages[request];
@@ -251,8 +280,14 @@ static bool port_multi(struct zkli_port *base, unsigned slot, const struct zkli_
                                     .name = name,
                                     .data = world_data(w, name, ops[i].data, ops[i].length),
                                     .version = ops[i].version};
+        if (r->parts[i].is_sequential)
+            checks_asked_to_make(w, p, r->parts[i].data);
         if (ops[i].type == ZKLI_OP_SET && !world_has_text(w, name))
             w->writes[r->parts[i].data].sends++;
+    }
+    if (is_doomed(w, p, r)) {
+        message_free(w, request);
+        return false;
     }
     submit(p, request);
     return true;
@@ -270,7 +305,7 @@ static enum zkli_port_state port_look(struct zkli_port *base) {
     w->figures->looks++;
     if (p->state == PORT_OVER)
         return ZKLI_PORT_EXPIRED;
-    if (p->state != PORT_NEW && !is_refused(w, p))
+    if (p->state != PORT_NEW && !is_refused(w, p, OP_SYNC))
         submit(p, message_new(w, OP_SYNC));
     return p->state == PORT_CONNECTED ? ZKLI_PORT_CONNECTED : ZKLI_PORT_CONNECTING;
 }
@@ -306,7 +341,7 @@ static void port_unwatch(struct zkli_port *base, const char *path, bool is_of_ch
 }
 
 void port_arm(struct world *w, struct port *p) {
-    if (p->is_arming || is_refused(w, p))
+    if (p->is_arming || is_refused(w, p, OP_EXISTS))
         return;
     p->is_arming = true;
     submit(p, request_new(w, OP_EXISTS, ARMING_SLOT, w->nowhere));

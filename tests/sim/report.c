@@ -64,6 +64,7 @@ static void print_locks(const struct figures *f, FILE *out) {
     row(out, "held again, lost", f->again_lost, n);
     row(out, "given up by another thread", f->given_up, n);
     row(out, "given up before it was told", f->given_up_early, n);
+    row(out, "given up before an acquire", f->given_up_before, n);
     row(out, "lost and not released", f->unreleased, n);
     row(out, "late releases", f->late, n);
     row(out, "places lost", f->requeues, n);

@@ -116,8 +116,10 @@ void schedule_operation(struct world *w) {
     for (unsigned i = 0; i < w->faults_wanted; i++)
         if (w->fault_at[i] == w->operations)
             world_at(w, w->now_ns + world_between(w, 0, w->timeout_ns / 2), EVENT_FAULT, i, 0);
-    if (w->operations == w->operations_wanted)
-        world_at(w, w->now_ns + world_between(w, 0, w->timeout_ns), EVENT_PHASE, PHASE_FREEZE, 0);
+    if (w->operations != w->operations_wanted)
+        return;
+    fault_last_touches(w);
+    world_at(w, w->now_ns + world_between(w, 0, w->timeout_ns), EVENT_PHASE, PHASE_FREEZE, 0);
 }
 
 /* ---- A contender of another library's ---- */

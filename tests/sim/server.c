@@ -206,9 +206,9 @@ static bool is_cut_here(struct world *w, int conn, int message) {
     struct client *client = &w->list[w->conns[conn].client];
     const struct message *m = &w->messages[message];
     bool is_for_write = is_write((enum op)m->index);
-    if (client->doomed != 2 && !(client->doomed == 1 && is_for_write))
+    if (client->doom != DOOM_REPLY && !(client->doom == DOOM_WRITE_REPLY && is_for_write))
         return false;
-    client->doomed = 0;
+    client->doom = DOOM_NONE;
     w->figures->lost_replies++;
     TRACE(w, "the reply to client %d is lost", w->conns[conn].client);
     message_free(w, message);
@@ -301,8 +301,8 @@ static bool makes_contender(const struct world *w, const struct message *r) {
 
 /* The connection breaks with this request. */
 static bool is_doomed(const struct world *w, int conn, const struct message *request) {
-    int doomed = w->list[w->conns[conn].client].doomed;
-    return doomed == 3 || (doomed == 4 && makes_contender(w, request));
+    enum doom doom = w->list[w->conns[conn].client].doom;
+    return doom == DOOM_REQUEST || (doom == DOOM_CREATE && makes_contender(w, request));
 }
 
 /* The server's thread that has read it stands still, while others go on: mostly for less than a
@@ -339,6 +339,9 @@ void server_late(struct world *w, unsigned server, unsigned message) {
         TRACE(w, "server %u carries out a write of session %d late", server, m->session);
         w->figures->late_creates++;
         quorum_touch(w, (int)server, m->session);
+        w->names[m->name].is_late = true;
+        for (int i = 0; i < m->part_count; i++)
+            w->names[m->parts[i].name].is_late = true;
         quorum_write(w, (int)server, NONE, m);
     }
     message_free(w, (int)message);
@@ -403,8 +406,8 @@ static void receive(struct world *w, int conn, int message) {
         accept_session(w, conn, r);
     } else if (c->state == CONN_OPEN) {
         if (is_doomed(w, conn, r)) {
-            bool is_late = w->list[c->client].doomed == 4;
-            w->list[c->client].doomed = 0;
+            bool is_late = w->list[c->client].doom == DOOM_CREATE;
+            w->list[c->client].doom = DOOM_NONE;
             if (makes_contender(w, r) && (is_late || world_chance(w, 50)))
                 carry_out_late(w, conn, message);
             else

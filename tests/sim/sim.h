@@ -181,6 +181,8 @@ void delivery_of_reply(struct world *w, struct port *p, const struct message *re
 /* Of a new session: by the network, or else by the thread that tells. */
 bool delivery_is_late(const struct world *w, const struct port *p);
 bool delivery_is_loss_untold(const struct world *w, const struct port *p);
+/* That the reply to a delete was lost with its connection. */
+bool delivery_is_delete_untold(const struct world *w, const struct port *p);
 
 /* ---- client.c ---- */
 
@@ -203,6 +205,8 @@ const struct zkli_port_receiver *client_receiver(void);
 bool handle_open(struct client *c, int number);
 /* Every write by it has been told. */
 void handle_close(struct client *c, int number);
+/* Whoever waits by one of a client's locks does so no longer. */
+void handle_cancel(struct world *w, int client);
 /* Whether all are told whose callers go on. */
 bool handles_are_told(const struct client *c);
 
@@ -228,7 +232,6 @@ bool actor_has_written(struct world *w, unsigned actor);
 /* Something happened in this client's session. */
 void actors_look(struct world *w, int client);
 bool actors_are_idle(const struct world *w, int client);
-void actor_cancel(struct world *w, int client);
 void actor_close_lock(struct world *w, int client);
 
 /* With the session's lock: what it says may be so. */
@@ -266,6 +269,8 @@ int checks_node(struct world *w, struct handle *h);
 int checks_node_of(struct world *w, const struct actor *a);
 /* Whether one of this kind may hold beside another of it. */
 bool checks_is_shared(enum zkli_kind kind);
+/* Whether the other node is one behind which this one has to wait. */
+bool checks_keeps_out(const struct world *w, const struct znode *other, const struct name *own);
 void checks_note_latest(struct latest *latest, int64_t czxid, bool is_shared);
 /* (checks_writes.c) The set of the register, under the guard that comes first. */
 void checks_write_committed(struct world *w, const struct txn *txn, int guard_name);
@@ -279,6 +284,11 @@ void checks_awaited(struct world *w, int client, struct handle *h, const struct 
  * a hold is by, that is certain. */
 bool checks_said_since(struct world *w, const struct txn *txn);
 void checks_since(struct world *w, int client, const struct zkli_hold *hold, struct name *own);
+/* (checks_owners.c) This thread is about to acquire. A contender's node with these data is asked
+ * for, and made. */
+void checks_given_up(struct world *w, unsigned actor);
+void checks_asked_to_make(struct world *w, const struct port *p, int data);
+void checks_owner(struct world *w, const struct txn *txn);
 /* After every event: a node that nobody holds by. */
 void checks_idle(struct world *w, int client, struct handle *h);
 /* The set of a contender's data, which may ask the node's owner to let go. */
@@ -301,6 +311,7 @@ void checks_group(struct world *w, int client, const struct zkli_group *group);
 /* An acquire of several locks has come to its end, for a thread that is about to wake up. */
 void checks_together(struct world *w, const struct zkli_several *all);
 void checks_committed(struct world *w, const struct txn *txn, const struct tree *before);
+/* (checks_wakes.c) A client is told of a watch. */
 void checks_watch_told(struct world *w, int client, int name, enum zkli_watch_type type);
 void checks_frozen(struct world *w);
 void checks_drained(struct world *w);
@@ -356,6 +367,9 @@ void fault_strike(struct world *w, unsigned unused, unsigned unused_too);
 void fault_heal(struct world *w, unsigned fault, unsigned what);
 void fault_heal_later(struct world *w, enum fault fault, int what, int64_t longest_ns);
 void fault_heal_all(struct world *w);
+/* Client libraries refuse the next mark of who is admitted to a semaphore. Just before all comes to
+ * rest: if it is not made then, its follower waits on, while a permit is free. */
+void fault_last_touches(struct world *w);
 /* A reply to this client will be lost. */
 void fault_doom(struct world *w, unsigned client, unsigned unused);
 /* A third party's write. */

@@ -35,6 +35,7 @@
 #define MESSAGES_MAX 8192
 #define PORTS_MAX 256
 #define FAULTS_MAX 12
+#define GIVEN_UP_MAX 8 /* contenders of a thread that are leaving */
 #define PERMITS_MAX 3
 #define NUMBERS_MAX 64 /* of permits that a directory has had, which are remembered */
 #define SERVERS_EPOCH_MS INT64_C(1000000000000) /* by the servers' clocks, when it begins */
@@ -343,6 +344,16 @@ struct handle {
     int64_t blind_until_ns; /* of its member, when it was last looked at */
 };
 
+/* What comes to nothing: a reply or a request, with its connection. */
+enum doom {
+    DOOM_NONE,
+    DOOM_REPLY,
+    DOOM_WRITE_REPLY,
+    DOOM_REQUEST,
+    DOOM_CREATE, /* the request to make a contender is carried out, but late */
+    DOOM_TOUCH   /* the mark of one that is admitted to a semaphore: it is not sent */
+};
+
 enum actor_state {
     ACTOR_IDLE,
     ACTOR_WAITING,
@@ -386,6 +397,10 @@ struct actor {
         uint32_t conn_life;
         unsigned disturbances;
     } tried;
+    /* When its acquire began: contenders of its that were leaving. */
+    char given_up[GIVEN_UP_MAX][ZKLI_UUID_LENGTH + 1];
+    unsigned given_up_count;
+    bool is_hasty; /* its node was asked for when the client library had not told all */
     zkl_hold hold;
     unsigned levels;  /* of it: acquired, and not given up by itself or another thread */
     int64_t until_ns; /* holds so long */
@@ -423,14 +438,14 @@ struct client {
     unsigned untold_writes; /* whose callers go on */
     int ppm;
     int64_t offset_ns, wakes_ns, woke_ns;
-    bool is_silent[SERVERS]; /* nothing passes between it and that server */
-    int doomed; /* the next reply of this kind (1 a write's, 2 any) is lost with its connection; 3:
-                   the next request; 4: the next create is carried out after its connection */
+    bool is_silent[SERVERS];  /* nothing passes between it and that server */
+    enum doom doom;           /* of the next one that is such */
     bool is_forgetful;        /* of the next state, its client library tells nothing */
     bool is_racing;           /* its next heartbeat comes while the server answers a ping */
     bool is_told_late;        /* of its next session; until that is told */
     int64_t scene_ns;         /* what the next act of a scene goes by */
     unsigned refused_percent; /* of what it sends, by its own client library: memory is short */
+    bool refuses_deletes;     /* of these only */
     struct handle handles[HANDLES_MAX];
     struct actor actors[THREADS_MAX];
     struct zkli_breaking breaking;      /* an operator's, in this process */
@@ -509,6 +524,7 @@ struct world {
     unsigned operations_wanted, operations, faults_wanted, faults_done;
     enum phase phase;
     bool is_throttling, is_denying;
+    bool has_refused;          /* either has been */
     bool is_log_stalled;       /* followers log, and acknowledge nothing */
     int64_t log_takes_ns;      /* or each entry so much later; 0: at once */
     unsigned attached_percent; /* of clients, to their program's handle */

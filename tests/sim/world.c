@@ -49,6 +49,7 @@ const char *const checker_names[CHECKERS] = {
     [CHECK_TOGETHER] = "together",   [CHECK_WANTED] = "wanted",
     [CHECK_SINCE] = "since",         [CHECK_BREAKS] = "breaks",
     [CHECK_ASKS] = "asks",           [CHECK_ATTACHED] = "attached",
+    [CHECK_OWNERS] = "owners",
 };
 
 /* ---- Randomness and time ---- */

@@ -19,8 +19,6 @@
 #include "support/fixture.h"
 
 #define SESSION_MS 4000
-/* A session is given up after so many operations, on average. */
-#define SESSION_OPERATIONS 200
 #define WAIT_SHORT_MS 50
 #define WAIT_LONG_MS 2000
 #define HOLD_MAX_MS 5
@@ -231,7 +229,7 @@ int soak_worker_main(int argc, char **argv) {
             continue;
         }
         operate(&w);
-        if (draw(&w, SESSION_OPERATIONS) == 0) {
+        if (draw(&w, SOAK_SESSION_OPERATIONS) == 0) {
             close_session(&w);
             open_session(&w);
         }

@@ -12,6 +12,8 @@
 
 #define SOAK_LOCKS 1000
 #define SOAK_WORKERS 50
+/* A session is given up after so many operations, on average. */
+#define SOAK_SESSION_OPERATIONS 200
 
 enum soak_phase {
     SOAK_RUN,

@@ -3,6 +3,7 @@
 #include "support/clock.h"
 #include "support/wait.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -98,24 +99,50 @@ bool actor_is_done(actor *a) {
     return done;
 }
 
-/* The state letter in /proc: behind the name, which is in parentheses and may hold anything. */
-static char thread_state(long tid) {
-    char path[64], line[256] = "";
+static void read_proc(long tid, const char *name, char *ret_line, int size) {
+    char path[64];
 
-    (void)snprintf(path, sizeof(path), "/proc/self/task/%ld/stat", tid);
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%ld/%s", tid, name);
     FILE *file = fopen(path, "re");
-    if (!file)
-        return '?';
-    if (!fgets(line, sizeof(line), file))
-        line[0] = '\0';
+    if (!file || !fgets(ret_line, size, file))
+        abort();
     (void)fclose(file);
+}
+
+/* By the state letter: behind the name, which is in parentheses and may hold anything. */
+static bool is_asleep(long tid) {
+    char line[256];
+
+    read_proc(tid, "stat", line, sizeof(line));
     const char *end = strrchr(line, ')');
-    return end && end[1] == ' ' ? end[2] : '?';
+    return end && strncmp(end, ") S", 3) == 0;
+}
+
+/* glibc waits for a mutex by FUTEX_WAIT, and for all else by FUTEX_WAIT_BITSET. The line is the
+ * system call that the thread sleeps in, with its arguments; or "running". */
+static bool is_blocked(long tid) {
+    char line[256];
+    long number = 0;
+    unsigned long address = 0;
+    unsigned operation = 0;
+
+    read_proc(tid, "syscall", line, sizeof(line));
+    if (sscanf(line, "%ld %lx %x", &number, &address, &operation) != 3 || !is_asleep(tid))
+        return false;
+    return number != SYS_futex || (operation & (unsigned)FUTEX_CMD_MASK) != FUTEX_WAIT;
+}
+
+static bool is_done_or(bool (*is_true)(long tid), actor *a) {
+    return actor_is_done(a) ||
+           (atomic_load(&a->is_in_call) && is_true(a->tid) && atomic_load(&a->is_in_call));
+}
+
+bool actor_sleeps(actor *a) {
+    return is_done_or(is_asleep, a);
 }
 
 bool actor_is_blocked(actor *a) {
-    return actor_is_done(a) || (atomic_load(&a->is_in_call) && thread_state(a->tid) == 'S' &&
-                                atomic_load(&a->is_in_call));
+    return is_done_or(is_blocked, a);
 }
 
 zkl_err actor_result(actor *a, int64_t wait_ms) {

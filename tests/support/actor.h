@@ -23,10 +23,13 @@ void actor_begin(actor *a, zkl_err (*call)(void *arg), void *arg);
 /* Whether what was begun has returned. */
 bool actor_is_done(actor *a);
 /*
- * Whether what was begun has got to a point where it sleeps, or has returned. An acquire that
- * sleeps has reached the lock, which may then be closed under it.
+ * Whether what was begun has got to a point where it sleeps until something happens, or has
+ * returned. Who sleeps for a mutex does not: its holder need only run. An acquire that sleeps has
+ * reached the lock, which may then be closed under it.
  */
 bool actor_is_blocked(actor *a);
+/* Whether it sleeps at all, for a mutex that the test has locked, or has returned. */
+bool actor_sleeps(actor *a);
 /* Its result, waited for at most wait_ms; or ACTOR_BUSY. */
 zkl_err actor_result(actor *a, int64_t wait_ms);
 /* How long the call took, and when it returned (CLOCK_BOOTTIME, ns); once it is done. */

@@ -173,12 +173,20 @@ size_t queue_owned(const char *name, int64_t session_id) {
     return raw_owned_count(fixture_raw(), lock_dir(name), session_id);
 }
 
+void dir_make(const char *name) {
+    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(name)), RAW_OK);
+}
+
 void plant(const char *name, const char *child, int flags, char *ret_path) {
     char path[RAW_PATH_MAX];
+    int code;
 
     (void)snprintf(path, sizeof(path), "%s/%s", lock_dir(name), child);
-    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(name)), RAW_OK);
-    REQUIRE_INT(raw_create(fixture_raw(), path, "", 0, flags, ret_path), RAW_OK);
+    do { /* the servers may remove a client's directory in between */
+        dir_make(name);
+        code = raw_create(fixture_raw(), path, "", 0, flags, ret_path);
+    } while (code == RAW_NO_NODE);
+    REQUIRE_INT(code, RAW_OK);
 }
 
 void plant_contender(const char *name, const char *prefix, char *ret_path) {

@@ -66,6 +66,12 @@ void credentials_expire(const credentials *c);
 /* Both at once. */
 void session_expire(zkl_session *s);
 
+/*
+ * Makes the lock's directory, to stay. One that a client has made is removed when it is empty, in
+ * each minute at an instant of the servers' choice, and that costs the next acquire requests.
+ * Leaves the test if it fails.
+ */
+void dir_make(const char *name);
 /* How many children the lock's directory has. */
 size_t queue_length(const char *name);
 /* How many nodes under the lock belong to that session. */

@@ -208,7 +208,9 @@ size_t frame_log_trace(const frame_log *log, proxy_frame *ret_frames, size_t max
 static bool has_kind(const frame_record *r, proxy_kind kind) {
     if (r->is_reply)
         return false;
-    if (kind == PROXY_ANY)
+    if (kind == PROXY_WORK && r->kind == PROXY_BARRIER)
+        return false;
+    if (kind == PROXY_ANY || kind == PROXY_WORK)
         return r->kind != PROXY_PING && r->kind != PROXY_EVENT && r->kind != PROXY_CONNECT;
     return r->kind == kind;
 }
@@ -233,9 +235,10 @@ size_t frame_log_count(const frame_log *log, const frame_filter *filter) {
 }
 
 const char *proxy_kind_name(proxy_kind kind) {
-    static const char *const names[] = {
-        "other", "create", "container", "delete", "exists", "get",   "set", "list",    "sync",
-        "ping",  "multi",  "watches",   "auth",   "end",    "event", "any", "connect", "barrier"};
+    static const char *const names[] = {"other", "create",  "container", "delete", "exists",
+                                        "get",   "set",     "list",      "sync",   "ping",
+                                        "multi", "watches", "auth",      "end",    "event",
+                                        "any",   "connect", "barrier",   "work"};
 
     return names[kind];
 }

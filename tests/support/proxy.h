@@ -33,8 +33,10 @@ typedef enum proxy_kind {
     PROXY_EVENT = 14,    /* from the server: a watch fires */
     PROXY_ANY = 15,      /* for counting: every request of a client except pings */
     PROXY_CONNECT = 16,  /* the first frame each way, which has no header; not in PROXY_ANY */
-    PROXY_BARRIER = 17   /* a heartbeat, or what goes before a search: a delete of what is never
+    PROXY_BARRIER = 17,  /* a heartbeat, or what goes before a search: a delete of what is never
                             there, or a transaction that only checks; no PROXY_DELETE or _MULTI */
+    PROXY_WORK = 18      /* for counting: PROXY_ANY without the barriers, which come whenever they
+                            are due */
 } proxy_kind;
 
 typedef enum proxy_direction {

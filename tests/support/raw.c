@@ -3,6 +3,7 @@
 #include "support/raw.h"
 #include "support/wait.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,11 +110,37 @@ int raw_make_path(raw *r, const char *path) {
     return result == ZNODEEXISTS ? ZOK : result;
 }
 
+/*
+ * Whether the leader goes by these permissions, told by writes that change nothing. A follower says
+ * that they are set when it has done that itself. The leader may do it a moment later, and until
+ * then it judges writes by those of before.
+ */
+static bool leader_knows(raw *r, const char *path, int perms) {
+    char child[RAW_PATH_MAX];
+    zoo_op_t check;
+    zoo_op_result_t result;
+
+    (void)snprintf(child, sizeof(child), "%s/no-such-node", path[1] == '\0' ? "" : path);
+    zoo_check_op_init(&check, path, INT_MAX);
+    const bool may_write = zoo_set(r->handle, path, "", 0, INT_MAX) == ZBADVERSION;
+    const bool may_delete = zoo_delete(r->handle, child, -1) == ZNONODE;
+    const bool may_read = zoo_multi(r->handle, 1, &check, &result) == ZBADVERSION;
+
+    return may_write == ((perms & ZOO_PERM_WRITE) != 0) &&
+           may_delete == ((perms & ZOO_PERM_DELETE) != 0) &&
+           may_read == ((perms & ZOO_PERM_READ) != 0);
+}
+
 int raw_restrict(raw *r, const char *path, int perms) {
     struct ACL entry = {.perms = perms, .id = ZOO_ANYONE_ID_UNSAFE};
     const struct ACL_vector acl = {.count = 1, .data = &entry};
+    const int64_t end = clock_ms() + SOON_MS;
+    const int result = zoo_set_acl(r->handle, path, -1, &acl);
 
-    return zoo_set_acl(r->handle, path, -1, &acl);
+    while (result == ZOK && !leader_knows(r, path, perms))
+        if (clock_ms() > end)
+            return ZOPERATIONTIMEOUT;
+    return result;
 }
 
 void raw_acl_scheme(raw *r, const char *path, char *ret_scheme, size_t size) {
@@ -135,14 +162,15 @@ int raw_delete(raw *r, const char *path) {
 int raw_delete_tree(raw *r, const char *path) {
     int result = raw_delete(r, path);
 
-    while (result == ZNOTEMPTY) {
+    for (bool goes_on = true; goes_on && result == ZNOTEMPTY;) {
         raw_list list = raw_children(r, path);
 
+        goes_on = list.code == ZOK && list.count == 0; /* just then there was none */
         for (size_t i = 0; i < list.count; i++) {
             char child[RAW_PATH_MAX];
 
             (void)snprintf(child, sizeof(child), "%s/%s", path, list.names[i]);
-            (void)raw_delete_tree(r, child); /* the next delete of path tells */
+            goes_on = raw_delete_tree(r, child) == ZOK || goes_on;
         }
         raw_list_free(&list);
         result = raw_delete(r, path);
@@ -210,7 +238,8 @@ raw_list raw_children(raw *r, const char *path) {
     struct String_vector found = {0};
     raw_list list = {0};
 
-    if (zoo_get_children(r->handle, path, 0, &found) != ZOK)
+    list.code = zoo_get_children(r->handle, path, 0, &found);
+    if (list.code != ZOK)
         return list;
     if (found.count > 0)
         list.names = calloc((size_t)found.count, sizeof(*list.names));

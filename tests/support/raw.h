@@ -39,6 +39,7 @@ typedef struct raw_stat {
 } raw_stat;
 
 typedef struct raw_list {
+    int code; /* RAW_OK, or why it is empty */
     size_t count;
     char **names; /* sorted by the number at the end, then by name */
 } raw_list;
@@ -59,12 +60,13 @@ int raw_authenticate(raw *r, const char *scheme, const char *credentials);
 int raw_create(raw *r, const char *path, const void *data, size_t len, int flags, char *ret_path);
 /* A persistent node for every component of path that is missing. */
 int raw_make_path(raw *r, const char *path);
-/* Everybody may do what perms (ZooKeeper's bits: read 1, write 2, create 4, delete 8) says. */
+/* Everybody may do what perms (ZooKeeper's bits: read 1, write 2, create 4, delete 8) says. On
+ * return the leader judges writes by that, and the session's own server reads. */
 int raw_restrict(raw *r, const char *path, int perms);
 /* The scheme of the node's first ACL entry ("world", "digest"), "" when it cannot be read. */
 void raw_acl_scheme(raw *r, const char *path, char *ret_scheme, size_t size);
 int raw_delete(raw *r, const char *path);
-/* With everything below it, however busy; RAW_OK also when it is not there. */
+/* With everything below it, however busy; RAW_OK also when it is not there. Not if it may not. */
 int raw_delete_tree(raw *r, const char *path);
 int raw_set(raw *r, const char *path, const void *data, size_t len);
 /* *len: size of data, then how much there was. */

@@ -2,6 +2,8 @@
 #include "unit/fake_zoo.h"
 
 #include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "engine/engine_internal.h"
 #include "lock/lock.h"
@@ -89,6 +91,46 @@ static void dispatch_inside(zkl_err err, zkl_hold hold, void *arg) {
     CalledInside = zkl_session_dispatch(Inside, 8);
 }
 
+static int Status = -1;
+
+/* On a thread that may not wait. */
+static zkl_err fork_here(void *arg) {
+    (void)arg;
+    Status = -1;
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(zkli_in_callback());
+    REQUIRE(pid > 0 && zkli_in_callback() && waitpid(pid, &Status, 0) == pid);
+    return ZKL_OK;
+}
+
+static void fork_inside(zkl_err err, zkl_hold hold, void *arg) {
+    (void)err;
+    (void)hold;
+    (void)fork_here(arg);
+}
+
+static zkl_err deliver_and_fork(void *arg) {
+    zkli_thread_delivers();
+    return fork_here(arg);
+}
+
+/* So it may open sessions of its own, and wait for them. */
+static void a_child_forked_inside_a_callback_is_in_none(void) {
+    zkl_session *s = open_by_hand(NULL);
+    zkl_lock *l = fake_lock(s, "a");
+    REQUIRE_INT(zkl_acquire_async(l, ZKL_FOREVER, fork_inside, NULL), ZKL_OK);
+    await_readable(s);
+    CHECK_INT(zkl_session_dispatch(s, 1), 1);
+    CHECK_INT(Status, 0);
+    fake_end(s, l);
+    actor *a = actor_new();
+    actor_begin(a, deliver_and_fork, NULL);
+    CHECK_INT(actor_result(a, SOON_MS), ZKL_OK);
+    CHECK_INT(Status, 0);
+    actor_free(a);
+}
+
 static void a_call_inside_a_callback_calls_nothing(void) {
     told t;
     Inside = open_by_hand(NULL);
@@ -102,6 +144,23 @@ static void a_call_inside_a_callback_calls_nothing(void) {
     CHECK_INT(CalledInside, 0);
     CHECK_INT(zkl_lock_close(m), ZKL_OK);
     fake_end(Inside, l);
+}
+
+/* It tells what waits on the handle, which is a callback like any other. */
+static void a_call_inside_what_a_close_tells_calls_nothing(void) {
+    told t;
+    Inside = open_by_hand(NULL);
+    zkl_lock *l = fake_lock(Inside, "a"), *m = fake_lock(Inside, "b");
+    told_begin(&t, m, ZKL_FOREVER);
+    await_readable(Inside);
+    CalledInside = -1;
+    REQUIRE_INT(zkl_acquire_async(l, ZKL_FOREVER, dispatch_inside, NULL), ZKL_OK);
+    CHECK_INT(zkl_lock_close(l), ZKL_OK);
+    CHECK_INT(CalledInside, 0);
+    CHECK(!told_is(&t));
+    CHECK_INT(zkl_session_dispatch(Inside, 8), 1);
+    fake_end(Inside, m);
+    told_check_once(&t);
 }
 
 static void a_close_tells_what_was_not_called(void) {
@@ -151,6 +210,39 @@ static void a_close_of_the_session_waits_for_what_is_called(void) {
     CHECK_INT(zkl_lock_close(l), ZKL_OK);
 }
 
+static void *dispatch_to_be_canceled(void *arg) {
+    (void)zkl_session_dispatch(arg, 1);
+    pthread_testcancel();
+    return NULL;
+}
+
+static zkl_err close_it(void *arg) {
+    return zkl_session_close(arg);
+}
+
+/* It would leave the session without its callbacks, and those who close it waiting. */
+static void a_thread_is_canceled_behind_its_callback(void) {
+    pthread_t thread;
+    void *result;
+    actor *a = actor_new();
+    zkl_session *s = open_by_hand(NULL);
+    zkl_lock *l = fake_lock(s, "a");
+    atomic_store(&HasBegun, false);
+    atomic_store(&HasEnded, false);
+    REQUIRE_INT(zkl_acquire_async(l, ZKL_FOREVER, take_long, NULL), ZKL_OK);
+    await_readable(s);
+    REQUIRE_INT(pthread_create(&thread, NULL, dispatch_to_be_canceled, s), 0);
+    WAIT_UNTIL(atomic_load(&HasBegun), SOON_MS);
+    REQUIRE_INT(pthread_cancel(thread), 0);
+    REQUIRE_INT(pthread_join(thread, &result), 0);
+    CHECK(result == PTHREAD_CANCELED);
+    CHECK(atomic_load(&HasEnded));
+    actor_begin(a, close_it, s);
+    CHECK_INT(actor_result(a, SOON_MS), ZKL_OK);
+    actor_free(a);
+    CHECK_INT(zkl_lock_close(l), ZKL_OK);
+}
+
 static void other_sessions_have_a_thread_and_no_descriptor(void) {
     told t;
     zkl_session *s = fake_session(HOSTS, NULL);
@@ -173,9 +265,15 @@ int main(int argc, char **argv) {
         {"nothing is called but in dispatch", nothing_is_called_but_in_dispatch},
         {"at most so many are called", at_most_so_many_are_called},
         {"a call inside a callback calls nothing", a_call_inside_a_callback_calls_nothing},
+        {"a child forked inside a callback is in none",
+         a_child_forked_inside_a_callback_is_in_none},
+        {"a call inside what a close tells calls nothing",
+         a_call_inside_what_a_close_tells_calls_nothing},
         {"a close tells what was not called", a_close_tells_what_was_not_called},
         {"a close of the session waits for what is called",
          a_close_of_the_session_waits_for_what_is_called},
+        {"a thread is canceled behind its callback, not in it",
+         a_thread_is_canceled_behind_its_callback},
         {"other sessions have a thread, and no descriptor",
          other_sessions_have_a_thread_and_no_descriptor},
     };

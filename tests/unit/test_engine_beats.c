@@ -308,6 +308,36 @@ static void without_a_connection_it_is_told_later(void) {
     }
 }
 
+/* Of a quarter of T on, which is as long as the servers then have. */
+static void a_process_that_stood_still_blames_no_server(void) {
+    bench_begin();
+    (void)hold("h");
+    zkli_engine_late(Bench.engine, T_MS * MS / 4 - 1);
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 0);
+    Bench.now_ns += 3 * T_MS * MS;
+    zkli_engine_enter(Bench.engine);
+    zkli_engine_late(Bench.engine, 2 * T_MS * MS);
+    CHECK_STRING(Bench.last_line, "this process stood still for 20000 ms");
+    advance(T_MS * MS / 4 - 1);
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 1);
+    advance(1);
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 2);
+    CHECK(strstr(Bench.last_line, "no heartbeat has been committed") != NULL);
+    serve_all();
+    bench_end();
+}
+
+/* A busy machine makes a process late, and a short T has short quarters. */
+static void less_than_a_second_is_not_worth_a_word(void) {
+    bench_begin();
+    Bench.engine->timeout_ms = 1000;
+    zkli_engine_late(Bench.engine, 1000 * MS - 1);
+    CHECK_INT(Bench.lines[ZKL_LOG_WARN], 0);
+    zkli_engine_late(Bench.engine, 1000 * MS);
+    CHECK_STRING(Bench.last_line, "this process stood still for 1000 ms");
+    bench_end();
+}
+
 static void a_session_that_rests_does_not_miss_heartbeats(void) {
     bench_begin();
     advance(T_MS * MS / 16);
@@ -339,6 +369,8 @@ static const test_case Cases[] = {
     {"without a connection it is told later", without_a_connection_it_is_told_later},
     {"a session that rests does not miss heartbeats",
      a_session_that_rests_does_not_miss_heartbeats},
+    {"a process that stood still blames no server", a_process_that_stood_still_blames_no_server},
+    {"less than a second is not worth a word", less_than_a_second_is_not_worth_a_word},
     {"another timeout than asked for is told once", another_timeout_than_asked_for_is_told_once},
     {"a heartbeat looks for a node of ours", a_heartbeat_looks_for_a_node_of_ours},
     {"the nodes are looked for in turn", the_nodes_are_looked_for_in_turn},

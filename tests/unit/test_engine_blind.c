@@ -98,15 +98,24 @@ static void a_mark_ends_the_hold_and_deletes_the_node(void) {
     end();
 }
 
-static void turn_it(void) {
+/* Its transaction, for the caller to make. */
+static struct request turn_begin(void) {
     zkli_engine_enter(Bench.engine);
     zkli_member_turn(Owner->member);
     settle();
-    struct request turn = serve_until(MULTI);
-    (void)tiny_remove(&Bench.server, turn.ops[0].path);
-    (void)tiny_add(&Bench.server, turn.ops[1].path, Bench.last_session);
-    answer(&turn, ZKLI_RESULT_OK);
+    return serve_until(MULTI);
+}
+
+static void turn_end(const struct request *turn) {
+    (void)tiny_remove(&Bench.server, turn->ops[0].path);
+    (void)tiny_add(&Bench.server, turn->ops[1].path, Bench.last_session);
+    answer(turn, ZKLI_RESULT_OK);
     CHECK_INT(Owner->member->core.state, ZKLI_HELD);
+}
+
+static void turn_it(void) {
+    struct request turn = turn_begin();
+    turn_end(&turn);
 }
 
 /* Its own transaction's news are not told from others. */
@@ -162,6 +171,58 @@ static void a_closed_writer_that_turns_is_blind(void) {
     end();
 }
 
+/* The connection that it was lost with may have taken the watch along. */
+static void after_a_reply_that_was_lost_it_is_blind(void) {
+    hold_watched();
+    Bench.refused = NO_READS;
+    while (Bench.request_count == 0)
+        advance(10 * MS);
+    struct request beat = serve_until(BARRIER);
+    const int64_t end_ns = certain_until_ns();
+    answer(&beat, ZKLI_RESULT_LOST);
+    check_ends_at(end_ns);
+    end();
+}
+
+static void pass_with_heartbeats_alone(int64_t ns) {
+    for (const int64_t end_ns = Bench.now_ns + ns; Bench.now_ns < end_ns; advance(10 * MS))
+        while (Bench.request_count > 0 && Bench.requests[0].kind == BARRIER)
+            serve_next();
+}
+
+/* Else it looks with the next heartbeat, which an outage of T/2 leaves time for. */
+static void a_turn_that_took_half_of_the_time_looks_at_once(void) {
+    for (int is_late = 0; is_late <= 1; is_late++) {
+        bench_begin();
+        Owner = begin_as("a", ZKLI_KIND_WRITE);
+        pass(T_MS * MS / 4);
+        struct request turn = turn_begin();
+        const int64_t left_ns = certain_until_ns() - Bench.now_ns;
+        pass_with_heartbeats_alone(left_ns - T_MS * MS / 2 - (is_late ? 0 : 50) * MS);
+        turn_end(&turn);
+        const size_t count = Bench.request_count;
+        bool looks = count > 0 && Bench.requests[count - 1].kind == GET;
+        CHECK_INT(looks, is_late);
+        end();
+    }
+}
+
+/* Its watch may not have been set again, and its node be marked. */
+static void a_waiter_looks_again_on_another_connection(void) {
+    Owner = wait_behind_another();
+    pass(T_MS * MS / 4);
+    REQUIRE(Owner->member->core.own_watch == ZKLI_WATCHED);
+    Bench.refused = NO_READS;
+    cut_and_connect(0);
+    delete_node(OTHER_NODE);
+    pass(T_MS * MS / 4);
+    CHECK_INT(Owner->grants, 0);
+    Bench.refused = 0;
+    pass(T_MS * MS / 4);
+    CHECK_INT(Owner->grants, 1);
+    end();
+}
+
 /* It would be another hold, with what is left of this one. */
 static void it_is_not_handed_on_with_less_than_the_lease(void) {
     hold_blind();
@@ -213,6 +274,10 @@ int main(int argc, char **argv) {
         {"a new connection is blind until the node is read",
          a_new_connection_is_blind_until_the_node_is_read},
         {"a closed writer that turns is blind", a_closed_writer_that_turns_is_blind},
+        {"after a reply that was lost it is blind", after_a_reply_that_was_lost_it_is_blind},
+        {"a turn that took half of the time looks at once",
+         a_turn_that_took_half_of_the_time_looks_at_once},
+        {"a waiter looks again on another connection", a_waiter_looks_again_on_another_connection},
         {"it is not handed on with less than the lease",
          it_is_not_handed_on_with_less_than_the_lease},
         {"a grant that comes late looks first", a_grant_that_comes_late_looks_first},

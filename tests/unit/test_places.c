@@ -214,6 +214,7 @@ static void it_goes_with_the_handle(void) {
     CHECK_INT(zkl_lock_close(l), ZKL_OK);
     WAIT_UNTIL(fake_children("/locks/a") == 1, SOON_MS);
     WAIT_UNTIL(keeps_place(other), SOON_MS);
+    WAIT_UNTIL(waits(other), SOON_MS); /* while its node is being made it has no place to lose */
     fake_state(ZOO_EXPIRED_SESSION_STATE);
     WAIT_UNTIL(!has_member(other), SOON_MS);
     WAIT_UNTIL(keeps_place(other), SOON_MS);

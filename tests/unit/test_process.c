@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "support/main.h"
 #include "support/wait.h"
 
@@ -71,11 +72,25 @@ static void where_the_kernel_does_not_wipe_it_is_the_process_id(void) {
     CHECK(is_true_in_a_child(are_their_ids));
 }
 
+static bool is_the_threads_id(void) {
+    return zkli_thread_id() == gettid();
+}
+
+static bool are_the_threads_ids(void) {
+    return is_the_threads_id() && is_true_in_a_child(is_the_threads_id);
+}
+
+static void a_child_s_thread_has_another_id(void) {
+    RefusesAdvice = false;
+    CHECK(is_true_in_a_child(are_the_threads_ids));
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"a child of a fork has another number", a_child_of_a_fork_has_another_number},
         {"where the kernel does not wipe it, it is the process id",
          where_the_kernel_does_not_wipe_it_is_the_process_id},
+        {"a child's thread has another id than its parent's", a_child_s_thread_has_another_id},
     };
     return TEST_MAIN(argc, argv, "process", cases);
 }
