@@ -29,7 +29,7 @@ await_file() { # FILE
 }
 
 is_queued() { # NAME
-    [[ $("$BenchBuild/zklock" ls "$1") =~ $'\n'"$1"[[:space:]]+2$ ]] # behind the heading
+    [[ $("$BenchBuild/zklock" ls --json "$1") == *"\"name\":\"$1\",\"contenders\":2"[^0-9]* ]]
 }
 
 # Their command lines are one process each, so that killing one kills nothing else. Without a

@@ -2,7 +2,7 @@
 # else; where the package bash-completion is loaded, it completes the command that run runs.
 # A name comes from the servers, so any client has chosen it: nothing here evaluates one.
 # shellcheck shell=bash
-# shellcheck disable=SC2154  # words, starts, before and cur are locals of _zklock
+# shellcheck disable=SC2154  # words, starts, before, cur and subcommand are locals of _zklock
 
 # What readline has split at a ':' or '=' is put together again, up to the cursor. Leaves the words
 # in words, where each one starts in COMP_WORDS in starts, and in before the part of the last one
@@ -31,17 +31,25 @@ _zklock_options() { # SUBCOMMAND
     case $1 in
     run)
         options+=(-n --nonblock -w --wait -s --shared -x --exclusive --permits --all
-            -E --conflict-exit-code --grace --ticket -c --command --show-command -q --quiet)
+            -E --conflict-exit-code --grace --on-lost --cgroup --ticket --metrics-file
+            -c --command --show-command -q --quiet)
         ;;
-    ls | show | deadlocks) options+=(--json) ;;
+    bench) options+=(--count --json) ;;
+    ls) options+=(--sort --watch --interval --names --json --prometheus) ;;
+    deadlocks | doctor) options+=(--json) ;;
+    show) options+=(--watch --interval -l --long --json) ;;
     break) options+=(-y --yes -w --wait) ;;
+    set) options+=(--if-version --create --unguarded) ;;
+    get) options+=(--print-version) ;;
+    fence) options+=(--name) ;;
     esac
 }
 
 _zklock_takes_value() { # WORD
     case $1 in
-    --hosts | --root | --timeout | --auth-file | --label | --ticket) ;;
-    --wait | --permits | --conflict-exit-code | --grace | --command) ;;
+    --hosts | --root | --timeout | --auth-file | --label | --ticket | --metrics-file) ;;
+    --if-version | --name | --count | --sort | --interval) ;;
+    --wait | --permits | --conflict-exit-code | --grace | --on-lost | --command) ;;
     --*) return 1 ;;
     *) [[ $1 =~ ^-[^-wEc]*[wEc]$ ]] ;;
     esac
@@ -52,6 +60,12 @@ _zklock_reply() { # WORD...
     for word; do
         [[ $word != "$cur"* ]] || COMPREPLY+=("${word#"$before"}")
     done
+}
+
+_zklock_reply_values() { # WORD...: with the option's name before them, if that is in the same word
+    local name=
+    [[ $cur != --*=* ]] || name=${cur%%=*}=
+    _zklock_reply "${@/#/"$name"}"
 }
 
 _zklock_reply_files() { # VALUE: the end of what is typed
@@ -65,13 +79,13 @@ _zklock_reply_files() { # VALUE: the end of what is typed
     _zklock_reply "${files[@]}"
 }
 
-# The locks in use, if the servers answer within a second. An escape in the table stands for what
-# can hardly be typed, and a name with a '-' in front would be an option: both are left out.
+# The locks in use, if the servers answer within a second. An escape in a name stands for what can
+# hardly be typed, and a name with a '-' in front would be an option: both are left out.
 _zklock_reply_names() { # ZKLOCK OPTION...
     local -a names
     local name quoted
-    mapfile -t names < <({ timeout -s KILL 1 "$1" ls "${@:2}" </dev/null |
-        sed -nE 's/^([^\\-][^\\]*) +[0-9]+$/\1/p' | sed 's/ *$//'; } 2>/dev/null)
+    mapfile -t names < <({ timeout -s KILL 1 "$1" ls --names "${@:2}" </dev/null |
+        sed -n '/^[^\\-][^\\]*$/p'; } 2>/dev/null)
     for name in "${names[@]}"; do
         # After an open quote readline inserts the reply as it is.
         case $cur in
@@ -85,7 +99,7 @@ _zklock_reply_names() { # ZKLOCK OPTION...
     done
 }
 
-# The command of run, from words[$1] on.
+# The command of run or fence, from words[$1] on.
 _zklock_reply_command() { # INDEX
     if declare -F _command_offset >/dev/null; then
         _command_offset "${starts[$1]}"
@@ -108,7 +122,7 @@ _zklock_read_words() {
             [[ $option != @(--hosts|--root|--auth-file) ]] || asked+=("$option=$word")
             option=
         elif [[ $word == -- ]]; then
-            [[ $subcommand != run ]] || command_at=$((i + 1))
+            [[ $subcommand != @(run|fence) ]] || command_at=$((i + 1))
             return
         elif _zklock_takes_value "$word"; then
             option=$word
@@ -120,7 +134,7 @@ _zklock_read_words() {
             [[ $word != --all ]] || has+=' all'
         elif [[ ! $subcommand ]]; then
             subcommand=$word
-        elif [[ $subcommand == run && $operands == 1 && $has != *all* ]]; then
+        elif [[ $subcommand == @(run|fence) && $operands == 1 && $has != *all* ]]; then
             command_at=$i
             return
         else
@@ -140,19 +154,23 @@ _zklock() {
         _zklock_reply_command "$command_at"
     elif [[ $option || $cur == --*=* ]]; then
         case ${option:-$cur} in
-        --auth-file | --ticket) _zklock_reply_files "$cur" ;;
-        --auth-file=* | --ticket=*) _zklock_reply_files "${cur#*=}" ;;
+        --sort | --sort=*) _zklock_reply_values name depth wait ;;
+        --auth-file | --ticket | --metrics-file) _zklock_reply_files "$cur" ;;
+        --auth-file=* | --ticket=* | --metrics-file=*) _zklock_reply_files "${cur#*=}" ;;
+        --on-lost | --on-lost=*) _zklock_reply_values kill term ignore ;;
         esac
     elif [[ $cur == -* ]]; then
         _zklock_options "$subcommand"
         _zklock_reply "${options[@]}"
     elif [[ ! $subcommand ]]; then
-        _zklock_reply run ls show held ask break end deadlocks
-    elif [[ $subcommand == end ]]; then
+        _zklock_reply run ls show held ask break end deadlocks config set get fence doctor bench
+    elif [[ $subcommand == end || $subcommand$operands == @(fence0|set1) ]]; then
         _zklock_reply_files "$cur"
+    elif [[ $subcommand == @(set|get) ]]; then
+        : # paths are not asked of the servers
     elif [[ $operands == 0 || $has == *all* ]]; then
         _zklock_reply_names "$1" "${asked[@]}"
-    elif [[ $subcommand == run && $has != *command* ]]; then
+    elif [[ $subcommand == @(run|fence) && $has != *command* ]]; then
         _zklock_reply_command $((${#words[@]} - 1))
     fi
 }

@@ -50,8 +50,8 @@ static const zkl_contender *choose(const cli_options *o, const zkl_queue *queue)
             chosen = c;
     }
     if (o->node == NULL && holders > 1) {
-        cli_message("%s: %zu clients hold this lock: name the NODE of one ('zklock show')", o->name,
-                    holders);
+        cli_message("%s: %zu clients hold this lock: name the NODE of one ('zklock show -l')",
+                    o->name, holders);
         return NULL;
     }
     if (chosen == NULL && o->node != NULL)
@@ -73,6 +73,10 @@ static void show(const char *name, const zkl_queue *queue, const zkl_contender *
                 : c->is_holder ? "holds"
                                : "waits",
                 age, zkl_queue_count(queue) - before - 1);
+    if (c->is_holder && c->host[0] == '\0')
+        cli_message("%s: its node has no data of zklock: that client is not told, and may go on as "
+                    "if it held the lock, beside the next holder",
+                    name);
 }
 
 /* A yes from who sits there; --yes stands for it. */
@@ -93,12 +97,30 @@ static bool is_wanted(const cli_options *o) {
     return false;
 }
 
+/* The mark is a write, which may not have been sent in a short time, or be without an answer. */
+static bool is_marked(const cli_options *o, zkl_session *session, const char *node) {
+    zkl_queue *queue = NULL;
+    bool is_broken = false;
+    if (zkl_session_state(session) != ZKL_STATE_CONNECTED ||
+        zkl_inspect(session, o->name, &queue) != ZKL_OK)
+        return false;
+    for (size_t i = 0; i < zkl_queue_count(queue); i++) {
+        const zkl_contender *c = zkl_queue_at(queue, i);
+        is_broken = is_broken || (c->is_broken && strcmp(c->node, node) == 0);
+    }
+    zkl_queue_free(queue);
+    return is_broken;
+}
+
 static int end_contender(const cli_options *o, zkl_session *session, const char *node) {
     zkl_err err = zkl_break(session, o->name, node, o->wait_ms);
     if (err == ZKL_NOT_HELD) /* it has gone by itself meanwhile */
         return CLI_EXIT_OK;
     if (err == ZKL_TIMEOUT) {
-        cli_message("%s: not gone yet; the mark stays, and another break goes on from there",
+        cli_message(is_marked(o, session, node)
+                        ? "%s: not gone yet; the mark stays, and another break goes on from there"
+                        : "%s: not gone yet, and not known to be marked: try again, with a longer "
+                          "--wait",
                     o->name);
         return CLI_EXIT_NOT_ACQUIRED;
     }

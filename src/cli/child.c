@@ -105,23 +105,29 @@ static int try_candidates(const plan *p) {
     return result;
 }
 
+_Noreturn static void fail(const plan *p, int error) {
+    ssize_t written = write(p->status_fd, &error, sizeof(error));
+    _exit(written == (ssize_t)sizeof(error) ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
 /*
- * In the child. If the parent dies between the fork and prctl, the kernel sends no SIGKILL.
+ * In the child. If the parent dies between the fork and prctl, the kernel sends no signal.
  * SIGTTOU is still blocked when the terminal is taken, and the mask goes back last.
  */
 _Noreturn static void become_command(const plan *p) {
     const cli_child_request *r = p->request;
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != p->parent)
+    if (prctl(PR_SET_PDEATHSIG, r->death_signal) != 0 || getppid() != p->parent)
         _exit(EXIT_FAILURE);
+    int error = cli_cgroup_join(r->cgroup);
+    if (error != 0)
+        fail(p, -error);
     (void)setpgid(0, 0); /* cannot fail for a child that has not exec'ed */
     cli_guardian_join(r->guardian);
     if (r->lend_terminal)
         cli_terminal_give(r->terminal, getpid());
     cli_descriptors_close_others(r->inherited, p->status_fd);
     cli_signals_restore(r->signals);
-    int error = try_candidates(p);
-    ssize_t written = write(p->status_fd, &error, sizeof(error));
-    _exit(written == (ssize_t)sizeof(error) ? EXIT_SUCCESS : EXIT_FAILURE);
+    fail(p, try_candidates(p));
 }
 
 /* Forks with the plan ready. */

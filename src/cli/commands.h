@@ -14,5 +14,11 @@ int cli_ask(const cli_options *options);
 int cli_break(const cli_options *options);
 int cli_end(const cli_options *options);
 int cli_deadlocks(const cli_options *options);
+int cli_config(const cli_options *options);
+int cli_set(const cli_options *options);
+int cli_get(const cli_options *options);
+int cli_fence(const cli_options *options);
+int cli_doctor(const cli_options *options);
+int cli_bench(const cli_options *options);
 
 #endif

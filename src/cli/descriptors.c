@@ -57,14 +57,13 @@ static bool record_by_search(cli_descriptors *d) {
     return true;
 }
 
+/* What is closed stays of no use: reading and writing fail. But no socket gets its number. */
 static bool fill_standard(void) {
-    int fd;
-    do {
-        fd = open("/dev/null", O_RDWR);
-    } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd < 0)
-        return false;
-    close(fd);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        bool is_open = fcntl(fd, F_GETFD) != -1; /* and those below it are */
+        if (!is_open && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            return false;
+    }
     return true;
 }
 

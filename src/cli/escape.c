@@ -2,7 +2,6 @@
 #include "cli/escape.h"
 
 #include <langinfo.h>
-#include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 
@@ -63,40 +62,73 @@ static size_t columns_of(uint32_t point, bool utf8) {
     return columns > 0 ? (size_t)columns : 0;
 }
 
+/* One character, or a byte that begins none. */
+typedef struct piece {
+    size_t length;  /* in bytes */
+    size_t columns; /* of what is shown for it */
+    bool is_shown_as_is;
+} piece;
+
+static piece piece_at(const char *s, size_t n, bool utf8) {
+    uint32_t point = 0;
+    size_t length = cli_utf8_decode(s, n, &point);
+    size_t columns = length == 0 ? 0 : columns_of(point, utf8);
+    length = length == 0 ? 1 : length;
+    if (s[0] == '\\')
+        return (piece){length, 2, false};
+    return columns > 0 ? (piece){length, columns, true}
+                       : (piece){length, 4 * length, false}; /* \xHH for each byte */
+}
+
+static void put_piece(FILE *out, const char *s, const piece *one) {
+    if (one->is_shown_as_is)
+        fwrite(s, 1, one->length, out);
+    else if (s[0] == '\\')
+        fputs("\\\\", out);
+    else
+        for (size_t i = 0; i < one->length; i++)
+            fprintf(out, "\\x%02X", (unsigned)(unsigned char)s[i]);
+}
+
 size_t cli_escape(FILE *out, const char *s, size_t n, bool utf8) {
     size_t columns = 0;
     for (size_t i = 0; i < n;) {
-        uint32_t point = 0;
-        size_t length = cli_utf8_decode(s + i, n - i, &point);
-        size_t width = length == 0 ? 0 : columns_of(point, utf8);
-        if (point == '\\') {
-            fputs("\\\\", out);
-            columns += 2;
-        } else if (width > 0) {
-            fwrite(s + i, 1, length, out);
-            columns += width;
-        } else {
-            length = length == 0 ? 1 : length;
-            for (size_t j = 0; j < length; j++)
-                columns += (size_t)fprintf(out, "\\x%02X", (unsigned)(unsigned char)s[i + j]);
-        }
-        i += length;
+        const piece next = piece_at(s + i, n - i, utf8);
+        put_piece(out, s + i, &next);
+        columns += next.columns;
+        i += next.length;
     }
     return columns;
 }
 
-char *cli_escaped(const char *s, bool utf8, size_t *ret_columns) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL)
-        return NULL;
-    size_t columns = cli_escape(out, s, strlen(s), utf8);
-    bool failed = ferror(out) != 0;
-    if (fclose(out) != 0 || failed) {
-        free(text);
-        return NULL;
+size_t cli_escaped_columns(const char *s, bool utf8) {
+    size_t columns = 0;
+    for (size_t n = strlen(s); n > 0;) {
+        const piece next = piece_at(s, n, utf8);
+        columns += next.columns;
+        s += next.length;
+        n -= next.length;
     }
-    *ret_columns = columns;
-    return text;
+    return columns;
+}
+
+size_t cli_escape_cut(FILE *out, const char *s, bool utf8, size_t most) {
+    const char *ellipsis = utf8 ? "\xe2\x80\xa6" : "...";
+    const size_t ellipsis_columns = utf8 ? 1 : 3;
+    size_t columns = 0;
+    if (cli_escaped_columns(s, utf8) <= most)
+        return cli_escape(out, s, strlen(s), utf8);
+    if (most < ellipsis_columns)
+        return (size_t)fprintf(out, "%.*s", (int)most, "...");
+    for (size_t n = strlen(s);;) {
+        const piece next = piece_at(s, n, utf8);
+        if (columns + next.columns + ellipsis_columns > most)
+            break; /* at the latest at the piece that does not fit into most */
+        put_piece(out, s, &next);
+        columns += next.columns;
+        s += next.length;
+        n -= next.length;
+    }
+    fputs(ellipsis, out);
+    return columns + ellipsis_columns;
 }

@@ -26,7 +26,14 @@ bool cli_locale_is_utf8(void);
  */
 size_t cli_escape(FILE *out, const char *s, size_t n, bool utf8);
 
-/* The same into new memory, the caller's to free; NULL when out of memory. */
-char *cli_escaped(const char *s, bool utf8, size_t *ret_columns);
+/* How many columns the form of s has. */
+size_t cli_escaped_columns(const char *s, bool utf8);
+
+/*
+ * Writes the form of s in `most` columns or fewer, and returns how many. What does not fit is left
+ * out at the end, in whole characters with their escapes, and an ellipsis stands for it: one
+ * character with utf8, three dots without.
+ */
+size_t cli_escape_cut(FILE *out, const char *s, bool utf8, size_t most);
 
 #endif

@@ -9,7 +9,13 @@ int cli_exit_status_of(zkl_err err) {
     case ZKL_BUSY:
         return CLI_EXIT_NOT_ACQUIRED;
     case ZKL_LOST:
+    case ZKL_STALE:
         return CLI_EXIT_LOST;
+    case ZKL_NO_NODE:
+    case ZKL_BAD_VERSION:
+        return CLI_EXIT_OTHER_NODE;
+    case ZKL_UNSURE:
+        return CLI_EXIT_UNSURE;
     case ZKL_UNREACHABLE:
         return CLI_EXIT_NO_SERVER;
     case ZKL_DENIED:
@@ -29,10 +35,6 @@ int cli_exit_status_of(zkl_err err) {
     case ZKL_NOMEM:
     case ZKL_FORKED:
     case ZKL_SERVER:
-    case ZKL_NO_NODE:
-    case ZKL_BAD_VERSION:
-    case ZKL_UNSURE:
-    case ZKL_STALE:
     case ZKL_IO:
     case ZKL_CORRUPT:
     case ZKL_EXPIRED:

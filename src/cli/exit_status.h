@@ -14,11 +14,15 @@ enum {
     CLI_EXIT_NOT_ACQUIRED = 1, /* run: unless -E says otherwise */
     CLI_EXIT_DEADLOCK = 1,     /* deadlocks: there is one */
     CLI_EXIT_NOT_HELD = 1,     /* held, ask, break */
+    CLI_EXIT_OTHER_NODE = 1,   /* set, get: there is no such node, or it has another version */
+    CLI_EXIT_WRONG = 1,        /* doctor: it has found something */
     CLI_EXIT_USAGE = 64,
     CLI_EXIT_NO_SERVER = 69,
     CLI_EXIT_INTERNAL = 70,
+    CLI_EXIT_UNSURE = 74,
     CLI_EXIT_LOST = 75,
     CLI_EXIT_DENIED = 77,
+    CLI_EXIT_CONFIG = 78,
     CLI_EXIT_NOT_EXECUTABLE = 126,
     CLI_EXIT_NOT_FOUND = 127,
     CLI_EXIT_SIGNAL_BASE = 128

@@ -36,21 +36,36 @@ bool cli_grace_plan(cli_grace *ret_grace, int timeout_ms, int64_t asked_ms, int6
         *ret_most_ms = most;
         return false;
     }
-    *ret_grace = (cli_grace){.term_ms = grace + safety, .kill_ms = safety};
+    *ret_grace = (cli_grace){
+        .term_ms = grace + safety, .over_ms = safety, .guard_ms = safety - safety / 4};
     return true;
 }
 
+void cli_grace_adapt(cli_grace *grace, cli_on_lost on_lost) {
+    switch (on_lost) {
+    case CLI_ON_LOST_KILL:
+        return;
+    case CLI_ON_LOST_TERM: /* the guardian comes as much after us as it does with SIGKILL */
+        grace->guard_ms += grace->term_ms - grace->over_ms;
+        break;
+    case CLI_ON_LOST_IGNORE:
+        grace->guard_ms = grace->term_ms = 0;
+        break;
+    }
+    grace->over_ms = 0;
+}
+
 cli_stage cli_grace_stage(const cli_grace *grace, cli_stage stage, int64_t remaining_ms) {
-    if (stage == CLI_STAGE_KILLED || remaining_ms <= grace->kill_ms)
-        return CLI_STAGE_KILLED;
+    if (stage == CLI_STAGE_OVER || remaining_ms <= grace->over_ms)
+        return CLI_STAGE_OVER;
     if (stage == CLI_STAGE_TERMINATED || remaining_ms <= grace->term_ms)
         return CLI_STAGE_TERMINATED;
     return CLI_STAGE_RUNNING;
 }
 
 int64_t cli_grace_wait_ms(const cli_grace *grace, cli_stage stage, int64_t remaining_ms) {
-    int64_t until = stage == CLI_STAGE_RUNNING ? grace->term_ms : grace->kill_ms;
-    if (stage == CLI_STAGE_KILLED)
+    int64_t until = stage == CLI_STAGE_RUNNING ? grace->term_ms : grace->over_ms;
+    if (stage == CLI_STAGE_OVER)
         return -1;
     return remaining_ms - until > 1 ? remaining_ms - until : 1;
 }

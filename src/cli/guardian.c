@@ -27,6 +27,8 @@
 
 /* How often a killed group is looked at, and a process that is about to be dead. */
 #define LOOK_MS 2
+/* How seldom, in the end, one that may take its time. */
+#define LOOK_PATIENTLY_MS 100
 /* A group that has been killed is killed again, for a process that comes late. */
 #define KILL_AGAIN_MS 200
 /* A process that has closed its descriptors is dead soon after. */
@@ -41,10 +43,11 @@
 
 typedef struct shared {
     _Atomic int64_t until_ms;
-    atomic_int timeout_ms;  /* of the session: after that it is over without us */
-    _Atomic pid_t group;    /* 0: none to end */
-    atomic_bool has_killed; /* the guardian, a group of a runner that did not renew */
-    atomic_uint ticket;     /* the one that counts, + 1; 0: there is none */
+    atomic_int timeout_ms; /* of the session: after that it is over without us */
+    _Atomic pid_t group;   /* 0: none to end */
+    atomic_bool has_acted; /* the guardian, on a group of a runner that did not renew */
+    atomic_bool had_term;  /* the group, from either of the two, for the hold */
+    atomic_uint ticket;    /* the one that counts, + 1; 0: there is none */
     char tickets[TICKETS][ZKL_TICKET_SIZE];
 } shared;
 
@@ -57,6 +60,14 @@ struct cli_guardian {
     pid_t pid;
     pthread_mutex_t mutex; /* one ticket is written at a time */
 };
+
+/* What the guardian goes by. */
+typedef struct post {
+    const cli_guardian_orders *orders;
+    shared *shared;
+    int pipe_fd;
+    bool is_group_gone;
+} post;
 
 /* ---- The guardian's side ---- */
 
@@ -94,26 +105,60 @@ static void set_timer(int timer_fd, int64_t at_ms) {
     (void)timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &timer, NULL); /* the arguments are right */
 }
 
-/* False: no process is left in it. Then its number may be another's: it must not be used again. */
-static bool kill_group(pid_t group) {
-    return kill(-group, SIGKILL) == 0 || errno != ESRCH;
+/* The group's SIGKILL; once nothing is left of it, its number may be another's. */
+static void kill_group(post *p, pid_t group) {
+    if (!p->is_group_gone && kill(-group, SIGKILL) != 0 && errno == ESRCH)
+        p->is_group_gone = true;
 }
 
-/* Kills the group whenever its time is over. Returns when the runner has closed its side. */
-static void watch(shared *s, int pipe_fd, int timer_fd) {
+static void kill_all(post *p, pid_t group) {
+    kill_group(p, group);
+    cli_cgroup_kill(p->orders->cgroup);
+}
+
+/* What waits for a disk may run on. */
+static bool runs(const post *p, pid_t group) {
+    return cli_cgroup_runs(p->orders->cgroup) || (!p->is_group_gone && cli_members_run(group));
+}
+
+static void terminate_group(const post *p, pid_t group) {
+    if (atomic_exchange(&p->shared->had_term, true))
+        return;
+    (void)kill(-group, SIGTERM); /* fails when no process is left in it */
+    (void)kill(-group, SIGCONT); /* a stopped process does not see SIGTERM */
+}
+
+/* The group's time is over. Returns when to come again, 0: never. */
+static int64_t act(post *p, pid_t group) {
+    switch (p->orders->on_lost) {
+    case CLI_ON_LOST_KILL:
+        atomic_store(&p->shared->has_acted, true);
+        kill_all(p, group);
+        break;
+    case CLI_ON_LOST_TERM:
+        if (!atomic_load(&p->shared->had_term))
+            atomic_store(&p->shared->has_acted, true);
+        terminate_group(p, group);
+        return 0;
+    case CLI_ON_LOST_IGNORE:
+        return 0;
+    }
+    return cli_clock_ms() + KILL_AGAIN_MS;
+}
+
+/* Acts on the group whenever its time is over. Returns when the runner has closed its side. */
+static void watch(post *p, int timer_fd) {
     char poked[64];
-    struct pollfd fds[] = {{.fd = pipe_fd, .events = POLLIN}, {.fd = timer_fd, .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = p->pipe_fd, .events = POLLIN},
+                           {.fd = timer_fd, .events = POLLIN}};
     for (;;) {
-        pid_t group = atomic_load(&s->group);
-        int64_t until_ms = atomic_load(&s->until_ms);
-        bool is_over = group != 0 && cli_clock_ms() >= until_ms;
-        if (is_over) {
-            atomic_store(&s->has_killed, true);
-            if (!kill_group(group))
-                (void)atomic_compare_exchange_strong(&s->group, &group, 0);
-        }
-        set_timer(timer_fd, group == 0 ? 0 : is_over ? cli_clock_ms() + KILL_AGAIN_MS : until_ms);
-        if (poll(fds, 2, -1) > 0 && fds[0].revents != 0 && read(pipe_fd, poked, sizeof(poked)) == 0)
+        pid_t group = atomic_load(&p->shared->group);
+        int64_t until_ms = atomic_load(&p->shared->until_ms);
+        if (group != 0 && cli_clock_ms() >= until_ms)
+            until_ms = act(p, group);
+        set_timer(timer_fd, group == 0 ? 0 : until_ms);
+        if (poll(fds, 2, -1) > 0 && fds[0].revents != 0 &&
+            read(p->pipe_fd, poked, sizeof(poked)) == 0)
             return;
     }
 }
@@ -125,14 +170,23 @@ static bool is_dead(pid_t runner) {
     return getppid() != runner;
 }
 
-/* Returns whether nothing of it runs any more. What waits for a disk may. */
-static bool end_group(pid_t group, int64_t until_ms) {
+/* Returns whether nothing of it runs any more. */
+static bool end_group(post *p, int64_t until_ms) {
+    pid_t group = atomic_load(&p->shared->group);
+    bool kills = p->orders->on_lost == CLI_ON_LOST_KILL;
+    int look_ms = LOOK_MS;
     if (group == 0)
         return true;
+    if (p->orders->on_lost == CLI_ON_LOST_TERM)
+        terminate_group(p, group);
     do {
-        if (!kill_group(group) || !cli_members_run(group))
+        if (kills)
+            kill_all(p, group);
+        if (!runs(p, group))
             return true;
-        sleep_ms(LOOK_MS);
+        sleep_ms(look_ms);
+        if (!kills && look_ms < LOOK_PATIENTLY_MS)
+            look_ms *= 2;
     } while (cli_clock_ms() < until_ms);
     return false;
 }
@@ -149,19 +203,21 @@ static void end_session(const shared *s, const char *hosts, int64_t until_ms) {
     } while ((err == ZKL_UNREACHABLE || err == ZKL_UNSURE) && cli_clock_ms() < until_ms);
 }
 
-_Noreturn static void guard(shared *s, const char *given_hosts, int pipe_fd, pid_t runner) {
-    char *hosts = strdup(given_hosts); /* that may be an argument */
-    detach(pipe_fd);
+_Noreturn static void guard(post *p, pid_t runner) {
+    shared *s = p->shared;
+    char *hosts = strdup(p->orders->hosts); /* that may be an argument */
+    detach(p->pipe_fd);
     if (hosts != NULL)
         rename_process();
     int timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (timer_fd < 0)
         _exit(EXIT_FAILURE); /* the runner goes on, as it would without us */
-    watch(s, pipe_fd, timer_fd);
+    watch(p, timer_fd);
     int64_t until_ms = cli_clock_ms() + atomic_load(&s->timeout_ms);
-    bool is_ended = end_group(atomic_load(&s->group), until_ms);
+    bool is_ended = end_group(p, until_ms);
     if (hosts != NULL && is_ended && is_dead(runner))
         end_session(s, hosts, until_ms);
+    (void)cli_cgroup_remove(p->orders->cgroup); /* unless a process runs in it */
     _exit(EXIT_SUCCESS);
 }
 
@@ -176,14 +232,14 @@ static shared *share(void) {
     return memory;
 }
 
-static bool launch(cli_guardian *g, const char *hosts) {
+static bool launch(cli_guardian *g, const cli_guardian_orders *orders) {
     int ends[2];
     pid_t runner = getpid();
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
         return false;
     g->pid = fork();
     if (g->pid == 0)
-        guard(g->shared, hosts, ends[0], runner);
+        guard(&(post){.orders = orders, .shared = g->shared, .pipe_fd = ends[0]}, runner);
     int error = errno;
     close(ends[0]);
     g->pipe_fd = ends[1];
@@ -193,10 +249,10 @@ static bool launch(cli_guardian *g, const char *hosts) {
     return g->pid > 0;
 }
 
-cli_guardian *cli_guardian_start(const char *hosts) {
+cli_guardian *cli_guardian_start(const cli_guardian_orders *orders) {
     static cli_guardian guardian = {.mutex = PTHREAD_MUTEX_INITIALIZER};
     guardian.shared = share();
-    return guardian.shared != NULL && launch(&guardian, hosts) ? &guardian : NULL;
+    return guardian.shared != NULL && launch(&guardian, orders) ? &guardian : NULL;
 }
 
 void cli_guardian_know_session(cli_guardian *g, zkl_session *s) {
@@ -217,8 +273,12 @@ void cli_guardian_join(const cli_guardian *g) {
     (void)!write(g->pipe_fd, "", 1); /* a full pipe wakes it up as well */
 }
 
-bool cli_guardian_has_killed(const cli_guardian *g) {
-    return atomic_load(&g->shared->has_killed);
+void cli_guardian_heed_term(cli_guardian *g) {
+    atomic_store(&g->shared->had_term, true);
+}
+
+bool cli_guardian_has_acted(const cli_guardian *g) {
+    return atomic_load(&g->shared->has_acted);
 }
 
 void cli_guardian_let_go(cli_guardian *g) {

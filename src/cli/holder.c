@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of one that holds, whether another does; and one of these may be our own, which waits. */
-#define LOOKED_AT 3
 /* As long as a label may be. */
 #define WHAT_BYTES 129
 
@@ -31,30 +29,45 @@ void cli_holder_name(char *ret_text, size_t size, const zkl_contender *c) {
                    what[0] == '\0' ? "" : " \"", what, what[0] == '\0' ? "" : "\"");
 }
 
-void cli_holder_age(char *ret_text, size_t size, const zkl_contender *c) {
+static void add_age(char *ret_text, size_t size, int64_t since_ms) {
     char age[CLI_AGE_BYTES];
-    cli_age_format(age, sizeof(age), c->is_holder ? c->held_since_ms : c->since_ms);
+    cli_age_format(age, sizeof(age), since_ms);
     (void)snprintf(ret_text, size, "%s%s", age[0] == '\0' ? "" : " for ", age);
 }
 
+static int64_t since_of(const zkl_contender *c) {
+    return c->is_holder ? c->held_since_ms : c->since_ms;
+}
+
+void cli_holder_age(char *ret_text, size_t size, const zkl_contender *c) {
+    add_age(ret_text, size, since_of(c));
+}
+
+void cli_holder_says(char *ret_text, size_t size, const cli_holder *holder) {
+    char age[CLI_HOLDER_AGE_BYTES];
+    add_age(age, sizeof(age), holder->since_ms);
+    (void)snprintf(ret_text, size, "held by %s%s%s", holder->who, age,
+                   holder->is_alone ? "" : ", and by others");
+}
+
 static void describe(cli_holder *holder, const zkl_contender *c, bool is_alone) {
-    char name[CLI_HOLDER_NAME_BYTES], age[CLI_HOLDER_AGE_BYTES];
-    cli_holder_name(name, sizeof(name), c);
-    cli_holder_age(age, sizeof(age), c);
     (void)snprintf(holder->node, sizeof(holder->node), "%s", c->node);
-    (void)snprintf(holder->text, sizeof(holder->text), "held by %s%s%s", name, age,
-                   is_alone ? "" : ", and by others");
+    cli_holder_name(holder->who, sizeof(holder->who), c);
+    holder->since_ms = since_of(c);
+    holder->is_alone = is_alone;
 }
 
 bool cli_holder_find(cli_holder *ret_holder, zkl_session *session, int64_t session_id,
-                     const char *name) {
+                     const char *name, size_t many) {
     zkl_queue *queue = NULL;
     const zkl_contender *first = NULL;
-    size_t holders = 0;
-    if (zkl_inspect_first(session, name, LOOKED_AT, &queue) != ZKL_OK)
+    size_t holders = 0, before = CLI_HOLDER_UNKNOWN;
+    if (zkl_inspect_first(session, name, many, &queue) != ZKL_OK)
         return false;
     for (size_t i = 0; i < zkl_queue_count(queue); i++) {
         const zkl_contender *c = zkl_queue_at(queue, i);
+        if (c->session_id == session_id)
+            before = i;
         if (!c->is_holder || c->session_id == session_id)
             continue;
         first = first == NULL ? c : first;
@@ -62,6 +75,7 @@ bool cli_holder_find(cli_holder *ret_holder, zkl_session *session, int64_t sessi
     }
     if (first != NULL)
         describe(ret_holder, first, holders == 1);
+    ret_holder->before = before;
     zkl_queue_free(queue);
     return first != NULL;
 }

@@ -19,8 +19,11 @@ struct cli_interrupt {
     pthread_mutex_t mutex;
     int signal_fd;
     int stop_fd;
-    zkl_lock *lock; /* under mutex, as is came */
+    zkl_lock *lock; /* under mutex, as is what follows */
+    bool is_kept;
     int came;
+    void (*farewell)(void *arg, int status); /* NULL: none */
+    void *arg;
 };
 
 static bool wait_for_stop(cli_interrupt *in, int timeout_ms) {
@@ -46,7 +49,9 @@ static int wait_for_signal(cli_interrupt *in) {
 /* Nothing is held or queued before there is a lock, and opening a session cannot be canceled. */
 static void act(cli_interrupt *in, int signal_number) {
     pthread_mutex_lock(&in->mutex);
-    if (in->lock == NULL) {
+    if (in->lock == NULL && !in->is_kept) {
+        if (in->farewell != NULL)
+            in->farewell(in->arg, CLI_EXIT_SIGNAL_BASE + signal_number);
         if (signal_number == SIGINT) {
             cli_signals_allow_interrupt();
             (void)kill(getpid(), SIGINT);
@@ -54,9 +59,12 @@ static void act(cli_interrupt *in, int signal_number) {
         _exit(CLI_EXIT_SIGNAL_BASE + signal_number);
     }
     in->came = signal_number;
+    zkl_lock *lock = in->lock;
     pthread_mutex_unlock(&in->mutex);
+    if (lock == NULL)
+        return;
     do {
-        (void)zkl_cancel(in->lock); /* fails only when there is nothing to cancel */
+        (void)zkl_cancel(lock); /* fails only when there is nothing to cancel */
     } while (!wait_for_stop(in, REPEAT_MS));
 }
 
@@ -95,6 +103,20 @@ cli_interrupt *cli_interrupt_start(const cli_signals *signals) {
 void cli_interrupt_watch(cli_interrupt *interrupt, zkl_lock *lock) {
     pthread_mutex_lock(&interrupt->mutex);
     interrupt->lock = lock;
+    pthread_mutex_unlock(&interrupt->mutex);
+}
+
+void cli_interrupt_before_exit(cli_interrupt *interrupt, void (*farewell)(void *arg, int status),
+                               void *arg) {
+    pthread_mutex_lock(&interrupt->mutex);
+    interrupt->farewell = farewell;
+    interrupt->arg = arg;
+    pthread_mutex_unlock(&interrupt->mutex);
+}
+
+void cli_interrupt_keep(cli_interrupt *interrupt) {
+    pthread_mutex_lock(&interrupt->mutex);
+    interrupt->is_kept = true;
     pthread_mutex_unlock(&interrupt->mutex);
 }
 

@@ -19,6 +19,13 @@ cli_interrupt *cli_interrupt_start(const cli_signals *signals);
  * are acquired at once stands for all of them. */
 void cli_interrupt_watch(cli_interrupt *interrupt, zkl_lock *lock);
 
+/* Before a signal ends the process, the thread calls farewell, with the exit status. */
+void cli_interrupt_before_exit(cli_interrupt *interrupt, void (*farewell)(void *arg, int status),
+                               void *arg);
+
+/* From now on a signal is only kept, for who has something to tidy up first. */
+void cli_interrupt_keep(cli_interrupt *interrupt);
+
 /* Whether a signal has come. */
 bool cli_interrupt_came(cli_interrupt *interrupt);
 

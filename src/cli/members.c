@@ -60,6 +60,15 @@ static bool process_runs(int proc_fd, const char *pid, pid_t group, bool *ret_is
     return runs(stat, group, ret_is_member);
 }
 
+/* The numbers in that of another PID namespace are of other processes and groups. */
+static bool is_of_ours(int proc_fd) {
+    char self[32];
+    int pid;
+    ssize_t length = readlinkat(proc_fd, "self", self, sizeof(self) - 1);
+    self[length < 0 ? 0 : length] = '\0';
+    return cli_number_whole(self, INT_MAX, &pid) && pid == getpid();
+}
+
 /* proc may be mounted so that it hides other users' processes (hidepid). */
 static bool shows_all(int proc_fd) {
     int fd = openat(proc_fd, "1/stat", O_RDONLY | O_CLOEXEC);
@@ -77,11 +86,11 @@ bool cli_members_run(pid_t group) {
     DIR *proc = opendir("/proc");
     if (proc == NULL)
         return true;
-    bool is_found = !shows_all(dirfd(proc));
+    bool is_found = !is_of_ours(dirfd(proc)) || !shows_all(dirfd(proc));
     while (!is_found && (entry = readdir(proc)) != NULL)
         is_found = cli_number_whole(entry->d_name, INT_MAX, &pid) &&
                    process_runs(dirfd(proc), entry->d_name, group, &is_member);
     (void)closedir(proc);
-    /* Hidden from us, or this is the /proc of another PID namespace: or its last one is gone. */
+    /* Hidden from us, or its last one is gone. */
     return is_found || (!is_member && (kill(-group, 0) == 0 || errno != ESRCH));
 }

@@ -4,6 +4,7 @@
 #include "cli/clock.h"
 #include "cli/escape.h"
 #include "cli/repeats.h"
+#include "cli/status_line.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -22,13 +23,17 @@
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool is_verbose;
+    int verbosity;
     bool has_writer;
     bool is_writing;
     size_t first;
     size_t count;
     size_t dropped;
     char lines[LINES_MAX][LINE_MAX_BYTES];
+    char live[LINE_MAX_BYTES]; /* "": none */
+    bool is_live_due;
+    bool is_live_shown;
+    bool is_live_drawn; /* at this moment */
     char last_error[LINE_MAX_BYTES];
 } Log = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -91,27 +96,58 @@ void cli_message(const char *format, ...) {
 
 void cli_message_detail(const char *format, ...) {
     va_list args;
-    if (!Log.is_verbose)
+    if (Log.verbosity == 0)
         return;
     va_start(args, format);
     say(format, args);
     va_end(args);
 }
 
-void cli_message_verbose(bool verbose) {
-    Log.is_verbose = verbose;
+void cli_message_verbosity(int verbosity) {
+    Log.verbosity = verbosity;
+}
+
+void cli_message_live(const char *before, const char *middle, const char *after) {
+    const char *const texts[3] = {before, middle, after};
+    char line[LINE_MAX_BYTES];
+    if (!cli_status_line_make(line, sizeof(line), texts, cli_status_line_columns()))
+        return;
+    pthread_mutex_lock(&Log.mutex);
+    Log.is_live_due = Log.is_live_due || strcmp(line, Log.live) != 0;
+    memcpy(Log.live, line, sizeof(line));
+    pthread_cond_broadcast(&Log.changed);
+    pthread_mutex_unlock(&Log.mutex);
+}
+
+/* The mutex is held on entry and on return. */
+static void draw_live(void) {
+    char line[LINE_MAX_BYTES];
+    memcpy(line, Log.live, sizeof(line));
+    Log.is_live_due = false;
+    Log.is_live_shown = line[0] != '\0';
+    Log.is_writing = Log.is_live_drawn = true;
+    pthread_mutex_unlock(&Log.mutex);
+    cli_status_line_draw(line);
+    pthread_mutex_lock(&Log.mutex);
+    Log.is_writing = Log.is_live_drawn = false;
+    pthread_cond_broadcast(&Log.changed);
 }
 
 /* Takes the next line out of the queue; the mutex is held on entry and on return. */
 static void write_next(void) {
     char line[LINE_MAX_BYTES];
+    const bool is_live_shown = Log.is_live_shown;
     size_t dropped = Log.dropped;
     memcpy(line, Log.lines[Log.first], sizeof(line));
     Log.first = (Log.first + 1) % LINES_MAX;
     Log.count--;
     Log.dropped = 0;
+    Log.is_live_due = Log.is_live_due || is_live_shown;
+    Log.is_live_shown = false;
     Log.is_writing = true;
     pthread_mutex_unlock(&Log.mutex);
+    if (is_live_shown)
+        cli_status_line_draw("");
     write_line(line);
     if (dropped > 0) {
         (void)snprintf(line, sizeof(line), "zklock: (%zu lines were dropped here)\n", dropped);
@@ -126,9 +162,12 @@ static void *writer_main(void *arg) {
     (void)arg;
     pthread_mutex_lock(&Log.mutex);
     for (;;) {
-        while (Log.count == 0)
+        while (Log.count == 0 && !Log.is_live_due)
             pthread_cond_wait(&Log.changed, &Log.mutex);
-        write_next();
+        if (Log.count > 0)
+            write_next();
+        else
+            draw_live();
     }
     return NULL;
 }
@@ -144,15 +183,32 @@ bool cli_message_start(void) {
     return true;
 }
 
-void cli_message_finish(void) {
+static bool is_all_written(void) {
+    return Log.count == 0 && !Log.is_live_due && !Log.is_writing;
+}
+
+static bool is_live_gone(void) {
+    return !Log.is_live_due && !Log.is_live_shown && !Log.is_live_drawn;
+}
+
+static void await(bool (*condition)(void)) {
     struct timespec deadline;
     (void)clock_gettime(CLOCK_REALTIME, &deadline); /* the condition's clock; cannot fail */
     deadline.tv_sec += FINISH_LIMIT_S;
     int rc = 0;
     pthread_mutex_lock(&Log.mutex);
-    while (rc == 0 && (Log.count > 0 || Log.is_writing))
+    while (rc == 0 && !condition())
         rc = pthread_cond_timedwait(&Log.changed, &Log.mutex, &deadline);
     pthread_mutex_unlock(&Log.mutex);
+}
+
+void cli_message_live_end(void) {
+    cli_message_live("", "", "");
+    await(is_live_gone);
+}
+
+void cli_message_finish(void) {
+    await(is_all_written);
 }
 
 /* ---- The library's log ---- */
@@ -193,10 +249,12 @@ static void forget_error(const char *text) {
     }
 }
 
-/* Of nothing else does an operator hear that the servers answer, and commit nothing. */
+/* Of nothing else does an operator hear that the servers answer, and commit nothing; or that a hold
+ * was lost because nothing ran here. */
 static bool is_for_everyone(zkl_log_level level, const char *text) {
-    static const char stall[] = "connected, but no heartbeat";
-    return level == ZKL_LOG_WARN && strncmp(text, stall, strlen(stall)) == 0;
+    static const char stall[] = "connected, but no heartbeat", pause[] = "this process stood still";
+    return level == ZKL_LOG_WARN &&
+           (strncmp(text, stall, strlen(stall)) == 0 || strncmp(text, pause, strlen(pause)) == 0);
 }
 
 static void log_detail(zkl_log_level level, const char *text) {
@@ -220,7 +278,7 @@ void cli_message_log(zkl_log_level level, const char *text, void *arg) {
         forget_error(text);
     if (is_for_everyone(level, text))
         cli_message("%s: %s", level_name(level), text);
-    else if (Log.is_verbose)
+    else if (Log.verbosity > 1 || !cli_repeats_is_client_line(text))
         log_detail(level, text);
 }
 
@@ -237,7 +295,7 @@ void cli_message_bad_name(const char *subcommand, const char *name) {
 void cli_message_error(const char *what, zkl_err err) {
     char last[LINE_MAX_BYTES] = "";
     pthread_mutex_lock(&Log.mutex);
-    if (!Log.is_verbose)
+    if (Log.verbosity == 0)
         memcpy(last, Log.last_error, sizeof(last));
     pthread_mutex_unlock(&Log.mutex);
     if (last[0] == '\0' || strcmp(last, zkl_strerror(err)) == 0)

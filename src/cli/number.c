@@ -5,6 +5,8 @@
 
 /* 31 years; far from any overflow when it is in milliseconds. */
 #define SECONDS_MAX INT64_C(1000000000)
+#define SESSION_TIMEOUT_MIN_MS 100
+#define SESSION_TIMEOUT_MAX_MS 3600000
 
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';
@@ -49,6 +51,15 @@ bool cli_number_seconds(const char *text, int64_t *ret_ms) {
     if (!any || *text != '\0')
         return false;
     *ret_ms = seconds * 1000 + ms;
+    return true;
+}
+
+bool cli_number_session_timeout(const char *text, int *ret_ms) {
+    int64_t ms;
+    if (!cli_number_seconds(text, &ms) || ms < SESSION_TIMEOUT_MIN_MS ||
+        ms > SESSION_TIMEOUT_MAX_MS)
+        return false;
+    *ret_ms = (int)ms;
     return true;
 }
 

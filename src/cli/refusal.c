@@ -72,14 +72,16 @@ static bool is_taken(const refusal *r, const zkl_queue *queue) {
 /* Whoever was in the way may have gone since. */
 static void explain_conflict_of_one(const refusal *r, const char *state) {
     const char *name = r->holds->names[0];
+    char text[CLI_HOLDER_TEXT_BYTES] = "";
     cli_holder holder;
     bool is_held = cli_waiting_ask(r->waiting, 0, &holder);
+    if (is_held)
+        cli_holder_says(text, sizeof(text), &holder);
     if (r->options->wait_ms == 0)
-        cli_message("%s: %s%s%s", name, state, is_held ? ", " : "", is_held ? holder.text : "");
+        cli_message("%s: %s%s%s", name, state, is_held ? ", " : "", text);
     else
         cli_message("%s: the lock was not acquired within %g s%s%s", name,
-                    (double)r->options->wait_ms / 1000, is_held ? ": " : "",
-                    is_held ? holder.text : "");
+                    (double)r->options->wait_ms / 1000, is_held ? ": " : "", text);
 }
 
 static void explain_conflict(const refusal *r) {

@@ -10,9 +10,11 @@
 #include "cli/inside.h"
 #include "cli/interrupt.h"
 #include "cli/message.h"
+#include "cli/metrics.h"
 #include "cli/refusal.h"
 #include "cli/search.h"
 #include "cli/session.h"
+#include "cli/settings.h"
 #include "cli/supervise.h"
 #include "cli/ticket.h"
 #include "cli/waiting.h"
@@ -25,14 +27,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Less than a second is too short to find out that no server answers. */
-#define CONNECT_TIMEOUT_MIN_MS 1000
 /* For the server's word that the lock is free; the session's end frees it all the same. */
 #define RELEASE_TIMEOUT_MS 1000
 /* Of the session's timeout: a little less than the time from heartbeat to heartbeat. */
 #define RENEW_DIVISOR 16
-/* The library's, see zklock.h. */
-#define SESSION_TIMEOUT_DEFAULT_MS 10000
 
 typedef struct run {
     const cli_options *options;
@@ -41,12 +39,16 @@ typedef struct run {
     cli_signals signals;
     cli_terminal terminal;
     cli_interrupt *interrupt;
+    cli_cgroup cgroup_made;
+    const cli_cgroup *cgroup; /* that one, or NULL */
     cli_guardian *guardian;
     int came; /* the signal that ended the wait, or 0 */
     atomic_bool is_waiting;
     zkl_session *session;
+    bool has_ticket; /* its ticket is where it is wanted: there is one to remove */
     cli_holds holds;
     _Atomic(cli_waiting *) waiting;
+    cli_metrics *metrics; /* NULL: none are wanted */
     int lost_fd;
     cli_grace grace;
     int timeout_ms; /* the session's */
@@ -122,15 +124,14 @@ static void on_lock_event(const zkl_event *event, void *arg) {
 /* ---- Connecting ---- */
 
 static int connect_timeout_ms(const cli_options *o) {
-    if (o->wait_ms <= 0 || o->wait_ms > CLI_CONNECT_TIMEOUT_MS)
-        return CLI_CONNECT_TIMEOUT_MS;
-    return o->wait_ms < CONNECT_TIMEOUT_MIN_MS ? CONNECT_TIMEOUT_MIN_MS : (int)o->wait_ms;
+    bool is_short = o->wait_ms > 0 && o->wait_ms < CLI_CONNECT_TIMEOUT_MS;
+    return is_short ? (int)o->wait_ms : CLI_CONNECT_TIMEOUT_MS;
 }
 
 /* The hold is certain for a shorter time than the caller has planned for. */
 static void tell_of_shorter_timeout(const run *r) {
     int asked_ms = r->options->session_timeout_ms;
-    asked_ms = asked_ms > 0 ? asked_ms : SESSION_TIMEOUT_DEFAULT_MS;
+    asked_ms = asked_ms > 0 ? asked_ms : CLI_TIMEOUT_DEFAULT_MS;
     if (r->timeout_ms < asked_ms) {
         cli_message("the servers grant a session timeout of %g s instead of %g s",
                     (double)r->timeout_ms / 1000, (double)asked_ms / 1000);
@@ -141,8 +142,10 @@ static int plan_grace(run *r) {
     int64_t most_ms = 0;
     r->timeout_ms = zkl_session_timeout_ms(r->session);
     tell_of_shorter_timeout(r);
-    if (cli_grace_plan(&r->grace, r->timeout_ms, r->options->grace_ms, &most_ms))
+    if (cli_grace_plan(&r->grace, r->timeout_ms, r->options->grace_ms, &most_ms)) {
+        cli_grace_adapt(&r->grace, r->options->on_lost);
         return CLI_EXIT_OK;
+    }
     cli_message("--grace %g is too long for the session timeout of %g s: at most %g "
                 "(see 'zklock run --help')",
                 (double)r->options->grace_ms / 1000, (double)r->timeout_ms / 1000,
@@ -204,7 +207,8 @@ static int connect_session(run *r) {
                                          .on_event = on_session_event,
                                          .arg = r};
     int status = cli_session_open(&r->session, r->options, &request);
-    if (status == CLI_EXIT_OK && !hand_out_ticket(r, r->session))
+    r->has_ticket = status == CLI_EXIT_OK && hand_out_ticket(r, r->session);
+    if (status == CLI_EXIT_OK && !r->has_ticket)
         status = CLI_EXIT_USAGE;
     status = status == CLI_EXIT_OK ? plan_grace(r) : status;
     status = status == CLI_EXIT_OK ? open_locks(r) : status;
@@ -280,6 +284,9 @@ static void tell_of_ending(const run *r, const cli_ending *ending) {
     if (ending->is_lost) {
         cli_message("%s: the %s lost while %s ran", lost == NULL ? r->holds.title : lost,
                     is_one ? "lock was" : "locks were", command);
+        if (r->options->on_lost != CLI_ON_LOST_KILL)
+            cli_message("%s: %s ended with status %d; the exit status is %d", r->holds.title,
+                        command, ending->command_status, ending->exit_status);
     } else if (ending->is_stopped) {
         cli_message("%s: %s ended after SIGTERM with status %d; the exit status is %d",
                     r->holds.title, command, ending->command_status, ending->exit_status);
@@ -288,8 +295,10 @@ static void tell_of_ending(const run *r, const cli_ending *ending) {
 
 static int run_command(run *r, const char *names, const char *nodes,
                        const cli_descriptors *inherited, cli_ending *ret_ending) {
+    const cli_on_lost on_lost = r->options->on_lost;
     const cli_supervision supervision = {.holds = &r->holds,
                                          .grace = r->grace,
+                                         .on_lost = on_lost,
                                          .lost_fd = r->lost_fd,
                                          .guardian = r->guardian,
                                          .renew_ms = r->timeout_ms / RENEW_DIVISOR,
@@ -302,7 +311,10 @@ static int run_command(run *r, const char *names, const char *nodes,
                                                    .signals = &r->signals,
                                                    .terminal = &r->terminal,
                                                    .lend_terminal = !cli_terminal_in_pipeline(),
-                                                   .guardian = r->guardian}};
+                                                   .guardian = r->guardian,
+                                                   .cgroup = r->cgroup,
+                                                   .death_signal = cli_on_lost_signal(on_lost)}};
+    cli_metrics_running(r->metrics);
     cli_supervise(&supervision, ret_ending);
     tell_of_ending(r, ret_ending);
     return ret_ending->exit_status;
@@ -348,11 +360,24 @@ static int find_command(run *r) {
     return error == 0 ? CLI_EXIT_OK : cli_search_explain(command, error);
 }
 
+/* On another thread, while this one connects: a signal ends the process now. */
+static void end_metrics(void *arg, int status) {
+    cli_metrics_end(arg, status);
+    (void)cli_metrics_settle(arg); /* it has said if not */
+}
+
 static int run_steps(run *r, const cli_descriptors *inherited, cli_ending *ret_ending) {
+    const cli_options *o = r->options;
+    if (!cli_cgroup_try(r->cgroup)) /* when there is a guardian to remove it */
+        return CLI_EXIT_INTERNAL;
+    if (!cli_metrics_start(&r->metrics, o->metrics, o->names, o->name_count))
+        return CLI_EXIT_USAGE;
+    cli_interrupt_before_exit(r->interrupt, end_metrics, r->metrics);
     int status = find_command(r);
     status = status == CLI_EXIT_OK ? connect_session(r) : status;
     if (status != CLI_EXIT_OK)
         return status;
+    cli_metrics_connected(r->metrics, r->session, &r->holds);
     if (acquire(r, &status))
         status = hold_and_run(r, inherited, ret_ending);
     release(r);
@@ -371,10 +396,19 @@ static bool is_in_background_of_script(const run *r) {
            !isatty(STDIN_FILENO);
 }
 
+static bool make_cgroup(run *r) {
+    if (!r->options->has_cgroup)
+        return true;
+    if (cli_cgroup_make(&r->cgroup_made, r->options->names[0]))
+        r->cgroup = &r->cgroup_made;
+    return r->cgroup != NULL;
+}
+
 static bool begin(run *r) {
+    const cli_guardian_orders orders = {
+        .hosts = r->options->hosts, .on_lost = r->options->on_lost, .cgroup = r->cgroup};
     r->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    cli_signals_take(&r->signals);
-    r->guardian = cli_guardian_start(r->options->hosts);
+    r->guardian = cli_guardian_start(&orders);
     if (r->guardian == NULL)
         return false;
     cli_terminal_open(&r->terminal, !is_in_background_of_script(r));
@@ -392,10 +426,13 @@ static void end(run *r) {
                                           zkl_session_state(r->session) == ZKL_STATE_CONNECTED);
     if (is_answered)                         /* else no server answers, nor would the close */
         (void)zkl_session_close(r->session); /* frees whatever is still held */
-    if (is_over && r->session != NULL && r->options->ticket != NULL)
+    if (is_over && r->has_ticket && r->options->ticket != NULL)
         cli_ticket_remove(r->options->ticket);
     if (is_over)
         cli_guardian_end(r->guardian);
+    if (!cli_cgroup_remove(r->cgroup))
+        cli_message("processes that %s has left run on in the cgroup '%s'", r->options->command[0],
+                    r->cgroup->path);
     cli_terminal_close(&r->terminal);
     if (r->lost_fd >= 0)
         close(r->lost_fd);
@@ -417,11 +454,16 @@ int cli_run(const cli_options *options, const cli_descriptors *inherited) {
     run r = {.options = options, .deadline_ms = cli_clock_ms() + options->wait_ms};
     cli_ending ending = {0};
     int status = CLI_EXIT_INTERNAL;
+    cli_signals_take(&r.signals);
+    if (!make_cgroup(&r))
+        return status;
     if (begin(&r))
         status = run_steps(&r, inherited, &ending);
     else
         cli_message("cannot start: %s", strerror(errno));
+    cli_metrics_end(r.metrics, status);
     end(&r);
+    cli_metrics_finish(r.metrics);
     if (ending.is_interrupted && sigismember(&r.signals.ending, SIGINT))
         die_of_interrupt(0); /* all of our group */
     else if (r.came == SIGINT)

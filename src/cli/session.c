@@ -3,6 +3,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/message.h"
+#include "cli/settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,13 +16,15 @@
 #define AUTH_MAX_BYTES 4096
 #define COMMAND_MAX_BYTES 256
 
-/* The first line of the file, without its newline; false when it cannot be had. */
+/* The first line of the file, without how it ends; false when it cannot be had. */
 static bool read_first_line(FILE *file, char *line, int size) {
     if (fgets(line, size, file) == NULL)
         return false;
     size_t length = strcspn(line, "\n");
     if (line[length] != '\n' && !feof(file))
         return false;
+    if (length > 0 && line[length - 1] == '\r')
+        length--;
     line[length] = '\0';
     return true;
 }
@@ -32,30 +35,88 @@ static void warn_if_others_can_read(FILE *file, const char *path) {
         cli_message("warning: every user can read the credentials in '%s'", path);
 }
 
-/* Splits "scheme:credentials" in line; false, with a message, when the file is of no use. */
-static bool read_auth_file(const char *path, char *line, int size, const char **ret_scheme,
-                           const char **ret_auth) {
+static void say_of_auth_file(const cli_options *o, const char *what) {
+    if (o->auth_from.line > 0)
+        cli_message("%s:%d: auth-file '%s': %s", o->auth_from.where, o->auth_from.line,
+                    o->auth_file, what);
+    else
+        cli_message("--auth-file '%s': %s", o->auth_file, what);
+}
+
+/* Into line, of AUTH_MAX_BYTES; false, with a message, when the file is of no use. */
+static bool read_auth_file(const cli_options *o, char *line) {
+    const char *path = o->auth_file;
     FILE *file = fopen(path, "re");
     if (file == NULL) {
-        cli_message("--auth-file '%s': %s", path, strerror(errno));
+        say_of_auth_file(o, strerror(errno));
         return false;
     }
-    bool read = read_first_line(file, line, size);
-    warn_if_others_can_read(file, path);
+    if (!read_first_line(file, line, AUTH_MAX_BYTES))
+        line[0] = '\0';
+    bool is_read = ferror(file) == 0;
+    if (is_read)
+        warn_if_others_can_read(file, path);
+    else
+        say_of_auth_file(o, strerror(errno));
     (void)fclose(file); /* nothing was written */
-    char *colon = read ? strchr(line, ':') : NULL;
-    if (colon == NULL || colon == line || colon[1] == '\0') {
-        cli_message("--auth-file '%s': its first line must be SCHEME:CREDENTIALS", path);
+    return is_read;
+}
+
+/* Splits "scheme:credentials" in line, where they are copied to. */
+static bool find_auth(const cli_options *o, char *line, const char **ret_scheme,
+                      const char **ret_auth) {
+    if (o->auth_file != NULL && !read_auth_file(o, line))
         return false;
+    if (o->auth_file == NULL)
+        (void)snprintf(line, AUTH_MAX_BYTES, "%s", o->auth); /* no longer than a line */
+    char *colon = strchr(line, ':');
+    if (colon != NULL && colon != line && colon[1] != '\0') {
+        *colon = '\0';
+        *ret_scheme = line;
+        *ret_auth = colon + 1;
+        return true;
     }
-    *colon = '\0';
-    *ret_scheme = line;
-    *ret_auth = colon + 1;
-    return true;
+    if (o->auth_file != NULL)
+        say_of_auth_file(o, "its first line must be SCHEME:CREDENTIALS");
+    else
+        cli_message("%s:%d: auth must be SCHEME:CREDENTIALS", o->auth_from.where,
+                    o->auth_from.line);
+    return false;
+}
+
+/* or_root: " or the root '...'", or "". */
+static int refuse_hosts(const cli_options *o, const char *or_root) {
+    const char *what = *or_root == '\0' ? "is not a list of servers" : "is not valid";
+    if (o->hosts_from.line > 0) {
+        cli_message("%s:%d: hosts '%s'%s %s", o->hosts_from.where, o->hosts_from.line, o->hosts,
+                    or_root, what);
+        return CLI_EXIT_CONFIG;
+    }
+    cli_message("%s '%s'%s %s (see 'zklock --help')", o->hosts_from.where, o->hosts, or_root, what);
+    return CLI_EXIT_USAGE;
+}
+
+int cli_session_refuse_hosts(const cli_options *options) {
+    return refuse_hosts(options, "");
+}
+
+/* Of the options that we give, the library may refuse only these two. */
+static int explain_invalid(const cli_options *o) {
+    char or_root[CLI_ROOT_MAX + 32] = "";
+    if (o->root != NULL && !cli_settings_is_root(o->root)) {
+        cli_message("--root '%s' is not a path such as /locks, of 255 bytes at most "
+                    "(see 'zklock --help')",
+                    o->root);
+        return CLI_EXIT_USAGE;
+    }
+    if (o->root != NULL)
+        (void)snprintf(or_root, sizeof(or_root), " or the root '%s'", o->root);
+    return refuse_hosts(o, or_root);
 }
 
 static int explain(zkl_err err, const cli_options *o, int connect_timeout_ms) {
-    bool has_others = o->label != NULL || o->auth_file != NULL;
+    if (err == ZKL_INVALID)
+        return explain_invalid(o);
     if (err == ZKL_UNREACHABLE) {
         char last[256];
         cli_message_last_error(last, sizeof(last));
@@ -63,15 +124,6 @@ static int explain(zkl_err err, const cli_options *o, int connect_timeout_ms) {
                                                                                  : NULL;
         cli_message("no session at %s within %g s%s", o->hosts, (double)connect_timeout_ms / 1000,
                     why == NULL ? "" : why);
-    } else if (err == ZKL_INVALID && has_others) {
-        cli_message("--hosts '%s' or another option of the session is not valid (see 'zklock "
-                    "--help')",
-                    o->hosts);
-    } else if (err == ZKL_INVALID && o->root != NULL) {
-        cli_message("--hosts '%s' or --root '%s' is not valid (see 'zklock --help')", o->hosts,
-                    o->root);
-    } else if (err == ZKL_INVALID) {
-        cli_message("--hosts '%s' is not a list of servers (see 'zklock --help')", o->hosts);
     } else {
         cli_message_error("cannot open a session", err);
     }
@@ -98,9 +150,9 @@ int cli_session_open(zkl_session **ret_session, const cli_options *options,
                             .connect_timeout_ms = request->connect_timeout_ms,
                             .root = options->root, .label = label, .on_event = request->on_event,
                             .arg = request->arg, .log = cli_message_log);
-    if (options->auth_file != NULL && !read_auth_file(options->auth_file, line, sizeof(line),
-                                                      &session.auth_scheme, &session.auth))
-        return CLI_EXIT_USAGE;
+    bool has_auth = options->auth_file != NULL || options->auth != NULL;
+    if (has_auth && !find_auth(options, line, &session.auth_scheme, &session.auth))
+        return options->auth_from.line > 0 ? CLI_EXIT_CONFIG : CLI_EXIT_USAGE;
     zkl_err err = zkl_session_open(ret_session, options->hosts, &session);
     explicit_bzero(line, sizeof(line));
     return err == ZKL_OK ? CLI_EXIT_OK : explain(err, options, request->connect_timeout_ms);
@@ -112,9 +164,10 @@ int cli_session_open_to_look(zkl_session **ret_session, const cli_options *optio
 }
 
 int cli_session_explain(const cli_options *options, zkl_err err) {
-    if (err == ZKL_INVALID)
-        cli_message_bad_name(cli_subcommand_name(options->subcommand), options->name);
+    const char *subcommand = cli_subcommand_name(options->subcommand);
+    if (err == ZKL_INVALID && options->name != NULL)
+        cli_message_bad_name(subcommand, options->name);
     else if (err != ZKL_OK)
-        cli_message_error(options->name, err);
+        cli_message_error(options->name == NULL ? subcommand : options->name, err);
     return cli_exit_status_of(err);
 }

@@ -25,7 +25,10 @@ int cli_session_open(zkl_session **ret_session, const cli_options *options,
 /* For a few calls that hold nothing. */
 int cli_session_open_to_look(zkl_session **ret_session, const cli_options *options);
 
-/* Says what came of a call about the lock of the options; the exit status. */
+/* Says that the list of servers is none, and where it stands; the exit status. */
+int cli_session_refuse_hosts(const cli_options *options);
+
+/* Says what came of a call about the lock, or the prefix, of the options; the exit status. */
 int cli_session_explain(const cli_options *options, zkl_err err);
 
 #endif

@@ -1,7 +1,10 @@
 /* Signal mask and dispositions of the command. */
 #include "cli/signals.h"
 
+#include "cli/exit_status.h"
+
 #include <stddef.h>
+#include <unistd.h>
 
 static const int Ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
@@ -54,6 +57,16 @@ void cli_signals_allow_interrupt(void) {
     sigaddset(&interrupt, SIGINT);
     sigaction(SIGINT, &action, NULL);
     pthread_sigmask(SIG_UNBLOCK, &interrupt, NULL);
+}
+
+void cli_signals_end_by_pipe(void) {
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)raise(SIGPIPE);
+    pthread_sigmask(SIG_UNBLOCK, &pipe, NULL);
+    _exit(CLI_EXIT_SIGNAL_BASE + SIGPIPE);
 }
 
 void cli_signals_restore(const cli_signals *signals) {

@@ -29,6 +29,10 @@ void cli_signals_allow_stop(const cli_signals *signals, bool allowed);
  * whatever its status, and ends when the command died of SIGINT. */
 void cli_signals_allow_interrupt(void);
 
+/* Ends the process by SIGPIPE, also where that is ignored: the reader of the output has what it
+ * wants. So does a shell end others in a pipe. */
+_Noreturn void cli_signals_end_by_pipe(void);
+
 /* Mask and dispositions as they were; async-signal-safe. */
 void cli_signals_restore(const cli_signals *signals);
 

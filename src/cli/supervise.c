@@ -1,11 +1,13 @@
 /*
  * One loop on the main thread over signals, a timer, the LOST event and the exec's status. The
- * rule it serves: no process of CMD's group runs once cli_holds_remaining_ms has come down to zero.
+ * rule it serves, unless CMD may outlive its hold: no process of CMD's group runs once
+ * cli_holds_remaining_ms has come down to zero.
  */
 #include "cli/supervise.h"
 
 #include "cli/clock.h"
 #include "cli/exit_status.h"
+#include "cli/members.h"
 #include "cli/message.h"
 #include "cli/search.h"
 
@@ -51,35 +53,72 @@ static void signal_group(const watch *w, int signal_number) {
     (void)kill(-w->group, signal_number); /* fails when no process is left in it */
 }
 
-static bool group_is_empty(const watch *w) {
-    return kill(-w->group, 0) != 0 && errno == ESRCH;
+/* The group's SIGKILL is for what has left the cgroup. */
+static void kill_all(const watch *w) {
+    signal_group(w, SIGKILL);
+    cli_cgroup_kill(w->s->child.cgroup);
+}
+
+static bool is_empty(const watch *w) {
+    return !cli_cgroup_runs(w->s->child.cgroup) && !cli_members_run(w->group);
 }
 
 /* ---- The hold ---- */
 
-static void enter(watch *w, cli_stage stage, int64_t remaining_ms) {
-    const cli_grace *grace = &w->s->grace;
-    const char *lost = cli_holds_lost_one(w->s->holds);
-    const char *name = lost == NULL ? w->s->holds->title : lost;
-    w->stage = stage;
-    if (stage == CLI_STAGE_TERMINATED) {
-        signal_group(w, SIGTERM);
-        signal_group(w, SIGCONT); /* a stopped process does not see SIGTERM */
+static bool kills(const watch *w) {
+    return w->s->on_lost == CLI_ON_LOST_KILL;
+}
+
+/* Without a SIGKILL behind it, a second SIGTERM could mean something else to CMD. False: it has had
+ * the guardian's. */
+static bool terminate(const watch *w) {
+    if (!kills(w) && cli_guardian_has_acted(w->s->guardian))
+        return false;
+    signal_group(w, SIGTERM);
+    signal_group(w, SIGCONT); /* a stopped process does not see SIGTERM */
+    cli_guardian_heed_term(w->s->guardian);
+    return true;
+}
+
+static void enter_terminated(const watch *w, const char *name, int64_t remaining_ms) {
+    bool is_sent = terminate(w);
+    if (kills(w)) {
         cli_message("%s: the hold is certain for only %" PRId64
                     " ms more: SIGTERM sent, SIGKILL follows in %" PRId64 " ms",
-                    name, remaining_ms, remaining_ms - grace->kill_ms);
-    } else if (stage == CLI_STAGE_KILLED) {
-        signal_group(w, SIGKILL);
+                    name, remaining_ms, remaining_ms - w->s->grace.over_ms);
+    } else {
+        cli_message("%s: the hold is certain for only %" PRId64 " ms more%s", name, remaining_ms,
+                    is_sent ? ": SIGTERM sent" : "");
+    }
+}
+
+static void enter_over(watch *w, const char *name, int64_t remaining_ms, bool is_terminated) {
+    if (kills(w)) {
+        kill_all(w);
         w->killed_ms = cli_clock_ms();
         cli_message("%s: the hold %s: SIGKILL sent", name,
                     remaining_ms == 0 ? "is lost" : "is about to end");
+        return;
     }
+    bool is_sent = w->s->on_lost == CLI_ON_LOST_TERM && !is_terminated && terminate(w);
+    cli_message("%s: the hold is lost:%s %s may run on beside the next holder", name,
+                is_sent ? " SIGTERM sent;" : "", w->s->child.command[0]);
+}
+
+static void enter(watch *w, cli_stage stage, int64_t remaining_ms) {
+    const char *lost = cli_holds_lost_one(w->s->holds);
+    const char *name = lost == NULL ? w->s->holds->title : lost;
+    bool is_terminated = w->stage == CLI_STAGE_TERMINATED;
+    w->stage = stage;
+    if (stage == CLI_STAGE_TERMINATED)
+        enter_terminated(w, name, remaining_ms);
+    else if (stage == CLI_STAGE_OVER)
+        enter_over(w, name, remaining_ms, is_terminated);
 }
 
 /* The guardian comes a little later than we do, while we live. */
 static void renew(const watch *w, int64_t remaining_ms) {
-    int64_t kill_ms = w->s->grace.kill_ms * 3 / 4;
-    cli_guardian_renew(w->s->guardian, cli_clock_ms() + remaining_ms - kill_ms);
+    cli_guardian_renew(w->s->guardian, cli_clock_ms() + remaining_ms - w->s->grace.guard_ms);
 }
 
 /* Takes the step that the hold's state asks for, if any; returns the remaining certainty. */
@@ -92,21 +131,33 @@ static int64_t look_at_hold(watch *w) {
     return remaining_ms;
 }
 
+/* Whether what CMD leaves behind may stay. */
+static bool is_left_alone(const watch *w) {
+    return w->stage == CLI_STAGE_RUNNING || w->s->on_lost == CLI_ON_LOST_IGNORE;
+}
+
 /* What is left of a group whose leader obeyed SIGTERM has the rest of the grace, not more. */
+static bool is_grace_over(const watch *w) {
+    return cli_clock_ms() - w->ended_ms >= w->s->grace.term_ms - w->s->grace.over_ms;
+}
+
 static void look_at_group(watch *w) {
-    int64_t grace_ms = w->s->grace.term_ms - w->s->grace.kill_ms;
-    if (w->stage == CLI_STAGE_TERMINATED && cli_clock_ms() - w->ended_ms >= grace_ms)
-        enter(w, CLI_STAGE_KILLED, cli_holds_remaining_ms(w->s->holds));
+    if (kills(w) && w->stage == CLI_STAGE_TERMINATED && is_grace_over(w))
+        enter(w, CLI_STAGE_OVER, cli_holds_remaining_ms(w->s->holds));
+    else if (kills(w) && w->stage == CLI_STAGE_OVER)
+        cli_cgroup_kill(w->s->child.cgroup); /* for what came late, or takes several calls */
 }
 
 static bool is_finished(const watch *w) {
     if (!w->is_ended)
         return false;
-    if (w->stage == CLI_STAGE_RUNNING || group_is_empty(w))
+    if (is_left_alone(w) || is_empty(w))
         return true;
+    if (!kills(w))
+        return is_grace_over(w);
     /* A zombie that is not reaped stays in the group; so does a process that waits for a broken
        disk. */
-    return w->stage == CLI_STAGE_KILLED && cli_clock_ms() - w->killed_ms >= GROUP_LIMIT_MS;
+    return w->stage == CLI_STAGE_OVER && cli_clock_ms() - w->killed_ms >= GROUP_LIMIT_MS;
 }
 
 static void set_timer(const watch *w, int64_t remaining_ms) {
@@ -147,7 +198,7 @@ static bool stop_own_group(void) {
 /* The job was continued. If that took too long, the hold is lost and nothing is continued. */
 static void follow_continue(watch *w) {
     (void)look_at_hold(w);
-    if (w->stage == CLI_STAGE_KILLED || w->is_ended)
+    if ((kills(w) && w->stage == CLI_STAGE_OVER) || w->is_ended)
         return;
     if (w->lends_terminal)
         lend_terminal(w);
@@ -201,7 +252,7 @@ static void seek_terminal(watch *w) {
  * nothing of the group may run on: processes that ignored the signal are stopped too.
  */
 static void follow_stop(watch *w, int signal_number) {
-    if (w->stage != CLI_STAGE_RUNNING)
+    if (kills(w) && w->stage != CLI_STAGE_RUNNING)
         return;
     if (signal_number == SIGTTIN || signal_number == SIGTTOU)
         seek_terminal(w);
@@ -211,9 +262,20 @@ static void follow_stop(watch *w, int signal_number) {
 
 /* ---- CMD ends ---- */
 
-/* CMD is a zombie: until it is reaped its number cannot become that of another group. */
+/* What it has killed must be gone before the lock is free, also if the hold was kept since. */
+static void follow_guardian(watch *w) {
+    cli_message("%s: zklock did not run for too long: the guardian sent %s", w->s->holds->title,
+                kills(w) ? "SIGKILL" : "SIGTERM");
+    if (!kills(w))
+        return;
+    kill_all(w);
+    w->stage = CLI_STAGE_OVER;
+    w->killed_ms = cli_clock_ms();
+}
+
+/* CMD is a zombie, and stays one while we look after its group. Until it is reaped, no other group
+ * can get its number, and be killed by the guardian while we do not run. */
 static void follow_end(watch *w, const siginfo_t *info) {
-    siginfo_t reaped;
     (void)look_at_hold(w);
     w->was_held = cli_holds_are_held(w->s->holds);
     w->end_code = info->si_code;
@@ -221,11 +283,13 @@ static void follow_end(watch *w, const siginfo_t *info) {
     w->had_terminal = cli_terminal_take(w->s->child.terminal, w->group);
     w->ended_ms = cli_clock_ms();
     w->is_ended = true;
-    if (cli_guardian_has_killed(w->s->guardian) && w->stage != CLI_STAGE_KILLED)
-        cli_message("%s: zklock did not run for too long: the guardian sent SIGKILL",
-                    w->s->holds->title);
-    if (w->stage == CLI_STAGE_RUNNING) /* what CMD has left behind may stay */
-        cli_guardian_let_go(w->s->guardian);
+    if (cli_guardian_has_acted(w->s->guardian) && !(kills(w) && w->stage == CLI_STAGE_OVER))
+        follow_guardian(w);
+}
+
+static void reap(const watch *w) {
+    siginfo_t reaped;
+    cli_guardian_let_go(w->s->guardian);
     (void)waitid(P_PID, (id_t)w->group, &reaped, WEXITED); /* it is there */
 }
 
@@ -263,6 +327,15 @@ static void read_signals(watch *w) {
     }
 }
 
+static int explain_start(const watch *w, int error) {
+    const char *command = w->s->child.command[0];
+    if (error > 0)
+        return cli_search_explain(command, error);
+    cli_message("--cgroup: %s cannot enter '%s': %s", command, w->s->child.cgroup->path,
+                strerror(-error));
+    return CLI_EXIT_INTERNAL;
+}
+
 static void read_exec_status(watch *w) {
     struct pollfd *fd = &w->fds[FD_EXEC];
     if (fd->fd < 0)
@@ -271,7 +344,7 @@ static void read_exec_status(watch *w) {
     close(fd->fd);
     fd->fd = -1;
     if (error != 0)
-        w->exec_status = cli_search_explain(w->s->child.command[0], error);
+        w->exec_status = explain_start(w, error);
 }
 
 static void loop(watch *w) {
@@ -305,9 +378,9 @@ static int exit_status_of_child(const watch *w) {
 /* After our SIGTERM the status of CMD may be 0 although its work is not done. */
 static void conclude(const watch *w, cli_ending *ret_ending) {
     bool is_by_signal = w->end_code != CLD_EXITED;
-    bool is_lost = !w->was_held || w->stage == CLI_STAGE_KILLED ||
-                   cli_guardian_has_killed(w->s->guardian);
-    bool is_stopped = is_lost || w->stage == CLI_STAGE_TERMINATED;
+    bool has_acted = cli_guardian_has_acted(w->s->guardian);
+    bool is_lost = !w->was_held || w->stage == CLI_STAGE_OVER || (kills(w) && has_acted);
+    bool is_stopped = is_lost || has_acted || w->stage == CLI_STAGE_TERMINATED;
     ret_ending->is_lost = is_lost;
     ret_ending->is_stopped = is_stopped;
     ret_ending->is_interrupted = !is_stopped && is_by_signal && w->end_status == SIGINT &&
@@ -339,11 +412,11 @@ void cli_supervise(const cli_supervision *supervision, cli_ending *ret_ending) {
     if (open_descriptors(&w) &&
         cli_child_start(&supervision->child, &w.group, &w.fds[FD_EXEC].fd)) {
         loop(&w);
+        reap(&w);
         conclude(&w, ret_ending);
     } else {
         cli_message("cannot start %s: %s", supervision->child.command[0], strerror(errno));
         *ret_ending = (cli_ending){.exit_status = CLI_EXIT_INTERNAL};
     }
-    cli_guardian_let_go(supervision->guardian);
     close_descriptors(&w);
 }

@@ -1,6 +1,7 @@
 /*
  * Runs CMD and watches over the hold it works under: forwards signals, follows stops and
- * continues, and ends CMD's process group before the hold stops being certain.
+ * continues, and ends CMD's process group before the hold stops being certain, or does what
+ * --on-lost says in its place.
  */
 #ifndef CLI_SUPERVISE_H
 #define CLI_SUPERVISE_H
@@ -13,7 +14,8 @@
 
 typedef struct cli_supervision {
     const cli_holds *holds; /* of the calling thread, which is the main thread */
-    cli_grace grace;
+    cli_grace grace;        /* adapted to on_lost */
+    cli_on_lost on_lost;
     int lost_fd; /* an eventfd that is written to when a hold is lost */
     cli_guardian *guardian;
     int64_t renew_ms; /* how often it is told how long CMD may run */

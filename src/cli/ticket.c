@@ -30,17 +30,30 @@ static bool write_line(const char *path, char *ticket) {
     return is_written;
 }
 
+/* What stands at that name would be replaced: a device too, by root. */
+static bool is_other_than_file(const char *file) {
+    struct stat status;
+    return stat(file, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 bool cli_ticket_write(const char *file, zkl_session *session) {
     char ticket[ZKL_TICKET_SIZE];
     char *fresh = NULL;
     if (zkl_session_ticket(session, ticket, sizeof(ticket)) != ZKL_OK)
         return true;
+    if (is_other_than_file(file)) {
+        errno = ENOTSUP;
+        return false;
+    }
     if (asprintf(&fresh, "%s.new", file) < 0) {
         errno = ENOMEM;
         return false;
     }
-    bool is_written = write_line(fresh, ticket) && rename(fresh, file) == 0;
+    bool is_new = write_line(fresh, ticket);
+    bool is_written = is_new && rename(fresh, file) == 0;
     int error = errno;
+    if (is_new && !is_written)
+        (void)unlink(fresh); /* the ticket is in it */
     explicit_bzero(ticket, sizeof(ticket));
     free(fresh);
     errno = error;

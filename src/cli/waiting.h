@@ -1,7 +1,8 @@
 /*
- * Who holds the locks that run wants. While it waits it says that, and how many stand before us:
- * once at the start, and then at most once a minute, if it has changed. A thread of its own looks,
- * because the main thread waits, and a callback may not.
+ * Who holds the locks that run wants. While it waits it says that, and how many stand before us. On
+ * a terminal that our job has, it does so in one line that is written over. Else it says it once at
+ * the start, and then at most once a minute, if it has changed. A thread of its own looks, because
+ * the main thread waits, and a callback may not.
  */
 #ifndef CLI_WAITING_H
 #define CLI_WAITING_H

@@ -13,6 +13,11 @@ Server=$Work/zk
 Failures=0
 PATH=$ZKLOCK_BUILD_DIR:$PATH
 
+# An empty file of ours, so that one of this machine's does not count.
+export XDG_CONFIG_HOME=$Work/config
+mkdir "$XDG_CONFIG_HOME"
+: >"$XDG_CONFIG_HOME/zklock.conf"
+
 clean_up() {
     local job
     trap - EXIT
@@ -42,9 +47,9 @@ use_any_server() {
     [[ ${ZKLOCK_HOSTS-} ]] || use_own_server
 }
 
-# For what freezes it.
+# For what freezes it, or wants that a lock's directory stays: it removes empty ones once an hour.
 use_own_server() {
-    ZKLOCK_HOSTS=$(bash "$Zk" start --dir "$Server")
+    ZKLOCK_HOSTS=$(bash "$Zk" start --dir "$Server" --prop znode.container.checkIntervalMs=3600000)
     export ZKLOCK_HOSTS
     ServerPid=$(bash "$Zk" status --dir "$Server" | cut -d' ' -f2)
 }

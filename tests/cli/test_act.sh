@@ -7,7 +7,8 @@ set -euo pipefail
 use_any_server
 
 host=$(hostname)
-queued() { is "$(zkl ls --json "$1")" "{\"locks\":[{\"name\":\"$1\",\"contenders\":$2}]}"; }
+queued() { matches "$(zkl ls --json "$1")" "^\{\"locks\":\[\{\"name\":\"$1\",\"contenders\":$2,"; }
+says_last() { matches "$(tail -1 "$Work/err")" "^$1"; }
 says() { is "$(cat "$Work/out" "$Work/err")" "$1"; }
 
 # ---- held ----
@@ -96,13 +97,16 @@ two=$!
 await eval 'queued pair 2 2>/dev/null'
 claim "break of one of several holders needs its node" status_is 1 zkl break --yes pair
 claim "... and says so" says \
-    "zklock: pair: 2 clients hold this lock: name the NODE of one ('zklock show')"
+    "zklock: pair: 2 clients hold this lock: name the NODE of one ('zklock show -l')"
 node=$(zkl show --json pair | grep -oE '"node":"[^"]+"' | head -1 | cut -d'"' -f4)
 claim "... which does" status_is 0 zkl break --yes pair "$node"
 claim "... and leaves the other" queued pair 1
 kill -STOP "$two"
+claim "without time there is no mark" status_is 1 zkl break --yes --wait 0 pair
+claim "... and none is claimed" says_last "zklock: pair: not gone yet, and not known to be marked:"
 claim "a holder that does not answer is not gone in time" status_is 1 \
-    zkl break --yes --wait 0.2 pair
+    zkl break --yes --wait 1 pair
+claim "... and is marked" says_last "zklock: pair: not gone yet; the mark stays"
 "${Zkl[@]}" run -s pair -- sleep 1000 2>/dev/null &
 three=$!
 await eval 'queued pair 2 2>/dev/null'

@@ -13,15 +13,19 @@
 #include "support/scratch.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +36,8 @@
 /* A stopped runner's: the test waits for it. */
 #define T_STOPPED_S "4"
 #define T_STOPPED_MS 4000
+/* Of a runner whose session must not end by itself. */
+#define T_LONG_S "20"
 #define DEFAULT_KILLS 4
 #define DEFAULT_STOPS 1
 
@@ -93,6 +99,22 @@ _Noreturn static void be_victim(const char *path) {
         (void)pause();
 }
 
+/* CMD: dies of SIGTERM, and leaves a child in its group that does not. */
+_Noreturn static void be_leaver(const char *path) {
+    char text[32], ready;
+    int ends[2];
+    if (pipe(ends) != 0)
+        _exit(1);
+    pid_t child = fork();
+    if (child == 0)
+        stay(ends[1]);
+    (void)!read(ends[0], &ready, 1);
+    (void)snprintf(text, sizeof(text), "%d", (int)child);
+    publish(path, text);
+    for (;;)
+        (void)pause();
+}
+
 /* The next holder's CMD: when it began, and whether the one before was still there. */
 static int be_witness(const char *path, const char *victim) {
     char text[64];
@@ -129,6 +151,12 @@ static int status_of(pid_t runner) {
     int status = 0;
     WAIT_UNTIL(waitpid(runner, &status, WNOHANG) == runner, 2 * SOON_MS);
     return status;
+}
+
+static void check_lost(pid_t runner) {
+    int status = status_of(runner);
+    CHECK(WIFEXITED(status));
+    CHECK_INT(WEXITSTATUS(status), 75);
 }
 
 static void kill_runner(pid_t runner) {
@@ -248,6 +276,15 @@ static void tell(const char *what, int64_t *values_ms, size_t count) {
               count, what, values_ms[count / 2], values_ms[count * 99 / 100], values_ms[count - 1]);
 }
 
+static void repeat(int count, int64_t (*one)(void), const char *what) {
+    int64_t *took_ms = calloc((size_t)count, sizeof(*took_ms));
+    REQUIRE(took_ms != NULL);
+    for (int i = 0; i < count; i++)
+        took_ms[i] = one();
+    tell(what, took_ms, (size_t)count);
+    free(took_ms);
+}
+
 static int64_t kill_one(void) {
     char group[32];
     const char *name = fresh_name("killed"), *path = scratch_fresh("witness");
@@ -255,18 +292,13 @@ static int64_t kill_one(void) {
     pid_t witness = start_witness(name, group, path);
     int64_t killed_ms = clock_ms();
     kill_runner(runner);
-    return testify(witness, path) - killed_ms;
+    int64_t took_ms = testify(witness, path) - killed_ms;
+    CHECK_RANGE(took_ms, 0, HANDED_OFF_MS);
+    return took_ms;
 }
 
 static void a_killed_runner_s_group_is_gone_and_the_next_holder_follows_at_once(void) {
-    int64_t *took_ms = calloc((size_t)Kills, sizeof(*took_ms));
-    REQUIRE(took_ms != NULL);
-    for (int i = 0; i < Kills; i++) {
-        took_ms[i] = kill_one();
-        CHECK_RANGE(took_ms[i], 0, HANDED_OFF_MS);
-    }
-    tell("runners killed, until the next holder's CMD ran", took_ms, (size_t)Kills);
-    free(took_ms);
+    repeat(Kills, kill_one, "runners killed, until the next holder's CMD ran");
 }
 
 /* Nothing proves the session after the stop, so it can end T later. (The hold is certain for T/24
@@ -283,20 +315,13 @@ static int64_t stop_one(void) {
     CHECK_RANGE(took_ms, T_STOPPED_MS / 3, T_STOPPED_MS);
     CHECK_RANGE(testify(witness, path) - stopped_ms, took_ms, SOON_MS);
     REQUIRE_INT(kill(runner, SIGCONT), 0);
-    int status = status_of(runner);
-    CHECK(WIFEXITED(status));
-    CHECK_INT(WEXITSTATUS(status), 75);
+    check_lost(runner);
     return took_ms;
 }
 
 static void a_stopped_runner_s_group_is_gone_before_its_hold_ends(void) {
-    int64_t *took_ms = calloc((size_t)Stops, sizeof(*took_ms));
-    REQUIRE(took_ms != NULL);
-    for (int i = 0; i < Stops; i++)
-        took_ms[i] = stop_one();
-    tell("runners stopped (T is " T_STOPPED_S " s), until their groups were gone", took_ms,
-         (size_t)Stops);
-    free(took_ms);
+    repeat(Stops, stop_one,
+           "runners stopped (T is " T_STOPPED_S " s), until their groups were gone");
 }
 
 static void a_killed_waiter_leaves_no_place_in_the_queue(void) {
@@ -376,28 +401,96 @@ static void a_runner_survives_its_guardian(void) {
     CHECK_INT(queue_length(name), 0);
 }
 
-/* Its first process is reaped by nobody. */
-static void a_group_of_zombies_does_not_run(void) {
-    int ends[2];
-    char byte;
-    REQUIRE_INT(pipe(ends), 0);
-    pid_t child = fork();
-    if (child == 0) {
+/* No server has confirmed that the hold is over, so the guardian stays and sees to it. */
+static void a_session_whose_end_is_not_confirmed_is_ended_by_the_guardian(void) {
+    char group[32];
+    const char *name = fresh_name("unsure");
+    proxy *p = proxy_new();
+    pid_t runner = start_victim(proxy_hosts(p), T_LONG_S, name, group);
+    proxy_refuse(p, true);
+    proxy_drop(p);
+    int64_t cut_ms = clock_ms();
+    REQUIRE_INT(kill(-number_in(group), SIGKILL), 0);
+    CHECK_INT(WEXITSTATUS(status_of(runner)), 128 + SIGKILL);
+    CHECK_INT(queue_length(name), 1);
+    proxy_refuse(p, false);
+    WAIT_UNTIL(queue_length(name) == 0, 2 * SOON_MS);
+    CHECK_RANGE(clock_ms() - cut_ms, 0, SOON_MS);
+    proxy_close(p);
+}
+
+/* A process with this number, which leads a group; 0 with errno: the number is in use. */
+static pid_t fork_as(pid_t number) {
+    const struct clone_args arguments = {
+        .exit_signal = SIGCHLD, .set_tid = (uintptr_t)&number, .set_tid_size = 1};
+    long pid = syscall(SYS_clone3, &arguments, sizeof(arguments));
+    if (pid == 0) {
         (void)setpgid(0, 0);
-        close(ends[0]);
-        (void)!write(ends[1], "", 1);
-        (void)pause();
-        _exit(0);
+        for (;;)
+            (void)pause();
     }
-    REQUIRE_INT(read(ends[0], &byte, 1), 1);
-    CHECK(cli_members_run(child));
+    return pid < 0 ? 0 : (pid_t)pid;
+}
+
+/* Not one that is dead, reaped or not. */
+static bool process_runs(pid_t pid) {
+    char path[64], state = 'X';
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *stat = fopen(path, "re");
+    if (stat != NULL) {
+        (void)!fscanf(stat, "%*d (%*[^)]) %c", &state);
+        (void)fclose(stat);
+    }
+    return state != 'Z' && state != 'X';
+}
+
+/* The end of CMD is no news to the runner any more. */
+static bool has_heard(pid_t runner, pid_t command) {
+    char path[64], line[128];
+    unsigned long long pending = ~0ULL;
+    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)runner);
+    FILE *status = fopen(path, "re");
+    REQUIRE(status != NULL);
+    while (fgets(line, sizeof(line), status) != NULL)
+        if (sscanf(line, "ShdPnd: %llx", &pending) == 1)
+            break;
+    (void)fclose(status);
+    return !process_runs(command) && (pending & (1ULL << (SIGCHLD - 1))) == 0;
+}
+
+/* In the stage after SIGTERM the guardian has still to end what is left of the group. That may be
+ * gone by itself before the guardian's time comes, and the number another group's. */
+static void a_group_with_the_number_of_the_one_that_has_gone_is_left_alone(void) {
+    char text[32] = "";
+    const char *name = fresh_name("number"), *path = scratch_fresh("leaver");
+    const char *const command[] = {Self, "--leaver", path, NULL};
+    proxy *p = proxy_new();
+    REQUIRE_INT(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* we reap what the leader leaves */
+    pid_t runner = start(proxy_hosts(p), T_STOPPED_S, name, command);
+    WAIT_UNTIL(has_text(path, text, sizeof(text)), SOON_MS);
+    pid_t child = number_in(text), group = getpgid(child);
+    proxy_refuse(p, true);
+    proxy_drop(p);
+    WAIT_UNTIL(has_heard(runner, group), SOON_MS);
+    int64_t stopped_ms = clock_ms();
+    REQUIRE_INT(kill(runner, SIGSTOP), 0);
     REQUIRE_INT(kill(child, SIGKILL), 0);
-    WAIT_UNTIL(!cli_members_run(child), SOON_MS);
-    CHECK_INT(kill(-child, 0), 0); /* the zombie is still in it */
-    CHECK_INT(waitpid(child, NULL, 0), child);
-    CHECK(!cli_members_run(child));
-    close(ends[0]);
-    close(ends[1]);
+    REQUIRE_INT(waitpid(child, NULL, 0), child);
+    pid_t other = fork_as(group);
+    if (other != 0) {
+        WAIT_UNTIL(!process_runs(other) || clock_ms() - stopped_ms > T_STOPPED_MS, SOON_MS);
+        CHECK(process_runs(other));
+        (void)kill(other, SIGKILL); /* dead or not, it is ours */
+        (void)waitpid(other, NULL, 0);
+    } else if (errno == EEXIST) {
+        test_note("the number of the group stays in use");
+    } else {
+        test_skip("no process can be given a number here");
+    }
+    REQUIRE_INT(kill(runner, SIGCONT), 0);
+    check_lost(runner);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 0);
+    proxy_close(p);
 }
 
 /* Takes options from the front. */
@@ -424,10 +517,15 @@ int main(int argc, char **argv) {
         {"a guardian holds nothing open and ends with its runner",
          a_guardian_holds_nothing_open_and_ends_with_its_runner},
         {"a runner survives its guardian", a_runner_survives_its_guardian},
-        {"a group of zombies does not run", a_group_of_zombies_does_not_run},
+        {"a session whose end is not confirmed is ended by the guardian",
+         a_session_whose_end_is_not_confirmed_is_ended_by_the_guardian},
+        {"a group with the number of the one that has gone is left alone",
+         a_group_with_the_number_of_the_one_that_has_gone_is_left_alone},
     };
     if (argc == 3 && strcmp(argv[1], "--victim") == 0)
         be_victim(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "--leaver") == 0)
+        be_leaver(argv[2]);
     if (argc == 4 && strcmp(argv[1], "--witness") == 0)
         return be_witness(argv[2], argv[3]);
     if (readlink("/proc/self/exe", Self, sizeof(Self) - 1) <= 0)

@@ -42,16 +42,20 @@ run_for_t() {
 reset() { rm -f "$Work"/parent* "$Work"/child* "$Work"/done; }
 
 # ---- a CMD that does not obey ----
-reset
-"${Run[@]}" stubborn -- bash -c 'bash "$1/beat" "$1/child" : & . "$1/beat" "$1/parent" :' \
-    bash "$Work" 2>"$Work/err" &
-runner=$!
-run_for_t
-await test -s "$Work/child"
-freeze
-reap "$runner"
-ended=$(now_ms)
-thaw
+# Where the machine has let the runner stand still for longer than CMD's grace, it could not act.
+for _ in 1 2 3; do
+    reset
+    "${Run[@]}" stubborn -- bash -c 'bash "$1/beat" "$1/child" : & . "$1/beat" "$1/parent" :' \
+        bash "$Work" 2>"$Work/err" &
+    runner=$!
+    run_for_t
+    await test -s "$Work/child"
+    freeze
+    reap "$runner"
+    ended=$(now_ms)
+    thaw
+    grep 'stood still' "$Work/err" || break
+done
 claim "75 when the hold could not be kept" is "$Status" 75
 claim "... and says why" matches "$(cat "$Work/err")" 'the lock was lost while bash ran'
 claim "... which it did while the hold was still certain" \
@@ -74,10 +78,10 @@ printf '    (dead %d ms after the freeze, the hold certain for at most %d)\n' \
 reset
 "${Run[@]}" busy -- sleep 1000 2>/dev/null &
 holder=$!
-await eval '[[ $(zkl ls busy) =~ busy\ +1$ ]]'
+await eval '[[ $(zkl ls --json busy) == *\"contenders\":1,* ]]'
 "${Run[@]}" -w 7 -E 42 busy -- true 2>"$Work/err" &
 waiter=$!
-await eval '[[ $(zkl ls busy) =~ busy\ +2$ ]]'
+await eval '[[ $(zkl ls --json busy) == *\"contenders\":2,* ]]'
 freeze
 reap "$waiter"
 thaw

@@ -14,7 +14,7 @@
 /* A contender's node with this data, owned by the raw client's session. */
 static void put_contender(const char *lock, const char *child, const void *data, size_t length) {
     char path[RAW_PATH_MAX];
-    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir(lock)), RAW_OK);
+    dir_make(lock);
     (void)snprintf(path, sizeof(path), "%s/%s", lock_dir(lock), child);
     REQUIRE_INT(raw_create(fixture_raw(), path, data, length, RAW_EPHEMERAL | RAW_SEQUENTIAL, NULL),
                 RAW_OK);
@@ -30,10 +30,12 @@ static const char *const Child = "_c_00000000-0000-0000-0000-000000000000-lock-"
 static void hostile_values_are_escaped(void) {
     static const char line[] = "zklock1 pid=7 tid=8 host=%1B%5B2J prog=%9B31m%FF label=a%0Ab%22%5C";
     put_contender("values", Child, line, sizeof(line) - 1);
+    CHECK_INT(shell(command("show --long values")), 0);
+    check_harmless(Output);
+    CHECK(strstr(Output, "\\x9B31m\\xFF") != NULL);
     CHECK_INT(shell(command("show values")), 0);
     check_harmless(Output);
-    CHECK(strstr(Output, "\\x1B[2J") != NULL);
-    CHECK(strstr(Output, "\\x9B31m\\xFF") != NULL);
+    CHECK(strstr(Output, "\\x1B[2J pid 7") != NULL);
     CHECK(strstr(Output, "a\\x0Ab\"\\\\") != NULL);
     CHECK_INT(shell(command("show --json values")), 0);
     check_harmless(Output);
@@ -72,6 +74,8 @@ static void any_bytes_in_a_node_leave_the_output_harmless(void) {
     put_contender("bytes", Child, "zklock1 pid=99999999999999999999 host=", 38);
     CHECK_INT(shell(command("show bytes")), 0);
     check_harmless(Output);
+    CHECK_INT(shell(command("show -l bytes")), 0);
+    check_harmless(Output);
     CHECK_INT(shell(command("show --json bytes")), 0);
     check_harmless(Output);
     CHECK(json_is_valid(Output));
@@ -87,6 +91,9 @@ static void hostile_names_are_escaped(void) {
     check_harmless(Output);
     CHECK(json_is_valid(Output));
     CHECK(strstr(Output, "\"n\\u00e9\\u06db\\\"\\\\x\"") != NULL);
+    CHECK_INT(shell(command("ls --prometheus")), 0);
+    CHECK(strstr(Output, "zklock_lock_contenders{name=\"n\xc3\xa9\xdb\x9b\\\"\\\\x\"} 1\n") !=
+          NULL);
 }
 
 /* Nobody but its process knows whether it holds. */
@@ -94,7 +101,8 @@ static void a_node_that_may_stay_is_shown_as_such(void) {
     put_contender("stays", "_c_00000000-0000-8000-8000-000000000000-lock-", "", 0);
     put_contender("stays", Child, "", 0);
     CHECK_INT(shell(command("show stays")), 0);
-    CHECK(strstr(Output, "-lock-0000000000  holds or lingers\n") != NULL);
+    CHECK(strstr(Output, "  holds or lingers\n") != NULL);
+    CHECK(strstr(Output, "  waits on 1\n") != NULL);
     CHECK_INT(shell(command("show --json stays")), 0);
     CHECK(json_is_valid(Output));
     CHECK(strstr(Output, "\"position\":1,\"holder\":true,\"kind\":\"mutex\",\"may_linger\":true") !=
@@ -112,8 +120,25 @@ static void a_contender_of_another_library_is_shown(void) {
     CHECK(strstr(Output, "\"host\":null,\"pid\":null,\"thread\":null,\"program\":null") != NULL);
 }
 
+/* Who is asked for a yes is to know it before. */
+static void a_break_says_that_such_a_holder_is_not_told(void) {
+    static const char ours[] = "zklock1 pid=7 tid=8 host=db3 prog=dump";
+    put_contender("told", Child, ours, sizeof(ours) - 1);
+    CHECK_INT(shell(command("break told </dev/null")), 64);
+    CHECK(strstr(Output, "zklock: told: db3 pid 7 \"dump\" holds") != NULL);
+    CHECK(strstr(Output, "no data of zklock") == NULL);
+    put_contender("untold", Child, "", 0);
+    CHECK_INT(shell(command("break untold </dev/null")), 64);
+    CHECK(
+        strstr(Output, "zklock: untold: its node has no data of zklock: that client is not told") !=
+        NULL);
+    CHECK_INT(queue_length("untold"), 1);
+    CHECK_INT(shell(command("break --yes untold")), 0);
+    CHECK_INT(queue_length("untold"), 0);
+}
+
 static void denied_is_77_and_says_where(void) {
-    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir("secret")), RAW_OK);
+    dir_make("secret");
     REQUIRE_INT(raw_restrict(fixture_raw(), lock_dir("secret"), 0), RAW_OK);
     CHECK_INT(shell(command("run -w 10 secret -- true")), 77);
     CHECK(strstr(Output, "zklock: secret: ") != NULL);
@@ -127,7 +152,7 @@ static void denied_is_77_and_says_where(void) {
 
 static void ls_lists_the_rest_beside_what_it_may_not_read(void) {
     put_contender("some/open", Child, "", 0);
-    REQUIRE_INT(raw_make_path(fixture_raw(), lock_dir("some/closed")), RAW_OK);
+    dir_make("some/closed");
     REQUIRE_INT(raw_restrict(fixture_raw(), lock_dir("some/closed"), 0), RAW_OK);
     CHECK_INT(shell(command("ls some")), 77);
     CHECK(strstr(Output, "zklock: some/closed: no permission to read it") != NULL);
@@ -135,7 +160,48 @@ static void ls_lists_the_rest_beside_what_it_may_not_read(void) {
     CHECK_INT(shell(command("ls --json some")), 77);
     const char *json = strstr(Output, "{\"locks\"");
     CHECK(json != NULL && json_is_valid(json));
-    CHECK(strstr(Output, "{\"name\":\"some/open\",\"contenders\":1}") != NULL);
+    CHECK(strstr(Output, "{\"name\":\"some/open\",\"contenders\":1,\"holders\":1,") != NULL);
+    CHECK(strstr(Output, "closed\",") == NULL);
+}
+
+static void ls_lists_a_lock_whose_queue_it_may_not_read(void) {
+    char path[RAW_PATH_MAX];
+    put_contender("heads/closed", Child, "", 0);
+    put_contender("heads/open", Child, "zklock1 pid=7 host=h", 20);
+    REQUIRE(raw_child_path(fixture_raw(), lock_dir("heads/closed"), 0, path));
+    REQUIRE_INT(raw_restrict(fixture_raw(), path, 0), RAW_OK);
+    CHECK_INT(shell(command("ls heads")), 77);
+    CHECK(strstr(Output, "zklock: heads/closed: no permission to read its queue") != NULL);
+    CHECK(strstr(Output, "heads/closed  ?        1      ?\n") != NULL);
+    CHECK(strstr(Output, "heads/open    h pid 7  1      -\n") != NULL);
+    CHECK_INT(shell(command("ls --json heads")), 77);
+    const char *json = strstr(Output, "{\"locks\"");
+    CHECK(json != NULL && json_is_valid(json));
+    CHECK(strstr(Output, "{\"name\":\"heads/closed\",\"contenders\":1,\"holders\":null,"
+                         "\"holder\":null,\"oldest_wait_since\":null,"
+                         "\"oldest_wait_since_ms\":null,\"oldest_wait_ms\":null}") != NULL);
+}
+
+/* However many hold, a lock costs a few reads: the first 4, and the first 64 if all 4 hold. */
+static void ls_looks_at_the_head_of_a_queue(void) {
+    static const char reader[] = "_c_00000000-0000-0000-0000-000000000000-__READ__";
+    static const char data[] = "zklock1 pid=7 host=h";
+    for (size_t i = 0; i < 63; i++)
+        put_contender("crowd", reader, data, sizeof(data) - 1);
+    put_contender("crowd", Child, data, sizeof(data) - 1);
+    CHECK_INT(shell(command("ls crowd")), 0);
+    CHECK(strstr(Output, "  h pid 7 and 62 more  64 ") != NULL);
+    CHECK(strstr(Output, "s\n") != NULL);
+    for (size_t i = 0; i < 64; i++)
+        put_contender("flood", reader, data, sizeof(data) - 1);
+    put_contender("flood", Child, data, sizeof(data) - 1);
+    CHECK_INT(shell(command("ls flood")), 0);
+    CHECK(strstr(Output, "  h pid 7 and 63 or more  65     ?\n") != NULL);
+    CHECK_INT(shell(command("ls --prometheus flood")), 0);
+    CHECK(strstr(Output, "zklock_lock_contenders{name=\"flood\"} 65\n") != NULL);
+    CHECK(strstr(Output, "wait_seconds{") == NULL);
+    CHECK_INT(shell(command("ls --json flood")), 0);
+    CHECK(strstr(Output, "\"contenders\":65,\"holders\":null,\"holder\":{") != NULL);
 }
 
 /* Under these locks a command sleeps for so long. It has begun: before, a node that is deleted is
@@ -222,9 +288,14 @@ int main(int argc, char **argv) {
         {"hostile names are escaped", hostile_names_are_escaped},
         {"a node that may stay is shown as such", a_node_that_may_stay_is_shown_as_such},
         {"a contender of another library is shown", a_contender_of_another_library_is_shown},
+        {"a break says that such a holder is not told",
+         a_break_says_that_such_a_holder_is_not_told},
         {"denied is 77 and says where", denied_is_77_and_says_where},
         {"ls lists the rest beside what it may not read",
          ls_lists_the_rest_beside_what_it_may_not_read},
+        {"ls lists a lock whose queue it may not read",
+         ls_lists_a_lock_whose_queue_it_may_not_read},
+        {"ls looks at the head of a queue", ls_looks_at_the_head_of_a_queue},
         {"a command whose node is deleted is killed: 75",
          a_command_whose_node_is_deleted_is_killed},
         {"a command of several is killed with any one of their nodes: 75, and which is named",

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# What zklock run says of the servers without being asked, and how often -v repeats itself.
+# What zklock run says of the servers and of itself without being asked, and how often -vv repeats
+# itself.
 # shellcheck source-path=SCRIPTDIR
+# shellcheck disable=SC2016  # single quotes are for an inner shell
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -18,8 +20,18 @@ claim "a shorter one than the default" status_is 0 zkl run a -- true
 claim "... is told, too" is "$(cat "$Work/err")" \
     'zklock: the servers grant a session timeout of 8 s instead of 10 s'
 
-zklock --hosts 127.0.0.1:1 -v run -w 3 a -- true 2>"$Work/err" || :
-claim "-v repeats no line of the client while no server listens" at_most \
+"${Zkl[@]}" --timeout 2 run a -- sh -c 'touch "$1"; exec sleep 30' sh "$Work/runs" 2>"$Work/err" &
+pid=$!
+await test -e "$Work/runs"
+kill -STOP "$pid"
+sleep 2.5 # for longer than the timeout
+kill -CONT "$pid"
+claim "a pause in which the hold is lost: 75" ends_with "$pid" 75
+claim "... and the pause is told" grep -Eq \
+    '^zklock: warning: this process stood still for [0-9]+ ms$' "$Work/err"
+
+zklock --hosts 127.0.0.1:1 -vv run -w 3 a -- true 2>"$Work/err" || :
+claim "-vv repeats no line of the client while no server listens" at_most \
     "$(grep -c 'refused to accept the client' "$Work/err")" 2
 claim "... and has each once" grep -q 'refused to accept the client' "$Work/err"
 claim "... and the reason in the end" matches "$(tail -n 1 "$Work/err")" \

@@ -4,7 +4,7 @@
 # shellcheck disable=SC2016  # single quotes are for the inner shells
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-use_any_server
+use_own_server
 
 # Both are there at once, or neither ends. Then each waits for its own gate.
 meet='touch "$1/$2"; until [[ -e $1/$3 ]]; do sleep 0.02; done; read -r _ <"$1/gate-$2"'
@@ -52,9 +52,13 @@ mapfile -t lines <"$Work/show"
 claim "show prints the number above the titles" is "${lines[0]}" 'permits: 2'
 claim "..." matches "${lines[1]}" '^POS '
 claim "the second holds" matches "${lines[3]}" ' holds$'
-claim "the third waits" matches "${lines[4]}" ' waits$'
-claim "the reader waits on that one" matches "${lines[5]}" " waits on ${nodes[2]}\$"
-claim "the last waits on the nearest reader" matches "${lines[7]}" " waits on ${nodes[4]}\$"
+claim "the third waits for any" matches "${lines[4]}" ' waits for any$'
+claim "the reader waits on that one" matches "${lines[5]}" ' waits on 3$'
+claim "the last waits on the nearest reader" matches "${lines[7]}" ' waits on 5$'
+zkl show --long batch >"$Work/long"
+mapfile -t lines <"$Work/long"
+claim "--long: likewise" matches "${lines[4]}" ' waits for any$'
+claim "... and which node one waits on" matches "${lines[7]}" " waits on ${nodes[4]}\$"
 
 echo >"$Work/gate-two"
 claim "whichever ends" ends_with "$second" 0

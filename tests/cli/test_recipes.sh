@@ -65,4 +65,5 @@ claim "kubernetes: the options are right" status_is 127 sh -c "$words"
 chmod +x "$Work/deploy"
 claim "a script that locks itself" status_is 0 "$Work/deploy" word
 claim "... runs under the lock, with its arguments" matches "$(cat "$Work/out")" '^word [0-9]+$'
+claim "... also with a '--' among them" status_is 0 "$Work/deploy" word -- -n
 finish

@@ -73,7 +73,8 @@ for signal in HUP:129 INT:130 QUIT:131 USR1:138 USR2:140 TERM:143; do
     await eval '[[ $(zkl show --json busy) == *waits_on\":\"* ]]'
     kill "-${signal%:*}" "$waiter"
     claim "${signal%:*} while waiting: ${signal#*:}" ends_with "$waiter" "${signal#*:}"
-    claim "... and the place is given up" await eval '[[ $(zkl ls busy) =~ busy\ +1$ ]]'
+    claim "... and the place is given up" await eval \
+        '[[ $(zkl ls --json busy) == *\"contenders\":1,* ]]'
 done
 claim "CMD was not run" test ! -e "$Work/ran"
 let_go

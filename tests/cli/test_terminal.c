@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -324,20 +325,26 @@ static void a_running_background_job_gets_the_terminal_after_fg(void) {
     shell_ask_status("status=0.");
 }
 
+/* For the runs that follow in this shell: a library of this name in tests/cli. */
+static void shell_preload(const char *name) {
+    char line[1024];
+    const char *library = scratch_fresh(name);
+    const char *compiler = getenv("CC");
+    (void)snprintf(line, sizeof(line),
+                   "%s -shared -fPIC -D_GNU_SOURCE -o %s " ZKLOCK_SOURCE_DIR "/tests/cli/%s.c",
+                   compiler == NULL ? "cc" : compiler, library, name);
+    REQUIRE_INT(system(line), 0);
+    (void)snprintf(line, sizeof(line), "zklock() { LD_PRELOAD=%s command zklock \"$@\"; }\n",
+                   library);
+    shell_type(line);
+    shell_ask_alive();
+}
+
 /* CMD reads too early, zklock sees that the shell has the terminal, and only then comes fg. */
 static void fg_just_before_the_job_would_stop_is_not_lost(void) {
-    char line[1024];
-    const char *library = scratch_fresh("slow_look.so");
-    const char *compiler = getenv("CC");
-    (void)snprintf(line, sizeof(line), "%s -shared -fPIC -D_GNU_SOURCE -o %s %s",
-                   compiler == NULL ? "cc" : compiler, library,
-                   ZKLOCK_SOURCE_DIR "/tests/cli/slow_look.c");
-    REQUIRE_INT(system(line), 0);
     shell_start();
-    (void)snprintf(line, sizeof(line),
-                   "LD_PRELOAD=%s zklock run --root %s %s -- sh -c 'read x; echo got-$x.' &\n",
-                   library, fixture_root(), fresh_name("late"));
-    shell_type(line);
+    shell_preload("slow_look");
+    shell_run("", fresh_name("late"), "read x; echo got-$x.", " &");
     shell_expect("looked");
     shell_type("fg\n");
     WAIT_UNTIL(!shell_has_terminal(), SOON_MS);
@@ -413,7 +420,7 @@ static void ctrl_c_while_waiting_gives_the_place_up(void) {
 
 /* And while no server answers: there is no session yet. */
 static void ctrl_c_while_waiting_ends_the_script_around_it(void) {
-    static const char *const hosts[] = {"", "-v --hosts 127.0.0.1:1"};
+    static const char *const hosts[] = {"", "-vv --hosts 127.0.0.1:1"};
     const char *name = fresh_name("script");
     client *holder = client_open(name, T_NORMAL);
     REQUIRE_INT(client_acquire(holder, ZKL_FOREVER), ZKL_OK);
@@ -436,6 +443,117 @@ static void ctrl_c_while_waiting_ends_the_script_around_it(void) {
         shell_end();
     }
     client_close(holder);
+}
+
+/* ---- The line that tells whom it waits for ---- */
+
+/* As on most terminals, of that many columns. */
+static void shell_start_live(unsigned short columns) {
+    const struct winsize size = {.ws_row = 24, .ws_col = columns};
+    shell_start();
+    REQUIRE_INT(ioctl(Shell.fd, TIOCSWINSZ, &size), 0);
+    shell_type("export TERM=xterm\n");
+    shell_ask_alive();
+}
+
+static void a_waiter_has_one_line_which_goes(void) {
+    const char *name = fresh_name("live");
+    client *holder = client_open(name, T_NORMAL), *before = client_open(name, T_NORMAL);
+    REQUIRE_INT(client_acquire(holder, ZKL_FOREVER), ZKL_OK);
+    client_queue_up(before, 2);
+    shell_start_live(200);
+    shell_run("", name, "echo ra''n", "");
+    shell_expect("; 2 before us\033[K");
+    shell_expect("\rzklock: ");
+    shell_expect("held by ");
+    REQUIRE_INT(client_release(holder), ZKL_OK);
+    shell_expect("; 1 before us\033[K"); /* not a line more */
+    REQUIRE_INT(client_result(before), ZKL_OK);
+    REQUIRE_INT(client_release(before), ZKL_OK);
+    shell_expect("\r\033[K");
+    shell_expect("ran");
+    CHECK(!shell_has_said("before us\n") && !shell_has_said("before us\r\n"));
+    client_close(before);
+    client_close(holder);
+}
+
+/* Also where the terminal is slow: nothing stands before what CMD prints. */
+static void the_line_has_gone_when_the_command_begins(void) {
+    const char *name = fresh_name("slow");
+    client *holder = client_open(name, T_NORMAL);
+    REQUIRE_INT(client_acquire(holder, ZKL_FOREVER), ZKL_OK);
+    shell_start_live(200);
+    shell_preload("slow_erase");
+    shell_run("", name, "echo ra''n", "");
+    shell_expect("; 1 before us\033[K");
+    REQUIRE_INT(client_release(holder), ZKL_OK);
+    shell_expect("\r\033[Kran");
+    shell_ask_status("status=0.");
+    client_close(holder);
+}
+
+static void the_line_fits_and_keeps_its_end(void) {
+    const char *name = fresh_name("narrow");
+    client *holder = client_open(name, T_NORMAL);
+    REQUIRE_INT(client_acquire(holder, ZKL_FOREVER), ZKL_OK);
+    shell_start_live(40);
+    shell_run("", name, "true", "");
+    shell_expect("\rzklock: ");
+    const size_t begin = Shell.seen;
+    shell_expect("; 1 before us\033[K");
+    CHECK_RANGE(Shell.seen - begin + strlen("zklock: ") - strlen("\033[K"), 20, 41); /* bytes */
+    shell_type(CTRL_C);
+    shell_expect("\r\033[K");
+    shell_ask_status("status=130.");
+    client_close(holder);
+}
+
+static void a_waiter_in_the_background_leaves_the_line_alone(void) {
+    const char *name = fresh_name("behind");
+    client *holder = client_open(name, T_NORMAL);
+    REQUIRE_INT(client_acquire(holder, ZKL_FOREVER), ZKL_OK);
+    shell_start_live(200);
+    shell_run("", name, "true", " &");
+    shell_expect("; 1 before us\r\n"); /* as where there is no terminal */
+    REQUIRE_INT(client_release(holder), ZKL_OK);
+    shell_type("wait; echo do''ne\n");
+    shell_expect("done");
+    CHECK(!shell_has_said("\033[K"));
+    client_close(holder);
+}
+
+/* In the background it would draw over what others write: it stops there, as top does. */
+static void a_watch_stops_and_goes_on(void) {
+    static const char stopped_in_background[] =
+        "bg; until jobs | grep -q Stopped; do sleep 0.02; done; echo aga''in\n";
+    char line[256];
+    (void)snprintf(line, sizeof(line), "TERM=xterm zklock --root %s ls --watch watched\n",
+                   fixture_root());
+    shell_start();
+    for (int i = 0; i < 2; i++) {
+        shell_type(i == 0 ? line : "fg\n");
+        shell_expect("\033[?1049h");
+        shell_expect("no lock is held or waited for");
+        shell_type(CTRL_Z);
+        shell_expect("\033[?1049l");
+        shell_expect("Stopped");
+        shell_ask_alive();
+    }
+    const size_t before = Shell.seen;
+    shell_type(stopped_in_background);
+    shell_expect("again");
+    CHECK(strstr(Shell.output + before, "\033[?1049h") == NULL);
+    shell_type("fg\n");
+    shell_expect("no lock is held or waited for");
+    shell_type(CTRL_C);
+    shell_expect("\033[?1049l");
+    shell_ask_status("status=130.");
+    shell_type(line);
+    shell_expect("no lock is held or waited for");
+    shell_type(CTRL_Z);
+    shell_expect("Stopped");
+    shell_type("kill %1; while grep -q . /proc/$(jobs -p)/environ; do :; done; echo en''ded\n");
+    shell_expect("ended"); /* bash may take it for stopped still, and leave it a zombie */
 }
 
 int main(int argc, char **argv) {
@@ -469,6 +587,12 @@ int main(int argc, char **argv) {
         {"Ctrl-C while waiting gives the place up", ctrl_c_while_waiting_gives_the_place_up},
         {"Ctrl-C while waiting ends the script around it",
          ctrl_c_while_waiting_ends_the_script_around_it},
+        {"a waiter has one line, which goes", a_waiter_has_one_line_which_goes},
+        {"the line has gone when the command begins", the_line_has_gone_when_the_command_begins},
+        {"the line fits and keeps its end", the_line_fits_and_keeps_its_end},
+        {"a waiter in the background leaves the line alone",
+         a_waiter_in_the_background_leaves_the_line_alone},
+        {"a watch stops and goes on", a_watch_stops_and_goes_on},
     };
     fixture_start(NULL);
     test_after_each(after_each);

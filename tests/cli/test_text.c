@@ -1,11 +1,15 @@
 /*
- * The pure parts of the command: escaping, JSON strings, numbers and the arithmetic of the grace.
+ * The pure parts of the command: escaping, tables, JSON strings, numbers and the arithmetic of the
+ * grace.
  */
 #include "cli/escape.h"
 #include "cli/grace.h"
 #include "cli/json.h"
 #include "cli/number.h"
+#include "cli/prometheus.h"
 #include "cli/repeats.h"
+#include "cli/status_line.h"
+#include "cli/table.h"
 
 #include "support/main.h"
 #include "support/wait.h"
@@ -15,22 +19,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+static char Kept[1024];
+
+static FILE *keep(void) {
+    Kept[0] = '\0'; /* nothing written is no end */
+    FILE *out = fmemopen(Kept, sizeof(Kept), "w");
+    REQUIRE(out != NULL);
+    return out;
+}
+
 static const char *escaped(const char *s, bool utf8) {
-    static char kept[512];
-    size_t columns;
-    char *text = cli_escaped(s, utf8, &columns);
-    REQUIRE(text != NULL);
-    (void)snprintf(kept, sizeof(kept), "%s", text);
-    free(text);
-    return kept;
+    FILE *out = keep();
+    size_t columns = cli_escape(out, s, strlen(s), utf8);
+    fclose(out);
+    CHECK_INT(cli_escaped_columns(s, utf8), columns);
+    return Kept;
+}
+
+static const char *cut(const char *s, bool utf8, size_t most) {
+    FILE *out = keep();
+    CHECK(cli_escape_cut(out, s, utf8, most) <= most);
+    fclose(out);
+    return Kept;
 }
 
 static size_t columns_of_escaped(const char *s) {
-    size_t columns;
-    char *text = cli_escaped(s, true, &columns);
-    REQUIRE(text != NULL);
-    free(text);
-    return columns;
+    return cli_escaped_columns(s, true);
 }
 
 static const char *json(const char *s) {
@@ -84,6 +98,79 @@ static void columns_are_those_of_the_terminal(void) {
     CHECK_INT(columns_of_escaped("\\"), 2);
 }
 
+static void a_cut_leaves_escapes_and_characters_whole(void) {
+    CHECK_STRING(cut("abcdef", true, 6), "abcdef");
+    CHECK_STRING(cut("abcdef", true, 5), "abcd\xe2\x80\xa6");
+    CHECK_STRING(cut("abcdef", false, 5), "ab...");
+    CHECK_STRING(cut("abcdef", false, 2), "..");
+    CHECK_STRING(cut("abcdef", true, 0), "");
+    CHECK_STRING(cut("ab\033cd", true, 8), "ab\\x1Bcd");
+    CHECK_STRING(cut("ab\033cd", true, 7), "ab\\x1B\xe2\x80\xa6");
+    CHECK_STRING(cut("ab\033cd", true, 6), "ab\xe2\x80\xa6");
+    CHECK_STRING(cut("ab\033cd", true, 4), "ab\xe2\x80\xa6");
+    CHECK_STRING(cut("a\\bc", true, 3), "a\xe2\x80\xa6");
+    CHECK_STRING(cut("a\\bc", true, 4), "a\\\\\xe2\x80\xa6");
+    CHECK_STRING(cut("\xe4\xb8\xad\xe4\xb8\xad", true, 3), "\xe4\xb8\xad\xe2\x80\xa6");
+    CHECK_STRING(cut("\xe4\xb8\xad\xe4\xb8\xad", true, 2), "\xe2\x80\xa6");
+    CHECK_STRING(cut("\xc3\xa9\xc3\xa9", false, 15), "\\xC3\\xA9...");
+    CHECK_STRING(cut("\xc3\xa9\xc3\xa9", false, 10), "...");
+}
+
+/* ---- Tables ---- */
+
+static const char *const Titles[] = {"POS", "AGE", "WHO", "STATE"};
+static const cli_fit Fits[] = {{0}, {.may_go = true}, {.least = 6}, {0}};
+
+static const char *table_within(size_t width, const char *who) {
+    FILE *out = keep();
+    cli_table *table = cli_table_new(Titles, 4);
+    REQUIRE(table != NULL);
+    cli_table_fit(table, Fits);
+    const char *const cells[] = {"1", "12m05s", who, "holds"};
+    for (size_t i = 0; i < 4; i++)
+        cli_table_add(table, cells[i]);
+    CHECK(cli_table_print_within(table, out, width));
+    fclose(out);
+    cli_table_free(table);
+    return Kept;
+}
+
+#define WHOLE                                                                                      \
+    "POS  AGE     WHO         STATE\n"                                                             \
+    "1    12m05s  0123456789  holds\n"
+
+static void a_table_gives_way_step_by_step(void) {
+    CHECK_STRING(table_within(0, "0123456789"), WHOLE);
+    CHECK_STRING(table_within(30, "0123456789"), WHOLE);
+    CHECK_STRING(table_within(29, "0123456789"), "POS  AGE     WHO        STATE\n"
+                                                 "1    12m05s  01234567\xe2\x80\xa6  holds\n");
+    CHECK_STRING(table_within(26, "0123456789"), "POS  AGE     WHO     STATE\n"
+                                                 "1    12m05s  01234\xe2\x80\xa6  holds\n");
+    CHECK_STRING(table_within(25, "0123456789"), "POS  WHO         STATE\n"
+                                                 "1    0123456789  holds\n");
+    CHECK_STRING(table_within(18, "0123456789"), "POS  WHO     STATE\n"
+                                                 "1    01234\xe2\x80\xa6  holds\n");
+    CHECK_STRING(table_within(16, "0123456789"), "POS  WHO     ST\xe2\x80\xa6\n"
+                                                 "1    01234\xe2\x80\xa6  ho\xe2\x80\xa6\n");
+    CHECK_STRING(table_within(3, "0123456789"), "POS\n1\n");
+}
+
+/* Whatever the width, and with characters of two columns. */
+static void no_line_of_a_table_is_too_long(void) {
+    for (size_t width = 1; width < 60; width++) {
+        const char *text = table_within(width, "a\xe4\xb8\xad\033\\\xc3\xa9 long enough to cut");
+        char lines[sizeof(Kept)];
+        (void)snprintf(lines, sizeof(lines), "%s", text);
+        char *rest = lines;
+        for (char *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0';) {
+            size_t escapes = 0;
+            for (const char *c = line; *c != '\0'; c++)
+                escapes += *c == '\\' ? 1 : 0; /* a backslash that is shown is counted as two */
+            CHECK(cli_escaped_columns(line, true) - escapes <= width);
+        }
+    }
+}
+
 static void json_is_ascii_and_valid_for_any_bytes(void) {
     for (int byte = 1; byte < 256; byte++) {
         char s[] = {'a', (char)byte, 'b', '\0'};
@@ -96,6 +183,23 @@ static void json_is_ascii_and_valid_for_any_bytes(void) {
     CHECK_STRING(json("\033\n\177"), "\"\\u001b\\u000a\\u007f\"");
     CHECK_STRING(json("\xc3\xa9\xf0\x9f\x98\x80"), "\"\\u00e9\\ud83d\\ude00\"");
     CHECK_STRING(json("\xe4\xb8z"), "\"\\ufffd\\ufffdz\"");
+}
+
+static const char *prometheus(const char *s) {
+    FILE *out = keep();
+    cli_prometheus_string(out, s);
+    fclose(out);
+    return Kept;
+}
+
+static void a_label_of_prometheus_is_escaped_by_its_rules(void) {
+    CHECK_STRING(prometheus("a/b c\xc3\xa9"), "\"a/b c\xc3\xa9\"");
+    CHECK_STRING(prometheus("a\"b\\c\nd"), "\"a\\\"b\\\\c\\nd\"");
+    CHECK_STRING(prometheus("\033[m\177"), "\"\\\\x1B[m\\\\x7F\"");
+    CHECK_STRING(prometheus("\xff\xe4\xb8"), "\"\\\\xFF\\\\xE4\\\\xB8\"");
+    CHECK_STRING(prometheus("\xe2\x80\xae"), "\"\\\\xE2\\\\x80\\\\xAE\"");
+    CHECK_STRING(prometheus("\xc2\x9b"), "\"\\\\xC2\\\\x9B\"");
+    CHECK_STRING(prometheus(""), "\"\"");
 }
 
 static void seconds_are_read_exactly(void) {
@@ -128,11 +232,28 @@ static void the_default_grace_is_a_quarter_and_leaves_a_safety(void) {
     cli_grace grace;
     int64_t most;
     REQUIRE(cli_grace_plan(&grace, 10000, -1, &most));
-    CHECK_INT(grace.kill_ms, 400);
+    CHECK_INT(grace.over_ms, 400);
     CHECK_INT(grace.term_ms, 2900);
     REQUIRE(cli_grace_plan(&grace, 1000, -1, &most));
-    CHECK_INT(grace.kill_ms, 100);
+    CHECK_INT(grace.over_ms, 100);
     CHECK_INT(grace.term_ms, 350);
+}
+
+static void without_sigkill_the_hold_lasts_to_its_end(void) {
+    cli_grace kill;
+    int64_t most;
+    REQUIRE(cli_grace_plan(&kill, 10000, -1, &most));
+    cli_grace term = kill, ignore = kill;
+    cli_grace_adapt(&kill, CLI_ON_LOST_KILL);
+    CHECK_INT(kill.over_ms, 400);
+    CHECK_INT(kill.guard_ms, 300);
+    cli_grace_adapt(&term, CLI_ON_LOST_TERM);
+    CHECK_INT(term.over_ms, 0);
+    CHECK_INT(term.term_ms, 2900);
+    CHECK_INT(term.guard_ms, 2800);
+    cli_grace_adapt(&ignore, CLI_ON_LOST_IGNORE);
+    CHECK_INT(cli_grace_stage(&ignore, CLI_STAGE_RUNNING, 1), CLI_STAGE_RUNNING);
+    CHECK_INT(cli_grace_stage(&ignore, CLI_STAGE_RUNNING, 0), CLI_STAGE_OVER);
 }
 
 static void a_grace_fits_or_is_refused_with_what_would_fit(void) {
@@ -140,7 +261,7 @@ static void a_grace_fits_or_is_refused_with_what_would_fit(void) {
         cli_grace grace;
         int64_t most = -1;
         REQUIRE(cli_grace_plan(&grace, timeout_ms, -1, &most));
-        CHECK(grace.kill_ms > 0 && grace.kill_ms <= grace.term_ms);
+        CHECK(grace.over_ms > 0 && grace.over_ms <= grace.term_ms);
         CHECK(grace.term_ms <= timeout_ms * 2 / 5);
         CHECK(!cli_grace_plan(&grace, timeout_ms, timeout_ms, &most));
         CHECK(cli_grace_plan(&grace, timeout_ms, most, &most));
@@ -149,11 +270,11 @@ static void a_grace_fits_or_is_refused_with_what_would_fit(void) {
 }
 
 static void stages_follow_the_remaining_certainty_and_never_go_back(void) {
-    const cli_grace grace = {.term_ms = 300, .kill_ms = 50};
-    const cli_stage all[] = {CLI_STAGE_RUNNING, CLI_STAGE_TERMINATED, CLI_STAGE_KILLED};
+    const cli_grace grace = {.term_ms = 300, .over_ms = 50};
+    const cli_stage all[] = {CLI_STAGE_RUNNING, CLI_STAGE_TERMINATED, CLI_STAGE_OVER};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         for (int64_t remaining = 0; remaining < 1000; remaining++) {
-            cli_stage asked = remaining <= 50    ? CLI_STAGE_KILLED
+            cli_stage asked = remaining <= 50    ? CLI_STAGE_OVER
                               : remaining <= 300 ? CLI_STAGE_TERMINATED
                                                  : CLI_STAGE_RUNNING;
             cli_stage expected = asked > all[i] ? asked : all[i];
@@ -163,14 +284,14 @@ static void stages_follow_the_remaining_certainty_and_never_go_back(void) {
 }
 
 static void the_next_look_is_never_after_the_next_stage(void) {
-    const cli_grace grace = {.term_ms = 300, .kill_ms = 50};
+    const cli_grace grace = {.term_ms = 300, .over_ms = 50};
     for (int64_t remaining = 51; remaining < 1000; remaining++) {
         cli_stage stage = cli_grace_stage(&grace, CLI_STAGE_RUNNING, remaining);
         int64_t wait = cli_grace_wait_ms(&grace, stage, remaining);
         CHECK_RANGE(wait, 1, remaining);
         CHECK(cli_grace_stage(&grace, stage, remaining - wait) > stage);
     }
-    CHECK_INT(cli_grace_wait_ms(&grace, CLI_STAGE_KILLED, 500), -1);
+    CHECK_INT(cli_grace_wait_ms(&grace, CLI_STAGE_OVER, 500), -1);
 }
 
 /* ---- Lines of the ZooKeeper client ---- */
@@ -204,6 +325,40 @@ static void many_lines_of_the_client_push_the_oldest_out(void) {
     }
 }
 
+static const char *live(const char *before, const char *middle, const char *after, size_t columns) {
+    static char line[512];
+    const char *const texts[3] = {before, middle, after};
+    REQUIRE(cli_status_line_make(line, sizeof(line), texts, columns));
+    return line;
+}
+
+static void a_live_line_is_shorter_than_the_terminal(void) {
+    CHECK_STRING(live("a: ", "held by db3", "; 2", 18), "a: held by db3; 2");
+    CHECK_STRING(live("a: ", "held by db3", "; 2", 17), "a: held by d"
+                                                        "\xe2\x80\xa6"
+                                                        "; 2");
+    CHECK_STRING(live("a: ", "held by db3", "; 2", 8), "a: "
+                                                       "\xe2\x80\xa6"
+                                                       "; 2");
+    CHECK_STRING(live("a: ", "held by db3", "; 2", 7), "a: ; 2");
+    CHECK_STRING(live("abcdef", "held", "; 2", 8), "abc"
+                                                   "\xe2\x80\xa6"
+                                                   "; 2");
+    CHECK_STRING(live("abc", "held", "; 2345", 4), "; "
+                                                   "\xe2\x80\xa6");
+    CHECK_STRING(live("abc", "held", "; 2", 1), "");
+    CHECK_STRING(live("abc", "held", "; 2", 0), "");
+}
+
+static void a_live_line_is_cut_between_characters(void) {
+    CHECK_STRING(live("", "\xe4\xb8\xad\xe4\xb8\xad\xe4\xb8\xad", "!", 8),
+                 "\xe4\xb8\xad\xe4\xb8\xad\xe4\xb8\xad!");
+    CHECK_STRING(live("", "\xe4\xb8\xad\xe4\xb8\xad\xe4\xb8\xad", "!", 6), "\xe4\xb8\xad"
+                                                                           "\xe2\x80\xa6"
+                                                                           "!");
+    CHECK_STRING(live("\033[2J", "x", "", 80), "\\x1B[2Jx");
+}
+
 int main(int argc, char **argv) {
     static const test_case cases[] = {
         {"no byte that a terminal acts on passes", no_byte_that_a_terminal_acts_on_passes},
@@ -212,10 +367,16 @@ int main(int argc, char **argv) {
          printable_utf8_passes_and_the_rest_does_not},
         {"a terminal of bytes gets ASCII", a_terminal_of_bytes_gets_ascii},
         {"columns are those of the terminal", columns_are_those_of_the_terminal},
+        {"a cut leaves escapes and characters whole", a_cut_leaves_escapes_and_characters_whole},
+        {"a table gives way step by step", a_table_gives_way_step_by_step},
+        {"no line of a table is too long", no_line_of_a_table_is_too_long},
         {"JSON is ASCII and valid for any bytes", json_is_ascii_and_valid_for_any_bytes},
+        {"a label of Prometheus is escaped by its rules",
+         a_label_of_prometheus_is_escaped_by_its_rules},
         {"seconds are read exactly", seconds_are_read_exactly},
         {"the default grace is a quarter and leaves a safety",
          the_default_grace_is_a_quarter_and_leaves_a_safety},
+        {"without SIGKILL the hold lasts to its end", without_sigkill_the_hold_lasts_to_its_end},
         {"a grace fits or is refused with what would fit",
          a_grace_fits_or_is_refused_with_what_would_fit},
         {"stages follow the remaining certainty and never go back",
@@ -224,6 +385,8 @@ int main(int argc, char **argv) {
          the_next_look_is_never_after_the_next_stage},
         {"a line of the client is repeated after a pause, with a count",
          a_line_of_the_client_is_repeated_after_a_pause_with_a_count},
+        {"a live line is shorter than the terminal", a_live_line_is_shorter_than_the_terminal},
+        {"a live line is cut between characters", a_live_line_is_cut_between_characters},
         {"many lines of the client push the oldest out",
          many_lines_of_the_client_push_the_oldest_out},
     };

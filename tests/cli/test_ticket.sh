@@ -23,6 +23,16 @@ claim "a ticket that cannot be written is 64, and nothing is run" status_is 64 \
     zkl run --ticket "$Work/none/ticket" job -- touch "$Work/ran"
 claim "... and says why" says "zklock: --ticket '$Work/none/ticket': No such file or directory"
 claim "... nothing" eval '[[ ! -e $Work/ran ]]'
+mkdir "$Work/directory"
+claim "a directory is no place for one" status_is 64 \
+    zkl run --ticket "$Work/directory" job -- touch "$Work/ran"
+claim "... and no ticket is left beside it" eval '[[ ! -e $Work/directory.new ]]'
+mkfifo "$Work/fifo"
+claim "a FIFO, or a device, is no place for a ticket" status_is 64 \
+    zkl run --ticket "$Work/fifo" job -- touch "$Work/ran"
+claim "... and says so" says "zklock: --ticket '$Work/fifo': Operation not supported"
+claim "... and stays" test -p "$Work/fifo"
+claim "... and nothing is run" eval '[[ ! -e $Work/ran ]]'
 claim "under run the ticket is there, for its user alone" \
     is "$(umask 022 && zkl run --ticket "$ticket" job -- stat -c %a "$ticket")" 600
 claim "a run that ends in good order removes it" eval '[[ ! -e $ticket ]]'

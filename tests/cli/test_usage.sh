@@ -23,6 +23,12 @@ prints() { # REGEX ARGUMENT...
 claim "a subcommand is needed" refused 'subcommand is missing'
 claim "an unknown subcommand is named" refused "'frob'" frob
 claim "an unknown long option is named" refused "'--frob'" --hosts x ls --frob
+claim "... with the one that is meant" refused "'--shard': did you mean --shared\?" \
+    --hosts x run --shard a b
+claim "... of those of the subcommand" refused "'--jsn': did you mean --json\?" --hosts x ls --jsn
+claim "... without its value" refused "'--lable=x': did you mean --label\?" --hosts x ls --lable=x
+claim "a mistyped subcommand: which is meant" refused "'shwo': did you mean show\?" shwo
+claim "... none, if none is like it" refused "subcommand 'frobnicate' \(see" frobnicate
 claim "an unknown short option is named" refused "'-Z'" ls -vZ
 claim "an option without its value is named" refused "'--hosts'" ls --hosts
 claim "a value for an option that takes none is named" refused "'--json=1'" ls --json=1
@@ -44,6 +50,12 @@ for value in x -1 1e3 ' 1' 1s . '' inf 99999999999; do
     claim "--timeout '$value' is refused" refused 'timeout' --hosts x --timeout "$value" ls
     claim "--grace '$value' is refused" refused 'grace' --hosts x run --grace "$value" name -- true
 done
+for value in x '' KILL; do
+    claim "--on-lost '$value' is refused with the words that are possible" \
+        refused "kill, term or ignore, not" --hosts x run --on-lost "$value" name -- true
+done
+claim "--grace does not go with --on-lost=ignore" refused '--grace.*--on-lost=ignore' \
+    --hosts x run --grace 1 --on-lost ignore name -- true
 for value in 256 -1 x '' 1.5; do
     claim "-E '$value' is refused" refused '-E' --hosts x run -E "$value" name -- true
 done
@@ -53,7 +65,13 @@ for value in 0 -1 x '' 1.5 ' 1' +1 1k 2147483648; do
 done
 claim "--permits does not go with -s" refused '--permits' --hosts x run --permits 2 -s name -- true
 claim "-s does not go with --permits" refused '--shared' --hosts x run -s --permits 2 name -- true
-claim "a second NAME needs --all" refused "more than one NAME needs --all: .*'b'" \
+claim "... nor with -x, which holds it alone" refused "--permits.*'--exclusive'" \
+    --hosts x run --permits 2 -x name -- true
+claim "a wait has a limit, which is named" refused "-w takes seconds, up to 1000000000, not" \
+    --hosts x run -w 1000000001 name -- true
+claim "... and so has a root" refused "255 bytes at most" \
+    --hosts x --root "/$(printf '%0255d' 0)" run name -- true
+claim "a second NAME needs --all" refused "more than one NAME before -- needs --all: .*'b'" \
     --hosts x run a b -- true
 claim "--all needs a NAME" refused 'NAME is missing' --hosts x run --all -- true
 claim "--all takes no NAME twice" refused "NAME once.*'a'" --hosts x run --all a b a -- true
@@ -79,11 +97,20 @@ claim "a session timeout above an hour is refused" refused "'3600.1'" --hosts x 
 claim "-n belongs to run: not before it" refused 'nonblock' -n ls
 claim "-n belongs to run: not to ls" refused 'nonblock' --hosts x ls -n
 claim "run prints no JSON" refused 'json' --json --hosts x run name -- true
+claim "a root that is none is named" refused "^zklock: --root 'locks' is not" \
+    --hosts x --root locks ls
 claim "an empty --hosts is none" refused 'is empty' --hosts '' ls
 
 claim "--help prints an overview" prints 'usage: zklock .*run NAME.*ls .*show ' --help
-for subcommand in run ls show; do
+fits_a_terminal() {
+    is "$(awk 'length > 80' "$Work/out")" '' && matches "$(wc -l <"$Work/out")" '^(1?[0-9]|2[0-4])$'
+}
+claim "... which fits a terminal of 24 lines" fits_a_terminal
+mapfile -t subcommands < <(zklock --help | sed -nE 's/^  ([a-z]+) .*/\1/p')
+claim "... of all subcommands" matches "${subcommands[*]}" '^run ls show .*config'
+for subcommand in "${subcommands[@]}"; do
     claim "$subcommand --help" prints "usage: zklock $subcommand " "$subcommand" --help
+    claim "... which fits a terminal" fits_a_terminal
 done
 claim "--help wins over what is missing" prints 'usage: zklock run' run -h
 claim "--version" prints '^zklock [0-9]+\.[0-9]+\.[0-9]+$' --version
