@@ -117,18 +117,7 @@ finish_workers() {
 
 # ---- the queue ----
 
-# zklock show's table is wider than most terminals, for a node's name has a uuid in it. Here are the
-# columns that matter, with the number at the end of a name for the name.
-show_queue() {
-    "$Zklock" show "$Lock" | sed -E 's/_c_[-0-9a-f]+-lock-0*([0-9])/#\1/g' | awk '
-        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
-        {
-            printf "    %-4s %-8s %-21s %-5s %-6s", $at["POS"], $at["PID"], $at["SINCE"],
-                $at["AGE"], $at["NODE"]
-            for (i = at["STATE"]; i <= NF; i++) printf " %s", $i
-            print ""
-        }'
-}
+show_queue() { "$Zklock" show "$Lock" | sed 's/^/    /'; }
 
 # Prints "PID CONTENDERS": who is first in the queue, and how many stand in it. Fails when empty.
 queue_head() {

@@ -13,7 +13,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../tests/docker/image.sh"
 
 readonly SERVE_LIMIT_S=90 END_LIMIT_S=20
-readonly ANSWER_LIMIT_S=2 CHECK_LIMIT_S=5 UNPAUSE_LIMIT_S=3 UNPAUSE_TRIES=4
+readonly ANSWER_LIMIT_S=2 CHECK_LIMIT_S=8 UNPAUSE_LIMIT_S=3 UNPAUSE_TRIES=4
 readonly LOG_TAIL_LINES=30
 # What a directory of ours holds; without it nothing is ever removed.
 readonly MARKER=.zklock-docker
@@ -122,7 +122,7 @@ ensemble_serves() {
     ((leaders == 1))
 }
 
-# The container's own check, which comes once a second, agrees.
+# The containers' own checks agree. Each comes every 3 s.
 ensemble_is_healthy() {
     local n
     for n in "${SERVERS[@]}"; do
@@ -279,7 +279,7 @@ health_checks() { # CONTAINER
     docker inspect -f '{{with .State.Health}}{{range .Log}}{{.End}} {{end}}{{end}}' "$1"
 }
 
-# Returns when a health check has just ended: the next is a second away.
+# Returns when a health check has just ended: the next is 3 s away.
 await_health_check() { # CONTAINER
     local seen deadline=$((SECONDS + CHECK_LIMIT_S))
     seen=$(health_checks "$1")

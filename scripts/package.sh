@@ -138,8 +138,7 @@ check_lock() {
     # shellcheck disable=SC2016  # the command's shell expands it
     same "zklock run -c" 'x(3)' \
         "$(outcome in_root zklock run x -c 'printf %s "$ZKLOCK_NAME"; exit 3')"
-    same "zklock ls in zklock run" 'NAME CONTENDERS x 1' \
-        "$(outcome in_root zklock run x zklock ls | xargs)"
+    same "zklock ls in zklock run" x "$(outcome in_root zklock run x zklock ls --names)"
     scripts/zk.sh stop --dir "$TMPDIR/zk"
     unset ZKLOCK_HOSTS
 }

@@ -13,8 +13,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly TIERS=(unit alloc sim server fault cli register soak package)
 # In this order: what fails early says most. Tiers in one row run beside each other, because their
 # programs wait most of the time.
-readonly WAITING="alloc server fault cli"
-readonly ROWS=(unit "$WAITING" 'register soak' package)
+readonly WAITING="alloc server fault"
+readonly ROWS=(unit "$WAITING" 'cli register soak' package)
 # Computes all the time: beside a row that mostly waits.
 readonly TIER_BESIDE=sim ROW_BESIDE=$WAITING
 # Only when they are named.
@@ -276,8 +276,10 @@ main() {
     [[ $BuildOnly == no ]] || return 0
     ! chosen alloc || leave_out_alloc
     [[ $Coverage == OFF ]] || forget_earlier_runs "$BuildDir"
-    [[ ${ZKLOCK_HOSTS-} ]] || ! chosen_any server fault cli register soak ||
+    if [[ ! ${ZKLOCK_HOSTS-} ]] && chosen_any server fault cli register soak; then
+        leave_out_server_threads
         archive_server_classes "$TMPDIR/zookeeper.jsa"
+    fi
     Totals=0 TotalFailed=0 TotalSkipped=0 TotalPrograms=0
     local row tier runs_beside=no
     local -a tiers

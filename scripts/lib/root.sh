@@ -12,10 +12,14 @@ apart() { # COMMAND...
     unshare --mount --pid --fork --kill-child --mount-proc "$@"
 }
 
-# It has the network of this machine, and nothing of the caller's environment.
+# It has the network of this machine, and nothing of the caller's environment. The root is a mount,
+# as a machine's is, and there are terminals.
 in_root() { # COMMAND...
     # shellcheck disable=SC2016  # the inner shell expands it
-    apart bash -c 'mount -t proc proc "$1/proc" && exec chroot "$@"' in_root \
+    apart bash -c 'mount --bind "$1" "$1" && mount -t proc proc "$1/proc" &&
+            mount -t sysfs -o ro sysfs "$1/sys" &&
+            mount -t devpts -o newinstance,ptmxmode=0666 devpts "$1/dev/pts" &&
+            exec chroot "$@"' in_root \
         "$Root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
         DEBIAN_FRONTEND=noninteractive ${http_proxy:+"http_proxy=$http_proxy"} \
         ${ZKLOCK_HOSTS:+"ZKLOCK_HOSTS=$ZKLOCK_HOSTS"} "$@" </dev/null
@@ -57,7 +61,7 @@ keep_root() {
 
 # Prints all files but those in which apt and dpkg write down what they do.
 files_of_root() {
-    (cd "$Root" && find . -xdev \( -path ./proc -o -path ./tmp -o -path ./var/cache -o \
-        -path ./var/log -o -path ./var/lib/apt -o -path './var/lib/dpkg/*-old' \) -prune -o \
-        -print | sort)
+    (cd "$Root" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev/pts -o \
+        -path ./tmp -o -path ./var/cache -o -path ./var/log -o -path ./var/lib/apt -o \
+        -path './var/lib/dpkg/*-old' \) -prune -o -print | sort)
 }

@@ -1,4 +1,4 @@
-# What makes the tests' servers start faster.
+# What makes the tests' servers start faster, and compute less.
 # Sourced, never run; the caller has set -euo pipefail and sourced common.sh.
 # shellcheck shell=bash
 
@@ -16,4 +16,12 @@ archive_server_classes() { # FILE
     done
     scripts/zk.sh stop --dir "$dir"
     [[ ! -s $1 ]] || export JDK_JAVA_OPTIONS="${JDK_JAVA_OPTIONS-} -XX:SharedArchiveFile=$1"
+}
+
+# Two of the kinds of threads that a client's request passes in a server only help on more
+# processors than the tests have. Without those a server computes less. The servers in containers
+# have all.
+leave_out_server_threads() {
+    export JDK_JAVA_OPTIONS="${JDK_JAVA_OPTIONS-} -Dzookeeper.nio.numWorkerThreads=0 \
+-Dzookeeper.commitProcessor.numWorkerThreads=0"
 }

@@ -55,6 +55,10 @@
     X(zkl_err, zkl_guarded_set_hold, \
       (zkl_lock *, zkl_hold, const char *, const void *, size_t, int)) \
     X(zkl_err, zkl_guarded_set, (zkl_lock *, const char *, const void *, size_t, int)) \
+    X(zkl_err, zkl_guarded_set_by_node, \
+      (zkl_session *, const zkl_guard *, const char *, const void *, size_t, int, int64_t, int *)) \
+    X(zkl_err, zkl_read_node, \
+      (zkl_session *, const char *, void *, size_t, size_t *, int *, int64_t)) \
     X(zkl_err, zkl_guarded_multi, \
       (zkl_lock *, int, const struct zoo_op *, struct zoo_op_result *)) \
     X(zkl_err, zkl_guarded_multi_hold, \

@@ -26,11 +26,13 @@ same_lists() { # WHAT EXPECTED GOT
 
 # ---- what the help names ----
 
-zklock_help() { "$ZKLOCK_BUILD_DIR/zklock" "$@" --help; }
+zklock_help() { "$ZKLOCK_BUILD_DIR/zklock" ${1:+"$1"} --help; } # [SUBCOMMAND]
 
-# One option a line, with " VALUE" behind each that takes one.
+# One option a line, with " VALUE" behind each that takes one: those of every subcommand, and its
+# own.
 help_options() { # [SUBCOMMAND]
-    zklock_help "$@" | sed -nE 's/^ +((-[a-zA-Z], )?--[a-z-]+( [A-Z]+)?)( .*)?$/\1/p' |
+    { zklock_help '' && [[ ! ${1-} ]] || zklock_help "$1"; } |
+        sed -nE 's/^ +((-[a-zA-Z], )?--[a-z-]+( [A-Z]+)?)( .*)?$/\1/p' |
         awk '{
             value = $NF ~ /^-/ ? "" : " VALUE"
             for (i = 1; i <= NF; i++)
@@ -38,9 +40,9 @@ help_options() { # [SUBCOMMAND]
         }'
 }
 
-mapfile -t subcommands < <(zklock_help | sed -nE 's/^  ([a-z]+) .*/\1/p')
+mapfile -t subcommands < <(zklock_help '' | sed -nE 's/^  ([a-z]+) .*/\1/p')
 ((${#subcommands[@]} >= 4)) || wrong "found too few subcommands in --help: ${subcommands[*]}"
-[[ $(help_options run) == *'--conflict-exit-code VALUE'*'--quiet'*'--hosts VALUE'* ]] ||
+[[ $(help_options run) == *'--hosts VALUE'*'--conflict-exit-code VALUE'*'--quiet'* ]] ||
     wrong "found too few options in run --help: $(help_options run)"
 
 # ---- bash ----
@@ -93,11 +95,15 @@ expect 'zklock --hosts=a:1,b:2 sh' show
 expect 'zklock --hosts a:1,b:2 sh' show
 expect 'zklock run --hosts=a:1 --wa' --wait
 expect 'zklock run -nw 5 --wa' --wait
+expect 'zklock run -n --wa' --wait
+expect 'zklock bench --count 5 --js' --json
 touch "$work/auth"
 expect "zklock --auth-file $work/au" "$work/auth"
 expect "zklock --auth-file=$work/au" "$work/auth"
+expect 'zklock run --on-lost t' term
+expect 'zklock run --on-lost=' kill term ignore
 
-# In the place of the command: a table as from zklock ls, or no answer. It is given what was asked.
+# In the place of the command: names as from ls --names, or no answer. It is given what was asked.
 mkdir "$work/bin"
 cat >"$work/bin/zklock" <<'TEXT'
 #!/bin/sh
@@ -109,20 +115,19 @@ TEXT
 chmod +x "$work/bin/zklock"
 export WORK=$work PATH=$work/bin:$PATH
 cat >"$work/table" <<'TEXT'
-NAME               CONTENDERS
--n                 1
-a$(touch owned)    2
-it's               3
-reports/night ly   4
-tab\x09            5
-x:y/z              11
+-n
+a$(touch owned)
+it's
+reports/night ly
+tab\x09
+x:y/z
 TEXT
 
 claim "bash: names of locks where a NAME is due, quoted for the shell"
 cd "$work"
 all=('a\$\(touch\ owned\)' "it\\'s" 'reports/night\ ly' 'x:y/z')
 expect 'zklock show ' "${all[@]}"
-[[ $(<asked) == ls ]] || wrong "the names came from zklock $(<asked)"
+[[ $(<asked) == 'ls --names' ]] || wrong "the names came from zklock $(<asked)"
 expect 'zklock run -n ' "${all[@]}"
 expect 'zklock run --all a ' "${all[@]}"
 expect 'zklock show a' "${all[0]}"
@@ -132,15 +137,21 @@ expect "zklock show 'a" 'a$(touch owned)'
 expect 'zklock show a '
 [[ ! -e owned ]] || wrong "a name was evaluated"
 offered 'zklock --root /r run --hosts=h:1,i:2 --timeout 5 --auth-file f ' >/dev/null
-[[ $(<asked) == 'ls --root=/r --hosts=h:1,i:2 --auth-file=f' ]] || wrong "asked: $(<asked)"
+[[ $(<asked) == 'ls --names --root=/r --hosts=h:1,i:2 --auth-file=f' ]] || wrong "asked: $(<asked)"
 
-claim "bash: commands and files where run's CMD is due"
+claim "bash: commands and files where run's or fence's CMD is due, and files where a FILE is"
 [[ $'\n'$(offered 'zklock run a tim')$'\n' == *$'\ntimeout\n'* ]] || wrong "no command behind NAME"
 [[ $'\n'$(offered 'zklock run --all a b -- tim')$'\n' == *$'\ntimeout\n'* ]] ||
     wrong "no command behind --"
 expect 'zklock run a -- cat --json tab' table
 expect 'zklock run a cat tab' table
 expect 'zklock run -c true a tim'
+expect 'zklock fence tab' table
+expect 'zklock fence f cat tab' table
+expect 'zklock fence f -- cat --json tab' table
+expect 'zklock set /p tab' table
+expect 'zklock set tab'
+expect 'zklock get tab'
 
 claim "bash: servers that do not answer cost a second, once"
 : >hangs
@@ -159,7 +170,7 @@ zsh_options() { # LIST
         sed -E "s/^ +('\([^)]*\)'?)?//" | awk '{
             value = /\]:[^:]*:[^:]*$/ ? " VALUE" : ""
             sub(/\[.*/, "")
-            gsub(/[{}\047]/, "")
+            gsub(/[{}*\047]/, "")
             count = split($0, names, ",")
             for (i = 1; i <= count; i++) print names[i] value
         }'

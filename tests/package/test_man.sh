@@ -141,6 +141,14 @@ forbid "errors that zklock(7) does not list:" \
     done)"
 echo "- what the pages name exists, and all members and errors are named"
 
+# ---- the command's synopsis ----
+
+forbid "docs/man/zklock.1: in the SYNOPSIS a subcommand does not begin a line of its own:" \
+    "$(awk '/^\.Sh / { inside = $2 == "SYNOPSIS" }
+        inside && /^\.Cm / && (two != ".Nm" || one != ".Op Ar options") { print NR ": " $0 }
+        { two = one; one = $0 }' docs/man/zklock.1)"
+echo "- each subcommand has a line of its own in the synopsis"
+
 # ---- examples ----
 
 # A block that includes a header is C, and stands by itself: $work/<page>:<line>.c

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The code in the README and in the documents for users is code: each ```c and ```cpp block compiles
-# against the public header, and each ```sh block is what bash accepts.
+# The code in the README and in the documents is code: each ```c and ```cpp block compiles against
+# the public header. Each ```sh block is what bash accepts, and what it calls is there: a script, a
+# test's program, an option of zklock.
 set -euo pipefail
 
 cd "$ZKLOCK_SOURCE_DIR"
-documents=(README.md docs/api.md docs/operations.md docs/test-servers.md)
+documents=(README.md docs/*.md tests/*/README.md)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -96,6 +97,10 @@ for block in "$work"/*.cpp; do
 done
 echo "- $seen blocks of C++"
 
+missing() { # WHAT
+    echo "FAILED: $(place_of "$block"): there is no $1" >&2
+    status=1
+}
 seen=0
 for block in "$work"/*.sh; do
     [[ -e $block ]] || continue
@@ -105,14 +110,18 @@ for block in "$work"/*.sh; do
         cat "$work/err" >&2
         status=1
     fi
-    # ./scripts/x of this repository must be there.
     while IFS= read -r script; do
-        if [[ ! -x $ZKLOCK_SOURCE_DIR/$script ]]; then
-            echo "FAILED: $(place_of "$block"): there is no $script" >&2
-            status=1
-        fi
-    done < <(grep -oE '(^|[[:space:]])\./(scripts|\.ci)/[A-Za-z0-9_.-]+' "$block" |
+        [[ -x $script ]] || missing "$script"
+    done < <(grep -oE '(^|[[:space:]])\./(scripts|bench|\.ci)/[A-Za-z0-9_.-]+' "$block" |
         tr -d '[:blank:]')
+    while IFS=_ read -r tier name; do
+        [[ $tier == simulate || -e tests/$tier/test_$name.c ]] || missing "tests/$tier/test_$name.c"
+    done < <(grep -oE '\./build/tests/[a-z0-9_]*[a-z0-9]([^a-z0-9_*]|$)' "$block" |
+        sed 's|.*/||; s/[^a-z0-9_]*$//')
+    while IFS= read -r option; do
+        grep -qE "Fl Fl ${option#--}( |\$)" docs/man/zklock.1 || missing "zklock $option"
+    done < <(grep -E '^([A-Z_]+=[^ ]+ )*(\./build/)?zklock ' "$block" | sed 's/ -- .*//; s/#.*//' |
+        grep -oE -- '--[a-z][a-z-]+' || :)
 done
 compgen -G "$work/README.md:*.sh" >/dev/null || {
     echo "FAILED: README.md shows no command" >&2

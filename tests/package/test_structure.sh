@@ -58,15 +58,21 @@ forbid "of the engine src/zk needs the port only:" \
     "$(includes 'engine/' src/zk | grep -v '"engine/zk_port\.h"' || :)"
 forbid "of the core src/fence needs the names only:" \
     "$(includes 'core/' src/fence | grep -v '"core/node_name\.h"' || :)"
-forbid "only zk_client_internal.h, zk_{end,ops}.c, zk_transaction.h include ZooKeeper's headers:" \
+forbid "of the core src/cli needs the names only, in doctor_locks.c:" \
+    "$(includes 'core/' src/cli |
+        grep -Ev '^src/cli/doctor_locks\.c:.*"core/node_name\.h"' || :)"
+forbid "only zk_client_internal.h, zk_{end,ops}.c, zk_transaction.h and the command's znodes.c
+include ZooKeeper's headers:" \
     "$(includes '[a-z/]*(zookeeper|recordio|jute)' src include |
-        grep -Ev '^src/zk/zk_(client_internal\.h|end\.c|ops\.c|transaction\.h):' || :)"
+        grep -Ev '^src/(zk/zk_(client_internal\.h|end\.c|ops\.c|transaction\.h)|cli/znodes\.c):' ||
+        :)"
 forbid "only zk_client_internal.h and zk_transaction.c may include zk_transaction.h:" \
     "$(includes 'zk/zk_transaction' src |
         grep -Ev '^src/zk/zk_(client_internal\.h|transaction\.c):' || :)"
-forbid "above src/zk guard_multi.c and attach.c alone pass on what is the client library's:" \
+forbid "above src/zk guard_multi.c and attach.c alone pass on what is the client library's, and the
+command's znodes.c uses it:" \
     "$(grep -rnE '\<zoo_op|zklock_zookeeper\.h' --include='*.[ch]' src |
-        grep -Ev '^src/(zk/|lock/guard_multi\.c:|session/attach\.c:)' || :)"
+        grep -Ev '^src/(zk/|lock/guard_multi\.c:|session/attach\.c:|cli/znodes\.c:)' || :)"
 echo "- the #includes of ${#layers[@]} layers point down"
 
 # ---- what is called ----
