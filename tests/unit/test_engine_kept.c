@@ -276,6 +276,58 @@ static void nor_is_one_taken_that_was_asked_for(void) {
     bench_end();
 }
 
+/* As zkl_session_zhandle does, and zkl_session_zhandle_return. */
+static void lend(void) {
+    zkli_engine_enter(Bench.engine);
+    Bench.engine->port->loans++;
+    zkli_engine_lend(Bench.engine);
+    settle();
+}
+
+static void take_back(void) {
+    zkli_engine_enter(Bench.engine);
+    Bench.engine->port->loans--;
+    settle();
+}
+
+static void while_the_program_has_its_handle_no_other_is_asked_for(void) {
+    begin_where_there_is_none();
+    pass(3 * T);
+    lend();
+    CHECK(time_until_asked(true) >= 21 * T);
+    take_back();
+    CHECK(time_until_asked(true) < T / 2);
+    bench_end();
+}
+
+static void nor_is_one_taken_until_the_handle_is_back(void) {
+    begin_where_there_is_none();
+    (void)time_until_asked(true);
+    lend();
+    CHECK_INT(Bench.engine->succession.count, 0);
+    CHECK(time_until_asked(true) >= 21 * T);
+    bench_end();
+}
+
+static void with_its_handle_lent_twice_it_is_kept_until_both_are_back(void) {
+    bench_begin();
+    lend();
+    lend();
+    for (size_t ports = 1; ports <= 2; ports++) {
+        take_back();
+        pass(3 * T);
+        struct owner *owner = begin("a");
+        CHECK_INT(Bench.port_count, ports);
+        if (ports == 2)
+            connect_successor();
+        serve_all();
+        CHECK_INT(owner->grants, 1);
+        release(owner);
+        serve_all();
+    }
+    bench_end();
+}
+
 static void with_one_that_stays_it_is_not(void) {
     create_under_a_hold(ZKLI_CREATE_SEQUENTIAL);
     CHECK_INT(syncs_of(3 * T), 0);
@@ -300,6 +352,11 @@ int main(int argc, char **argv) {
         {"once the program keeps it no other is asked for",
          once_the_program_keeps_it_no_other_is_asked_for},
         {"nor is one taken that was asked for", nor_is_one_taken_that_was_asked_for},
+        {"while the program has its handle no other is asked for",
+         while_the_program_has_its_handle_no_other_is_asked_for},
+        {"nor is one taken until the handle is back", nor_is_one_taken_until_the_handle_is_back},
+        {"with its handle lent twice it is kept until both are back",
+         with_its_handle_lent_twice_it_is_kept_until_both_are_back},
         {"with one that stays it is not", with_one_that_stays_it_is_not},
     };
     return TEST_MAIN(argc, argv, "engine_kept", cases);
