@@ -81,7 +81,7 @@ claim "the next holder of a killed runner's lock follows when all of its cgroup 
 claim "... and the cgroup" await test ! -e "$Cgroup"
 
 # Its first child is there as soon as that is more than a directory.
-"${Zkl[@]}" run --cgroup early -- true 2>"$Work/early.err" &
+"${Zkl[@]}" run --cgroup early -- sleep 60 2>"$Work/early.err" &
 runner=$!
 await pgrep -P "$runner" >"$Work/out"
 kill -KILL "$runner"
