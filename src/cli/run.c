@@ -45,7 +45,7 @@ typedef struct run {
     int came; /* the signal that ended the wait, or 0 */
     atomic_bool is_waiting;
     zkl_session *session;
-    bool has_ticket; /* its ticket is where it is wanted: there is one to remove */
+    cli_ticket ticket;
     cli_holds holds;
     _Atomic(cli_waiting *) waiting;
     cli_metrics *metrics; /* NULL: none are wanted */
@@ -58,18 +58,19 @@ typedef struct run {
 /* ---- What the library tells ---- */
 
 /* Who ends the present session if we cannot. */
-static bool hand_out_ticket(const run *r, zkl_session *session) {
-    const char *file = r->options->ticket;
+static bool hand_out_ticket(run *r, zkl_session *session) {
     cli_guardian_know_session(r->guardian, session);
-    if (file == NULL || cli_ticket_write(file, session))
+    if (r->ticket.file == NULL || cli_ticket_write(&r->ticket, session))
         return true;
-    cli_message("--ticket '%s': %s", file, strerror(errno));
+    cli_message("--ticket '%s': %s", r->ticket.file,
+                errno == EBUSY ? "another run has its ticket there, and lives: take another file"
+                               : strerror(errno));
     return false;
 }
 
 /* A user who waits without end must not take an outage for a queue. */
 static void on_session_event(const zkl_event *event, void *arg) {
-    const run *r = (const run *)arg;
+    run *r = arg;
     void (*say)(const char *format, ...) = atomic_load(&r->is_waiting) ? cli_message
                                                                        : cli_message_detail;
     switch (event->type) {
@@ -207,8 +208,7 @@ static int connect_session(run *r) {
                                          .on_event = on_session_event,
                                          .arg = r};
     int status = cli_session_open(&r->session, r->options, &request);
-    r->has_ticket = status == CLI_EXIT_OK && hand_out_ticket(r, r->session);
-    if (status == CLI_EXIT_OK && !r->has_ticket)
+    if (status == CLI_EXIT_OK && !hand_out_ticket(r, r->session))
         status = CLI_EXIT_USAGE;
     status = status == CLI_EXIT_OK ? plan_grace(r) : status;
     status = status == CLI_EXIT_OK ? open_locks(r) : status;
@@ -426,10 +426,10 @@ static void end(run *r) {
                                           zkl_session_state(r->session) == ZKL_STATE_CONNECTED);
     if (is_answered)                         /* else no server answers, nor would the close */
         (void)zkl_session_close(r->session); /* frees whatever is still held */
-    if (is_over && r->has_ticket && r->options->ticket != NULL)
-        cli_ticket_remove(r->options->ticket);
-    if (is_over)
+    if (is_over) {
+        cli_ticket_remove(&r->ticket);
         cli_guardian_end(r->guardian);
+    }
     if (!cli_cgroup_remove(r->cgroup))
         cli_message("processes that %s has left run on in the cgroup '%s'", r->options->command[0],
                     r->cgroup->path);
@@ -451,7 +451,9 @@ static void die_of_interrupt(pid_t whom) {
 }
 
 int cli_run(const cli_options *options, const cli_descriptors *inherited) {
-    run r = {.options = options, .deadline_ms = cli_clock_ms() + options->wait_ms};
+    run r = {.options = options,
+             .deadline_ms = cli_clock_ms() + options->wait_ms,
+             .ticket = {.file = options->ticket, .mutex = PTHREAD_MUTEX_INITIALIZER, .fd = -1}};
     cli_ending ending = {0};
     int status = CLI_EXIT_INTERNAL;
     cli_signals_take(&r.signals);

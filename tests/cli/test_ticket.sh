@@ -26,7 +26,7 @@ claim "... nothing" eval '[[ ! -e $Work/ran ]]'
 mkdir "$Work/directory"
 claim "a directory is no place for one" status_is 64 \
     zkl run --ticket "$Work/directory" job -- touch "$Work/ran"
-claim "... and no ticket is left beside it" eval '[[ ! -e $Work/directory.new ]]'
+claim "... and no ticket is left beside it" is "$(compgen -G "$Work/directory.*")" ''
 mkfifo "$Work/fifo"
 claim "a FIFO, or a device, is no place for a ticket" status_is 64 \
     zkl run --ticket "$Work/fifo" job -- touch "$Work/ran"
@@ -36,6 +36,28 @@ claim "... and nothing is run" eval '[[ ! -e $Work/ran ]]'
 claim "under run the ticket is there, for its user alone" \
     is "$(umask 022 && zkl run --ticket "$ticket" job -- stat -c %a "$ticket")" 600
 claim "a run that ends in good order removes it" eval '[[ ! -e $ticket ]]'
+
+: >"$ticket.new"
+hold job --ticket "$ticket"
+kept=$(cat "$ticket")
+claim "another run with the same file is 64 while the first lives" status_is 64 \
+    zkl run -n --ticket "$ticket" other -- touch "$Work/ran"
+claim "... and says so" says \
+    "zklock: --ticket '$ticket': another run has its ticket there, and lives: take another file"
+claim "... runs nothing" eval '[[ ! -e $Work/ran ]]'
+claim "... and leaves the first one's" is "$(cat "$ticket")" "$kept"
+let_go
+claim "which removes it" eval '[[ ! -e $ticket ]]'
+claim "a file that the user has with a longer name stays" test -e "$ticket.new"
+rm "$ticket.new"
+hold job --ticket "$ticket"
+echo mine >"$Work/mine"
+mv "$Work/mine" "$ticket"
+let_go
+claim "a file that the user has put in its place is not removed" is "$(cat "$ticket")" mine
+claim "... but replaced by the next run, which removes its own" status_is 0 \
+    zkl run --ticket "$ticket" job -- grep -qv mine "$ticket"
+claim "... and leaves nothing" is "$(compgen -G "$ticket*")" ''
 
 # As a service manager does: all at once. The timeout is far away.
 "${Zkl[@]}" --timeout 60 run --ticket "$ticket" job -- \
@@ -48,6 +70,10 @@ kill -KILL "$guardian" "$(<"$Work/cmd")" "$runner"
 wait "$runner" 2>/dev/null || :
 claim "the lock is still taken" status_is 0 zkl held job
 claim "the ticket is left" test -s "$ticket"
+cp -p "$ticket" "$Work/left"
+claim "a dead run's ticket is in nobody's way" status_is 0 \
+    zkl run --ticket "$ticket" other -- test -s "$ticket"
+mv "$Work/left" "$ticket"
 claim "end ends the session" status_is 0 zkl -v end "$ticket"
 claim "... and says so" says 'zklock: the session has been ended'
 claim "the lock is free" status_is 1 zkl held job
