@@ -122,7 +122,8 @@ _Noreturn static void become_command(const plan *p) {
     if (error != 0)
         fail(p, -error);
     (void)setpgid(0, 0); /* cannot fail for a child that has not exec'ed */
-    cli_guardian_join(r->guardian);
+    if (!cli_guardian_join(r->guardian))
+        _exit(EXIT_FAILURE);
     if (r->lend_terminal)
         cli_terminal_give(r->terminal, getpid());
     cli_descriptors_close_others(r->inherited, p->status_fd);

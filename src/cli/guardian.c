@@ -58,6 +58,7 @@ struct cli_guardian {
     shared *shared;
     int pipe_fd;
     pid_t pid;
+    bool kills;
     pthread_mutex_t mutex; /* one ticket is written at a time */
 };
 
@@ -252,6 +253,7 @@ static bool launch(cli_guardian *g, const cli_guardian_orders *orders) {
 cli_guardian *cli_guardian_start(const cli_guardian_orders *orders) {
     static cli_guardian guardian = {.mutex = PTHREAD_MUTEX_INITIALIZER};
     guardian.shared = share();
+    guardian.kills = orders->on_lost == CLI_ON_LOST_KILL;
     return guardian.shared != NULL && launch(&guardian, orders) ? &guardian : NULL;
 }
 
@@ -268,9 +270,13 @@ void cli_guardian_renew(cli_guardian *g, int64_t until_ms) {
     atomic_store(&g->shared->until_ms, until_ms);
 }
 
-void cli_guardian_join(const cli_guardian *g) {
+bool cli_guardian_join(const cli_guardian *g) {
     atomic_store(&g->shared->group, getpid());
     (void)!write(g->pipe_fd, "", 1); /* a full pipe wakes it up as well */
+    if (!g->kills || cli_clock_ms() < atomic_load(&g->shared->until_ms))
+        return true;
+    atomic_store(&g->shared->has_acted, true);
+    return false;
 }
 
 void cli_guardian_heed_term(cli_guardian *g) {

@@ -41,8 +41,10 @@ void cli_guardian_know_session(cli_guardian *guardian, zkl_session *s);
 /* Until when CMD may run, on cli_clock_ms. Before there is a CMD, too. */
 void cli_guardian_renew(cli_guardian *guardian, int64_t until_ms);
 
-/* In the child before its exec: the calling process leads the group to end. Async-signal-safe. */
-void cli_guardian_join(const cli_guardian *guardian);
+/* In the child before its exec: the calling process leads the group to end. False if its time is
+ * over, and the guardian would kill it: it must not begin, and the guardian counts as having acted.
+ * Async-signal-safe. */
+bool cli_guardian_join(const cli_guardian *guardian);
 
 /* CMD's group was sent SIGTERM for the hold: the guardian has no second one to send. */
 void cli_guardian_heed_term(cli_guardian *guardian);

@@ -116,15 +116,18 @@ static void enter(watch *w, cli_stage stage, int64_t remaining_ms) {
         enter_over(w, name, remaining_ms, is_terminated);
 }
 
-/* The guardian comes a little later than we do, while we live. */
-static void renew(const watch *w, int64_t remaining_ms) {
-    cli_guardian_renew(w->s->guardian, cli_clock_ms() + remaining_ms - w->s->grace.guard_ms);
+/* The guardian comes a little later than we do, while we live. The clock is read first: who is
+ * stopped in between renews for less. */
+static int64_t renew(const watch *w) {
+    int64_t now_ms = cli_clock_ms();
+    int64_t remaining_ms = cli_holds_remaining_ms(w->s->holds);
+    cli_guardian_renew(w->s->guardian, now_ms + remaining_ms - w->s->grace.guard_ms);
+    return remaining_ms;
 }
 
 /* Takes the step that the hold's state asks for, if any; returns the remaining certainty. */
 static int64_t look_at_hold(watch *w) {
-    int64_t remaining_ms = cli_holds_remaining_ms(w->s->holds);
-    renew(w, remaining_ms);
+    int64_t remaining_ms = renew(w);
     cli_stage stage = cli_grace_stage(&w->s->grace, w->stage, remaining_ms);
     if (stage != w->stage)
         enter(w, stage, remaining_ms);
@@ -408,7 +411,7 @@ static void close_descriptors(watch *w) {
 
 void cli_supervise(const cli_supervision *supervision, cli_ending *ret_ending) {
     watch w = {.s = supervision, .lends_terminal = supervision->child.lend_terminal};
-    renew(&w, cli_holds_remaining_ms(supervision->holds));
+    (void)renew(&w);
     if (open_descriptors(&w) &&
         cli_child_start(&supervision->child, &w.group, &w.fds[FD_EXEC].fd)) {
         loop(&w);

@@ -125,4 +125,26 @@ claim "... which is told" is "$(grep -v 'held by' "$Work/err")" \
     "zklock: --cgroup: touch cannot enter '$cgroup$waiter': No such file or directory"
 claim "... and CMD does not run" test ! -e "$Work/ran"
 
+# A child that goes on so late that another holds must not become CMD, whoever else was stopped.
+hold late
+cgroup=${Cgroup%/*}/zklock-late-
+"${Zkl[@]}" --timeout 2 run --cgroup late -- touch "$Work/ran" 2>"$Work/err" &
+runner=$!
+cgroup+=$runner
+await eval '[[ $(zkl ls --json late) == *\"contenders\":2,* ]]'
+guardian=$(pgrep -P "$runner" -x zklock-guardian)
+echo 1 >"$cgroup/cgroup.freeze"
+let_go
+await grep -q . "$cgroup/cgroup.procs" # it has come in, and stands still
+kill -STOP "$runner" "$guardian"
+claim "the hold of a run that is stopped as it starts CMD goes to the next" \
+    status_is 0 zkl run -w "$SOON_S" late -- true
+child=$(cat "$cgroup/cgroup.procs")
+echo 0 >"$cgroup/cgroup.freeze"
+claim "... and its child ends" await not runs "$child"
+claim "... without having begun CMD" test ! -e "$Work/ran"
+kill -CONT "$guardian" "$runner"
+claim "... 75" ends_with "$runner" 75
+claim "... and the cgroup is gone" test ! -e "$cgroup"
+
 finish
