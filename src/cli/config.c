@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/exit_status.h"
 #include "cli/message.h"
+#include "cli/session.h"
 #include "cli/settings.h"
 #include "cli/table.h"
 
@@ -25,7 +26,7 @@ static void add(cli_table *table, const char *setting, const char *value, cli_or
 static void add_auth(cli_table *table, const cli_options *o) {
     char shown[64] = "(hidden)";
     if (o->auth == NULL) {
-        add(table, "auth-file", o->auth_file, o->auth_from);
+        add(table, "auth-file", o->auth_file == NULL ? NULL : cli_auth_file_shown(o), o->auth_from);
         return;
     }
     if (strchr(o->auth, ':') != NULL)

@@ -35,12 +35,20 @@ static void warn_if_others_can_read(FILE *file, const char *path) {
         cli_message("warning: every user can read the credentials in '%s'", path);
 }
 
+const char *cli_auth_file_shown(const cli_options *o) {
+    bool is_secret = strchr(o->auth_file, ':') != NULL && access(o->auth_file, F_OK) != 0;
+    return is_secret ? "(hidden)" : o->auth_file;
+}
+
 static void say_of_auth_file(const cli_options *o, const char *what) {
+    const char *shown = cli_auth_file_shown(o);
+    if (shown != o->auth_file)
+        what = "this is no file: write the credentials into one, and name that";
     if (o->auth_from.line > 0)
-        cli_message("%s:%d: auth-file '%s': %s", o->auth_from.where, o->auth_from.line,
-                    o->auth_file, what);
+        cli_message("%s:%d: auth-file '%s': %s", o->auth_from.where, o->auth_from.line, shown,
+                    what);
     else
-        cli_message("--auth-file '%s': %s", o->auth_file, what);
+        cli_message("--auth-file '%s': %s", shown, what);
 }
 
 /* Into line, of AUTH_MAX_BYTES; false, with a message, when the file is of no use. */

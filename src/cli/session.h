@@ -31,4 +31,8 @@ int cli_session_refuse_hosts(const cli_options *options);
 /* Says what came of a call about the lock, or the prefix, of the options; the exit status. */
 int cli_session_explain(const cli_options *options, zkl_err err);
 
+/* The name of the file of credentials, for a message. Where there is no such file and the name may
+ * be the credentials themselves, they are not shown. */
+const char *cli_auth_file_shown(const cli_options *o);
+
 #endif

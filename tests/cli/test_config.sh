@@ -61,6 +61,10 @@ wrong_line() { # WORDS LINE...: of what only a session finds out
 }
 claim "a file of credentials that is not there: the line that names it" \
     wrong_line "auth-file '/none': No such file" 'hosts = 127.0.0.1:1' 'auth-file = /none'
+claim "... or that is the credentials, which are not shown" \
+    wrong_line "auth-file '.hidden.': this is no file: write" 'hosts = 127.0.0.1:1' \
+    'auth-file = digest:db:secret'
+claim "... by config neither" is "$(row auth-file)" "(hidden) $File:2"
 (umask 077 && : >"$Work/empty")
 claim "... or that is a directory" wrong_line "auth-file '$Work': Is a directory" \
     'hosts = 127.0.0.1:1' "auth-file = $Work"

@@ -119,6 +119,10 @@ claim "-V after a subcommand" prints '^zklock [0-9]' ls -V
 claim "a file of credentials that is not there" status_is 64 \
     zklock --hosts x --auth-file "$Work/none" ls
 claim "... is named" matches "$(cat "$Work/err")" "$Work/none"
+claim "credentials in its place are not shown" status_is 64 \
+    zklock --hosts x --auth digest:db:secret ls
+claim "... and what to do is" is "$(cat "$Work/err")" "zklock: --auth-file '(hidden)': this is \
+no file: write the credentials into one, and name that"
 printf 'no colon\n' >"$Work/auth"
 claim "a file without a scheme is refused" status_is 64 zklock --hosts x --auth-file "$Work/auth" ls
 claim "... and says what it wants" matches "$(cat "$Work/err")" 'SCHEME:CREDENTIALS'
