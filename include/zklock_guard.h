@@ -117,7 +117,9 @@ typedef struct zkl_guard {
  * The call blocks for up to timeout_ms, or without a limit (ZKL_FOREVER). Nothing is sent twice:
  * several processes may write under one hold, in an order that nobody knows. After ZKL_UNSURE
  * zkl_read_node may tell, with a version at the least. A write under way may still be made after
- * that, as long as the hold exists.
+ * that, as long as the hold exists. Nor does the holder's library know of this write: a
+ * zkl_guarded_set of its own that is sent again may go over it, and takes the same step with the
+ * same data for its own. Data that name their writer differ.
  * **Returns:**
  * ZKL_OK: written, and the nodes of the hold existed at that moment, unmarked.
  * ZKL_LOST: one of them does not exist, is marked by zkl_break, or has another token. Nothing was

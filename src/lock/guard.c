@@ -15,11 +15,12 @@
  *   leader's first write, or never. There is one exception: a thread of the server has read a
  *   request, and does not queue it for the whole time of a reconnect. A version protects from that,
  *   unless the node is deleted and made again.
- * - While the hold's node exists, nobody else writes under this guard, and the writes of the hold
- *   come in the order of their calls, below. So without a version, the same data written twice are
- *   the same data. With a version, the second attempt may find another version; it has found the
- *   guard then. The node is read behind it on the same connection. The first attempt was committed
- *   if the node has the next version and our data. Otherwise nothing tells what was done.
+ * - While the hold's node exists, nobody else writes under this guard (but by its node: W6), and
+ *   the writes of the hold come in the order of their calls, below. So without a version, the same
+ *   data written twice are the same data. With a version, the second attempt may find another
+ *   version; it has found the guard then. The node is read behind it on the same connection. The
+ *   first attempt was committed if the node has the next version and our data. Otherwise nothing
+ *   tells what was done.
  *
  * Several writes of a hold may be under way. Those that one connection carries are made in the
  * order in which they were sent. One that has to be sent again is disturbed. Later ones that are
