@@ -295,10 +295,16 @@ static void in_a_child_every_call_says_forked(void) {
     fake_end(s, l);
 }
 
+/* Without a thread: one of a closed session's may still be ending, and a child of several can have
+ * none under their sanitizer. */
 static uint64_t nonce_of_a_session(void) {
-    zkl_session *s = fake_session(HOSTS, NULL);
-    uint64_t nonce = s->engine->who.owner_nonce;
-    CHECK_INT(zkl_session_close(s), ZKL_OK);
+    const zkl_session_options options = {.size = sizeof(options)};
+    struct zkl_session *s = zkli_session_new(HOSTS, NULL, &options);
+    const uint64_t nonce = s == NULL ? 0 : s->engine->who.owner_nonce;
+    if (s != NULL) {
+        zkli_engine_shut(s->engine);
+        zkli_session_free(s);
+    }
     return nonce;
 }
 
