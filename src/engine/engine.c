@@ -490,6 +490,7 @@ void zkli_engine_keep_session(struct zkli_engine *e) {
 
 void zkli_engine_lend(struct zkli_engine *e) {
     zkli_heartbeat_want(e);
+    e->is_heartbeat_wanted = true; /* now, though the next one is due soon */
 }
 
 bool zkli_engine_is_draining(const struct zkli_engine *e) {

@@ -37,9 +37,9 @@ static void host_random(void *arg, void *ret_bytes, size_t size) {
 /* The client library's thread runs the program's completions, too, if the handle is the program's,
  * or was lent. */
 static void begin_delivery(struct zkl_session *s) {
+    zkli_session_lock(s);
     if (s->attached != NULL || atomic_load(&s->has_lent))
         zkli_thread_delivers();
-    zkli_session_lock(s);
 }
 
 static void on_state(void *arg, struct zkli_port *port, enum zkli_port_state state) {

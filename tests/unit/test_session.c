@@ -13,6 +13,7 @@
 #include "session/session_internal.h"
 #include "support/actor.h"
 #include "zk/hosts.h"
+#include "zklock_zookeeper.h"
 
 /* ---- Opening ---- */
 
@@ -325,6 +326,36 @@ static void a_process_has_a_nonce_and_its_child_another(void) {
     CHECK(nonce_of_a_session() == nonce);
 }
 
+static zkl_lock *Wanted;
+static atomic_int Came;
+
+static void acquire_there(int code, const struct Stat *stat, const void *data) {
+    (void)code;
+    (void)stat;
+    (void)data;
+    atomic_store(&Came, (int)zkl_acquire(Wanted, 1000));
+}
+
+/* The thread of a lent handle may not wait in what the program has asked for by it. */
+static void a_completion_by_a_lent_handle_may_not_wait(void) {
+    for (int holds = 0; holds < 2; holds++) {
+        zkl_session *s = fake_session(HOSTS, NULL);
+        zkl_lock *l = fake_lock(s, "a");
+        Wanted = fake_lock(s, "b");
+        atomic_store(&Came, -1);
+        if (holds)
+            REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
+        zhandle_t *zh = zkl_session_zhandle(s);
+        REQUIRE(zh != NULL);
+        REQUIRE_INT(zoo_aexists(zh, "/x", 0, acquire_there, NULL), ZOK);
+        WAIT_UNTIL(atomic_load(&Came) != -1, SOON_MS);
+        CHECK_INT(atomic_load(&Came), ZKL_IN_CALLBACK);
+        CHECK_INT(zkl_session_zhandle_return(s, zh), ZKL_OK);
+        CHECK_INT(zkl_lock_close(Wanted), ZKL_OK);
+        fake_end(s, l);
+    }
+}
+
 static void nothing_and_nobody_are_told_apart_from_something(void) {
     CHECK_INT(zkl_session_state(NULL), ZKL_STATE_CLOSED);
     CHECK_INT(zkl_session_id(NULL), 0);
@@ -465,6 +496,7 @@ int main(int argc, char **argv) {
         {"in a child every call says forked", in_a_child_every_call_says_forked},
         {"a process has a nonce, and its child another",
          a_process_has_a_nonce_and_its_child_another},
+        {"a completion by a lent handle may not wait", a_completion_by_a_lent_handle_may_not_wait},
         {"nothing and nobody are told apart from something",
          nothing_and_nobody_are_told_apart_from_something},
         {"a closed lock's events are dropped, and no others",
