@@ -45,7 +45,8 @@
  * on an inherited object returns ZKL_FORKED, close included, and frees nothing. A function that
  * returns no zkl_err returns false, 0, NULL or ZKL_STATE_CLOSED there. These functions also return
  * that for a NULL object, in any process. A zkl_queue is the exception: the child may use it. The
- * ZooKeeper client library's socket and pipe are not close-on-exec: before exec(), close them.
+ * ZooKeeper client library's socket and pipe are not close-on-exec: before exec(), close them. A
+ * child that is forked in a callback does not return from it: it ends with exec() or _exit().
  *
  * **Failures:** A function with a ret_... argument sets *ret_... to NULL unless it returns ZKL_OK.
  * Every close and free accepts NULL, so one cleanup path serves after any failure.

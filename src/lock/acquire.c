@@ -48,12 +48,17 @@ void zkli_acquire_init(struct zkli_acquire *acquire, struct zkl_lock *l,
     zkli_operation_init(&acquire->operation, l->session, on_deadline);
 }
 
+static void keep(struct zkl_lock *l) {
+    (void)zkli_lock_begin(l); /* never in a child: nothing is told there */
+}
+
 bool zkli_acquire_prepare(struct zkli_acquire *acquire) {
+    static const struct zkli_events_owner owner = {keep, zkli_lock_end};
     const struct zkl_lock *l = acquire->lock;
     acquire->hold = calloc(1, sizeof(*acquire->hold));
     if (acquire->hold == NULL || l->on_event == NULL)
         return acquire->hold != NULL;
-    acquire->hold->events = zkli_events_new(l->on_event, l->arg, acquire->lock);
+    acquire->hold->events = zkli_events_new(l->on_event, l->arg, acquire->lock, &owner);
     return acquire->hold->events != NULL;
 }
 

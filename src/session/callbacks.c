@@ -17,6 +17,7 @@
 
 /* What one acquire may have to tell, until the last of it is told. */
 struct zkli_events {
+    const struct zkli_events_owner *of;
     unsigned references;
     struct zkli_event_callback queued, requeued, held, lost, wanted;
 };
@@ -186,10 +187,12 @@ void zkli_callback_post(struct zkl_session *s, struct zkli_event_callback *kept,
     append_to_line(s, &c->place);
 }
 
-struct zkli_events *zkli_events_new(zkl_event_fn fn, void *arg, const void *owner) {
+struct zkli_events *zkli_events_new(zkl_event_fn fn, void *arg, const void *owner,
+                                    const struct zkli_events_owner *of) {
     struct zkli_events *events = malloc(sizeof(*events));
     if (events == NULL)
         return NULL;
+    events->of = of;
     events->references = 1;
     struct zkli_event_callback *all[] = {&events->queued, &events->requeued, &events->held,
                                          &events->lost, &events->wanted};
@@ -265,6 +268,14 @@ static struct zkli_event_callback take(struct zkli_event_callback *c) {
     return taken;
 }
 
+/* What the event is about, if that may be freed: not while it is told. */
+static const struct zkli_events_owner *keep_owner(const struct zkli_event_callback *c) {
+    const struct zkli_events_owner *of = c->events == NULL ? NULL : c->events->of;
+    if (of != NULL)
+        of->keep(c->event.lock);
+    return of;
+}
+
 /* Where the thread was before, and whether it may be canceled. */
 struct call {
     const struct zkl_session *inside;
@@ -286,11 +297,14 @@ static void leave_call(struct call call) {
 }
 
 /* These two without the lock. What they call may close what it is about, in which others are
- * told. */
-static void tell_event(const struct zkl_session *s, const struct zkli_event_callback *c) {
+ * told. So may another thread's callback, which waits for none. */
+static void tell_event(const struct zkl_session *s, const struct zkli_event_callback *c,
+                       const struct zkli_events_owner *of) {
     struct call call = enter_call(s);
     c->fn(&c->event, c->arg);
     leave_call(call);
+    if (of != NULL)
+        of->let_go(c->event.lock);
 }
 
 static void tell_completion(const struct zkl_session *s, struct zkli_completion *c) {
@@ -308,15 +322,18 @@ static void take_completion(struct zkli_completion *c) {
 static void tell_next(struct zkl_session *s) {
     struct zkli_callback *next = callback_of(s->callbacks.next);
     struct zkli_completion *completion = next->completion;
+    const struct zkli_events_owner *of = NULL;
     struct zkli_event_callback taken;
     s->callback_owner = next->owner;
-    if (completion == NULL)
+    if (completion == NULL) {
+        of = keep_owner(event_of(next));
         taken = take(event_of(next));
-    else
+    } else {
         take_completion(completion);
+    }
     zkli_session_unlock(s);
     if (completion == NULL)
-        tell_event(s, &taken);
+        tell_event(s, &taken, of);
     else
         tell_completion(s, completion);
     zkli_session_lock(s);
@@ -339,7 +356,7 @@ static void *run(void *arg) {
 int zkli_callbacks_dispatch(struct zkl_session *s, int max) {
     uint64_t count;
     int told = 0;
-    if (inside == s) /* perhaps in what the close of a handle tells */
+    if (is_in_callback()) /* perhaps in what the close of a handle tells */
         return 0;
     /* One at a time: another thread may be here. */
     while (told < max && s->callback_owner == NULL && !zkli_list_is_empty(&s->callbacks)) {
@@ -382,9 +399,12 @@ static struct zkli_completion *first_of(struct zkl_session *s, const void *owner
 /* Here, and not in its turn: that may be far, or be this very callback's. */
 static void tell_now(struct zkl_session *s, struct zkli_completion *c) {
     take_completion(c);
+    s->told_now++;
     zkli_session_unlock(s);
     tell_completion(s, c);
     zkli_session_lock(s);
+    s->told_now--;
+    pthread_cond_broadcast(&s->changed);
 }
 
 void zkli_callbacks_drop(struct zkl_session *s, const void *owner) {
@@ -409,10 +429,14 @@ void zkli_callbacks_stop(struct zkl_session *s) {
     if (runs)
         (void)pthread_join(s->callback_thread, NULL);
     zkli_session_lock(s);
-    while (s->callback_owner != NULL || !zkli_list_is_empty(&s->callbacks))
-        if (s->callback_owner != NULL) /* on a thread of the program's */
+    for (;;) {
+        bool is_empty = zkli_list_is_empty(&s->callbacks);
+        if (s->callback_owner == NULL && !is_empty)
+            tell_next(s);
+        else if (s->callback_owner != NULL || s->told_now > 0) /* on threads of the program's */
             zkli_session_wait(s, &s->changed);
         else
-            tell_next(s);
+            break;
+    }
     zkli_session_unlock(s);
 }

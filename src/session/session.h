@@ -87,6 +87,7 @@ struct zkl_session {
     pthread_t callback_thread;
     pthread_cond_t callbacks_changed;
     const void *callback_owner; /* whose callback is running now */
+    unsigned told_now;          /* completions that run in the close of their handle */
     uint64_t posted;            /* counts the events, as zkli_engine_news what else is told */
 };
 
@@ -113,8 +114,16 @@ void zkli_session_credentials(struct zkl_session *s, int64_t *ret_id, char ret_p
 
 /* ---- Callbacks (callbacks.c) ---- */
 
+/* The handle that an event is about is not freed while that is told. keep is called with the lock
+ * held, let_go without. */
+struct zkli_events_owner {
+    void (*keep)(struct zkl_lock *l);
+    void (*let_go)(struct zkl_lock *l);
+};
+
 /* Room for what one acquire may have to tell. NULL: out of memory. */
-struct zkli_events *zkli_events_new(zkl_event_fn fn, void *arg, const void *owner);
+struct zkli_events *zkli_events_new(zkl_event_fn fn, void *arg, const void *owner,
+                                    const struct zkli_events_owner *of);
 /* With the lock held: no more is posted. NULL is accepted. */
 void zkli_events_release(struct zkli_events *events);
 /* With the lock held: queues an event, if there is a function for it; cannot fail. The session's

@@ -429,7 +429,7 @@ static void check_line(zkl_session *s, uint32_t failing_of_8) {
     zkli_callback_init(&of_session, on_line, NULL, s);
     zkli_completion_init(&completion, s, take_completion, tell_completion);
     for (size_t i = 0; i < ACQUIRES; i++)
-        REQUIRE((acquires[i] = zkli_events_new(on_line, NULL, s)) != NULL);
+        REQUIRE((acquires[i] = zkli_events_new(on_line, NULL, s, NULL)) != NULL);
     zkli_session_lock(s);
     zkli_callback_post(s, &of_session, &first);
     zkli_session_unlock(s);

@@ -131,8 +131,10 @@ struct zkli_events {
     void *arg;
 };
 
-struct zkli_events *zkli_events_new(zkl_event_fn fn, void *arg, const void *owner) {
+struct zkli_events *zkli_events_new(zkl_event_fn fn, void *arg, const void *owner,
+                                    const struct zkli_events_owner *of) {
     (void)owner;
+    (void)of; /* an event is told at once */
     struct zkli_events *events = malloc(sizeof(*events));
     if (events != NULL)
         *events = (struct zkli_events){1, fn, arg};

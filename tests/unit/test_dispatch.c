@@ -2,6 +2,7 @@
 #include "unit/fake_zoo.h"
 
 #include <poll.h>
+#include <semaphore.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -243,6 +244,107 @@ static void a_thread_is_canceled_behind_its_callback(void) {
     CHECK_INT(zkl_lock_close(l), ZKL_OK);
 }
 
+/* ---- What a close tells, beside others ---- */
+
+static zkl_err close_lock(void *lock) {
+    return zkl_lock_close(lock);
+}
+
+static void a_close_of_the_session_waits_for_what_a_close_tells(void) {
+    actor *a = actor_new();
+    zkl_session *s = fake_session(HOSTS, NULL);
+    zkl_lock *l = fake_lock(s, "a"), *m = fake_lock(s, "a");
+    atomic_store(&HasBegun, false);
+    atomic_store(&HasEnded, false);
+    REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
+    REQUIRE_INT(zkl_acquire_async(m, ZKL_FOREVER, take_long, NULL), ZKL_OK);
+    actor_begin(a, close_lock, m);
+    WAIT_UNTIL(atomic_load(&HasBegun), SOON_MS);
+    CHECK_INT(zkl_session_close(s), ZKL_OK);
+    CHECK(atomic_load(&HasEnded));
+    CHECK_INT(actor_result(a, SOON_MS), ZKL_OK);
+    CHECK_INT(zkl_lock_close(l), ZKL_OK);
+    actor_free(a);
+}
+
+static sem_t IsTold, MayEnd;
+static zkl_lock *Other;
+static int Valid = -1;
+
+static void on_held(const zkl_event *event, void *arg) {
+    (void)arg;
+    if (event->type != ZKL_EVENT_HELD)
+        return;
+    (void)sem_post(&IsTold);
+    (void)sem_wait(&MayEnd);
+    Valid = zkl_hold_valid(event->lock, event->hold);
+    (void)sem_post(&IsTold);
+}
+
+static void close_other(zkl_err err, zkl_hold hold, void *arg) {
+    (void)err;
+    (void)hold;
+    (void)arg;
+    (void)zkl_lock_close(Other);
+}
+
+/* A close in a callback waits for none. */
+static void an_event_s_lock_outlives_its_close_by_another_callback(void) {
+    zkl_session *s = fake_session(HOSTS, NULL);
+    zkl_lock *l = fake_lock(s, "a"), *m = fake_lock(s, "a");
+    REQUIRE(sem_init(&IsTold, 0, 0) == 0 && sem_init(&MayEnd, 0, 0) == 0);
+    REQUIRE_INT(zkl_lock_open(&Other, s, "b", &ZKL_LOCK_OPTIONS(.on_event = on_held)), ZKL_OK);
+    REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
+    REQUIRE_INT(zkl_acquire(Other, SOON_MS), ZKL_OK);
+    REQUIRE(sem_wait(&IsTold) == 0);
+    REQUIRE_INT(zkl_acquire_async(m, ZKL_FOREVER, close_other, NULL), ZKL_OK);
+    CHECK_INT(zkl_lock_close(m), ZKL_OK);
+    CHECK(sem_post(&MayEnd) == 0 && sem_wait(&IsTold) == 0);
+    CHECK_INT(Valid, 0);
+    fake_end(s, l);
+    (void)sem_destroy(&IsTold);
+    (void)sem_destroy(&MayEnd);
+}
+
+static zkl_session *Outer;
+static int OfInner = -1, OfOuter = -1;
+
+static void dispatch_outer(zkl_err err, zkl_hold hold, void *arg) {
+    (void)err;
+    (void)hold;
+    (void)arg;
+    OfOuter = zkl_session_dispatch(Outer, 8);
+}
+
+static void dispatch_inner(zkl_err err, zkl_hold hold, void *inner) {
+    (void)err;
+    (void)hold;
+    OfInner = zkl_session_dispatch(inner, 1);
+}
+
+static void nor_does_one_of_another_session(void) {
+    told t;
+    zkl_session *inner = NULL;
+    Outer = open_by_hand(NULL);
+    REQUIRE_INT(zkl_session_open(&inner, HOSTS, &ZKL_SESSION_OPTIONS(.manual_dispatch = true)),
+                ZKL_OK);
+    zkl_lock *l = fake_lock(Outer, "a"), *m = fake_lock(Outer, "a"), *n = fake_lock(inner, "b");
+    REQUIRE_INT(zkl_acquire(l, SOON_MS), ZKL_OK);
+    REQUIRE_INT(zkl_acquire_async(n, ZKL_FOREVER, dispatch_outer, NULL), ZKL_OK);
+    told_begin(&t, l, 0); /* busy */
+    await_readable(inner);
+    await_readable(Outer);
+    REQUIRE_INT(zkl_acquire_async(m, ZKL_FOREVER, dispatch_inner, inner), ZKL_OK);
+    CHECK_INT(zkl_lock_close(m), ZKL_OK);
+    CHECK_INT(OfInner, 0);
+    CHECK_INT(OfOuter, -1);
+    CHECK_INT(zkl_lock_close(n), ZKL_OK);
+    CHECK_INT(OfOuter, 0);
+    CHECK_INT(zkl_session_close(inner), ZKL_OK);
+    fake_end(Outer, l);
+    told_check_once(&t);
+}
+
 static void other_sessions_have_a_thread_and_no_descriptor(void) {
     told t;
     zkl_session *s = fake_session(HOSTS, NULL);
@@ -274,6 +376,11 @@ int main(int argc, char **argv) {
          a_close_of_the_session_waits_for_what_is_called},
         {"a thread is canceled behind its callback, not in it",
          a_thread_is_canceled_behind_its_callback},
+        {"a close of the session waits for what a close tells",
+         a_close_of_the_session_waits_for_what_a_close_tells},
+        {"an event's lock outlives its close by another callback",
+         an_event_s_lock_outlives_its_close_by_another_callback},
+        {"nor does one of another session", nor_does_one_of_another_session},
         {"other sessions have a thread, and no descriptor",
          other_sessions_have_a_thread_and_no_descriptor},
     };
